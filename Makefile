@@ -1,0 +1,43 @@
+# Every target sets up what it needs on a machine that has Python 3.10+, make and a package index.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint types bench wheel clean
+
+help:  ## show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "drift-envs needs Python 3.10 or later: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+demo: $(STAMP)  ## fill memories, drift the world, print what each agent lost and won back
+	$(BIN)/drift-agents run glove-quick --out runs/demo --fresh
+	$(BIN)/drift-agents report runs/demo
+
+test: $(STAMP) lint types  ## lint, types, the whole test suite: what CI runs
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(STAMP)  ## the long tests too
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+bench: $(STAMP)  ## speed, as ratios measured in one run
+	$(BIN)/python -m benchmarks
+
+wheel: $(STAMP)  ## build dist/*.whl
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean:  ## remove everything that the targets made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

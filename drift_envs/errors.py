@@ -1,0 +1,87 @@
+"""Every error and warning that a user of `drift_envs` can cause.
+
+* `DriftEnvsError` - the base of them all, so that one `except` catches what is ours
+* `Problem` - one finding about a schedule: file, line, key, rule and value
+* `ScheduleError` - a schedule that cannot be used; carries every `Problem`, not only the first
+* `KnobError` - a knob was given a value, or asked to do something, that it does not allow
+* `DrivenKnobError` - somebody other than the schedule tried to turn a knob that the schedule drives
+* `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
+* `StateError` - a call came at the wrong time, for instance `step` before `reset`
+* `MissingDependencyError` - an optional dependency is not installed; the message names the extra
+* `DriftWarning` - something that works but is hardly what was meant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class DriftEnvsError(Exception):
+    """The base of all errors of this package."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding about a schedule.
+
+    Args:
+        where: the file (or `<dict>`), as the user wrote it.
+        line: the line in that file, counted from 1, or `None` where there is no text.
+        key: the path to the key, as in `drifts[1].set.map`.
+        text: the rule that is broken and the value that breaks it.
+
+    Example:
+        >>> print(Problem("a.yaml", 14, "drifts[1].set.map", "rows must have equal length, row 3 has 5 of 6"))
+        a.yaml:14: drifts[1].set.map: rows must have equal length, row 3 has 5 of 6
+    """
+
+    where: str
+    line: int | None
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        """The finding in one line, in the form that editors and terminals make clickable."""
+        place = self.where if self.line is None else f"{self.where}:{self.line}"
+        return f"{place}: {self.key}: {self.text}" if self.key else f"{place}: {self.text}"
+
+
+class ScheduleError(DriftEnvsError, ValueError):
+    """A schedule that cannot be used.
+
+    Args:
+        problems: everything that is wrong with it, in the order of the file.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def __reduce__(self) -> tuple[type[ScheduleError], tuple[tuple[Problem, ...]]]:
+        """Rebuild from the problems, since workers hand errors over by pickling."""
+        return type(self), (self.problems,)
+
+
+class KnobError(DriftEnvsError, ValueError):
+    """A knob was given a value, or asked to do something, that it does not allow."""
+
+
+class DrivenKnobError(DriftEnvsError, AttributeError):
+    """Somebody other than the schedule tried to turn a knob that the schedule drives."""
+
+
+class ArgumentError(DriftEnvsError, ValueError):
+    """An argument breaks a rule; the message says which argument, which rule and which value."""
+
+
+class StateError(DriftEnvsError, RuntimeError):
+    """A call came at the wrong time, for instance `step` before `reset`."""
+
+
+class MissingDependencyError(DriftEnvsError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+class DriftWarning(UserWarning):
+    """Something that works but is hardly what was meant."""

@@ -1,0 +1,1 @@
+"""The shipped schedules, data only: `<environment>/<name>.yaml`."""
