@@ -1,5 +1,6 @@
 """What can be turned in an environment, and what an environment must offer to be turned.
 
+* `FrozenMapping` - a mapping that never changes: the canonical value of a mapping knob
 * `Knob` - one thing that a drift may change: name, default, bounds and meaning
 * `KnobTable` - the knobs of one environment and the rules between them
 * `Tunable` - the protocol of an environment that declares knobs
@@ -7,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +18,58 @@ from drift_envs.errors import KnobError
 
 Value = Any
 """A knob's canonical, immutable value: number, bool, str, tuple, or a read-only mapping of such."""
+
+
+class FrozenMapping(Mapping[str, Any]):
+    """A mapping that never changes: hashable, equal to a `dict` of the same content, cheap to copy.
+
+    Args:
+        items: the content, as for `dict`; kept in that order.
+
+    Example:
+        >>> FrozenMapping({"3,5": 1.0}) == {"3,5": 1.0}
+        True
+        >>> FrozenMapping({"a": 1, "b": 2}) == FrozenMapping({"b": 2, "a": 1})
+        True
+    """
+
+    __slots__ = ("_hash", "_items")
+
+    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        self._items = dict(items)
+        self._hash: int | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        """The value of that key."""
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        """The keys, in order."""
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        """How many keys there are."""
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        """Equal content, equal hash, whatever the order."""
+        if self._hash is None:
+            self._hash = hash(frozenset(self._items.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"FrozenMapping({self._items!r})"
+
+    def __reduce__(self) -> tuple[type[FrozenMapping], tuple[dict[str, Any]]]:
+        """Rebuild from the content: the hash of strings differs between processes."""
+        return FrozenMapping, (self._items,)
+
+    def __copy__(self) -> FrozenMapping:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FrozenMapping:
+        """The same object, since nothing in it can change."""
+        return self
 
 
 @dataclass(frozen=True)
