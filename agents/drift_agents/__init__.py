@@ -1,0 +1,40 @@
+"""Reference agents for drifting worlds: pluggable memories, GLOVE, and the experiments that compare them.
+
+* `Agent` - memory, verifier and policy in one loop
+* `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
+* `make_memory`, `make_verifier`, `make_policy` - parts by name
+"""
+
+from drift_agents.agent import Agent, Recall
+from drift_agents.matching import Exact, Matching
+from drift_agents.memory.base import Memory
+from drift_agents.memory.registry import make_memory
+from drift_agents.policy.base import Policy, Reply
+from drift_agents.policy.registry import make_policy
+from drift_agents.prompt import PromptView, parse_prompt
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
+from drift_agents.verifier.base import Prober, Verifier
+from drift_agents.verifier.registry import make_verifier
+
+__all__ = [
+    "Agent",
+    "AgentClock",
+    "Episode",
+    "Exact",
+    "Experience",
+    "Matching",
+    "Memory",
+    "Outcome",
+    "Policy",
+    "Prober",
+    "PromptView",
+    "Recall",
+    "Record",
+    "Reply",
+    "Retrieved",
+    "Verifier",
+    "make_memory",
+    "make_policy",
+    "make_verifier",
+    "parse_prompt",
+]

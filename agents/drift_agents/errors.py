@@ -1,0 +1,62 @@
+"""Every error that a user of `drift_agents` can cause.
+
+* `DriftAgentsError` - the base of them all
+* `ArgumentError` - an argument breaks a rule; the message says which, the rule and the value
+* `UnknownNameError` - no memory, verifier, policy or experiment has that name
+* `ExperimentError` - an experiment file or a run's folder cannot be used
+* `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
+* `MissingDependencyError` - an optional dependency is not installed; the message names the extra
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DriftAgentsError(Exception):
+    """The base of all errors of this package."""
+
+
+class ArgumentError(DriftAgentsError, ValueError):
+    """An argument breaks a rule; the message says which argument, which rule and which value."""
+
+
+class UnknownNameError(DriftAgentsError, KeyError):
+    """No memory, verifier, policy or experiment has that name.
+
+    Args:
+        kind: what was looked for, as in `memory`.
+        name: the name that was asked for.
+        known: the names that there are.
+
+    Example:
+        >>> print(UnknownNameError("memory", "vanila", ["none", "vanilla"]))
+        no memory is called 'vanila', did you mean 'vanilla'? Known: none, vanilla
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        near = difflib.get_close_matches(str(name), self.known, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else "."
+        super().__init__(f"no {kind} is called {name!r}{hint} Known: {', '.join(self.known)}")
+
+    def __str__(self) -> str:
+        """The message as it is: a `KeyError` would print its repr."""
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+        """Rebuild from the arguments, since workers hand errors over by pickling."""
+        return type(self), (self.kind, self.name, self.known)
+
+
+class ExperimentError(DriftAgentsError, ValueError):
+    """An experiment file or a run's folder cannot be used; the message says file, key and rule."""
+
+
+class MemoryStateError(DriftAgentsError, ValueError):
+    """Data handed to `restore` is not a snapshot of that memory."""
+
+
+class MissingDependencyError(DriftAgentsError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""

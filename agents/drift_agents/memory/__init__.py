@@ -1,0 +1,1 @@
+"""Memories: one file for each architecture, the protocol in `base`, the names in `registry`."""

@@ -1,0 +1,119 @@
+"""The vanilla memory: append everything, recall what happened in the same state.
+
+* `VanillaMemory` - GLOVE's retrieval-augmented baseline (paper, section 5.1 and appendix B.1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.matching import Matching
+from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.types import (
+    AgentClock,
+    Episode,
+    Experience,
+    Outcome,
+    Plain,
+    Record,
+    RecordId,
+    Removed,
+    Retrieved,
+)
+
+ORDERS = ("oldest", "newest")
+
+
+class VanillaMemory:
+    """Append everything, recall the top-k of the same state (GLOVE, appendix B.1).
+
+    The paper leaves open how records of one state are ranked, though all are equally similar. A
+    similarity index that breaks ties by insertion gives the oldest first: that is the default
+    here, and `order="newest"` is the alternative. `k` counts records of one action, so that one
+    action tried often does not push the others out of the prompt.
+
+    Args:
+        k: records recalled for each action of the state; positive.
+        order: `oldest` or `newest`: which records come first when there are more than `k`.
+        matching: when two states count as the same; texts must be equal if not given.
+
+    Raises:
+        ArgumentError: if `k` is not positive or `order` is unknown.
+
+    Example:
+        >>> memory = VanillaMemory(k=1)
+        >>> fell = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
+        >>> memory.observe(fell, AgentClock())
+        0
+        >>> [record.outcome.state for record in memory.retrieve("a", None, AgentClock()).records]
+        ['hole']
+    """
+
+    name = "vanilla"
+    needs: frozenset[str] = frozenset()
+    supervision = "none"
+
+    def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
+        if not isinstance(k, int) or k < 1:
+            raise ArgumentError(f"`k` should be a positive whole number. Received {k!r}")
+        if order not in ORDERS:
+            raise ArgumentError(f"`order` should be one of {', '.join(ORDERS)}. Received {order!r}")
+        self.k, self.order = k, order
+        self._ledger = Ledger(matching)
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """The `k` oldest or newest records of every action of this state; no side effect."""
+        k = self.k if k is None else k
+        chosen: list[Record] = []
+        for records in self._ledger.at(state).values():
+            chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
+        return Retrieved(tuple(chosen), (1.0,) * len(chosen))
+
+    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
+        """Append it."""
+        return self._ledger.append(experience, now)
+
+    def counterparts(self, state: str, action: str) -> list[Record]:
+        """All records about this state and action, oldest first."""
+        return self._ledger.counterparts(state, action)
+
+    def records(self) -> Iterator[Record]:
+        """All records, oldest first."""
+        return iter(self._ledger)
+
+    def states(self) -> Iterator[str]:
+        """One text for every known state."""
+        return self._ledger.states()
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove these records; nothing else rests on them."""
+        return Removed(self._ledger.remove(ids))
+
+    def insert_summary(
+        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
+    ) -> RecordId:
+        """Append a verified summary."""
+        return self._ledger.append_summary(state, action, distribution, n, now)
+
+    def end_episode(self, result: Episode, now: AgentClock) -> None:
+        """Nothing: every step was written when it happened."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole content as plain data."""
+        return {"kind": self.name, "ledger": self._ledger.snapshot()}
+
+    def restore(self, data: Plain) -> None:
+        """Take back a snapshot.
+
+        Raises:
+            MemoryStateError: if the data is not a snapshot of this kind of memory.
+        """
+        if data.get("kind") != self.name:
+            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: kind is {data.get('kind')!r}")
+        self._ledger.restore(data.get("ledger", {}))
+
+    def content_hash(self) -> str:
+        """A hash of the content."""
+        return hash_plain(self.snapshot())

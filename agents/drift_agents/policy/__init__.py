@@ -1,0 +1,1 @@
+"""Policies: rendered text in, text out; the protocol in `base`, the names in `registry`."""

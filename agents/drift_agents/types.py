@@ -1,0 +1,266 @@
+"""What memories, verifiers, policies and the agent hand to each other: frozen, plain data.
+
+* `AgentClock` - the agent's own time: episodes and interactions, never drift ticks
+* `Outcome` - what the world answered: the next state as text, the score as told, whether it ended
+* `Transition` - a state, an action and an outcome: what matching rules compare
+* `Experience` - one lived transition with its time
+* `Record` - what a memory holds about one (state, action): a distribution over outcomes
+* `Note` - a derived item in words (insight, skill, strategy), with the evidence that it cites
+* `Retrieved` - what a memory answers to one question
+* `Removed` - everything that fell when records were removed
+* `StepTrace`, `Episode` - what happened, for logs and for memories that learn from whole episodes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+RecordId = int
+
+
+class AgentClock(NamedTuple):
+    """The agent's own time.
+
+    Args:
+        episode: episodes begun before this one.
+        step: interactions (ordinary steps, no probes) before this one, over the agent's life.
+    """
+
+    episode: int = 0
+    step: int = 0
+
+
+class Outcome(NamedTuple):
+    """What the world answered to an action.
+
+    Args:
+        state: the next state, as the text that the world showed.
+        score: the score so far, as the world told the agent, in [0, 1].
+        ended: whether the episode terminated there (running out of time does not count).
+    """
+
+    state: str
+    score: float
+    ended: bool
+
+
+class Transition(NamedTuple):
+    """A state, an action and an outcome: what a matching rule compares."""
+
+    state: str
+    action: str
+    outcome: Outcome
+
+
+class Experience(NamedTuple):
+    """One transition that the agent lived through.
+
+    Args:
+        state: the state before, as the text that the world showed.
+        action: the action as text, one of the world's admissible actions or what was answered instead.
+        outcome: what the world answered.
+        reward: the reward of this step as the world paid it.
+        now: when it happened.
+    """
+
+    state: str
+    action: str
+    outcome: Outcome
+    reward: float
+    now: AgentClock
+
+    @property
+    def transition(self) -> Transition:
+        """What a matching rule compares."""
+        return Transition(self.state, self.action, self.outcome)
+
+
+class Record(NamedTuple):
+    """What a memory holds about one (state, action).
+
+    Args:
+        id: the memory's own number for it; larger means written later.
+        state: the state before.
+        action: the action as text.
+        outcomes: pairs of outcome and probability, most probable first; a lived transition has one pair.
+        n: how many responses the distribution rests on.
+        now: when it was written.
+        verified: whether a verifier wrote it after probing.
+    """
+
+    id: RecordId
+    state: str
+    action: str
+    outcomes: tuple[tuple[Outcome, float], ...]
+    n: int
+    now: AgentClock
+    verified: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """The most probable outcome."""
+        return self.outcomes[0][0]
+
+    def transitions(self) -> tuple[tuple[Transition, float], ...]:
+        """The transitions that the record stands for, each with how many responses speak for it."""
+        return tuple((Transition(self.state, self.action, outcome), p * self.n) for outcome, p in self.outcomes)
+
+
+class Note(NamedTuple):
+    """A derived item in words: an insight, a skill, a strategy.
+
+    Args:
+        id: the memory's own number for it.
+        text: what stands in the prompt.
+        evidence: the ids of the records that it rests on.
+        weight: how strongly the memory believes in it, in [0, 1].
+    """
+
+    id: RecordId
+    text: str
+    evidence: tuple[RecordId, ...] = ()
+    weight: float = 1.0
+
+
+class Retrieved(NamedTuple):
+    """What a memory answers to one question.
+
+    Args:
+        records: records about transitions, in the order in which they should be read.
+        weights: one for each record, how strongly the memory recalls it, in (0, 1].
+        notes: derived items in words.
+    """
+
+    records: tuple[Record, ...] = ()
+    weights: tuple[float, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def ids(self) -> tuple[RecordId, ...]:
+        """The ids of all that was retrieved."""
+        return tuple(r.id for r in self.records) + tuple(note.id for note in self.notes)
+
+
+class Removed(NamedTuple):
+    """Everything that fell when records were removed.
+
+    Args:
+        records: the ids of the records.
+        notes: the ids of derived items that cited them and fell with them.
+    """
+
+    records: tuple[RecordId, ...] = ()
+    notes: tuple[RecordId, ...] = ()
+
+
+class ProbeCost(NamedTuple):
+    """What probing cost, in interactions with the world or its twin.
+
+    Args:
+        steps: every step, prefixes and retries included.
+        resets: every reset.
+        falls: probe episodes that ended without any score.
+        purchases: probe episodes that ended with a score.
+    """
+
+    steps: int = 0
+    resets: int = 0
+    falls: int = 0
+    purchases: int = 0
+
+    def __add__(self, other: object) -> ProbeCost:  # type: ignore[override]
+        """Both costs together."""
+        if not isinstance(other, ProbeCost):
+            return NotImplemented
+        return ProbeCost(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+NO_COST = ProbeCost()
+
+
+class Verdict(NamedTuple):
+    """What a verifier did about one experience.
+
+    Args:
+        surprise: whether the outcome contradicted memory.
+        statistic: the number on which that rests (for GLOVE: Q_hist of the outcome), if there is one.
+        probed: the outcomes of the probes.
+        cost: what the probes cost.
+        removed: what fell out of memory.
+        realigned: whether memory was rewritten because the world was found to have changed.
+        contradicted: whether the realignment contradicts what memory said: false when the probes
+            only confirmed it.
+        observed: the id under which the experience was written, or `None` when it was not.
+        inserted: the id of the verified summary, or `None` when none was written.
+    """
+
+    surprise: bool = False
+    statistic: float | None = None
+    probed: tuple[Outcome, ...] = ()
+    cost: ProbeCost = NO_COST
+    removed: Removed = Removed()
+    realigned: bool = False
+    contradicted: bool = False
+    observed: RecordId | None = None
+    inserted: RecordId | None = None
+
+
+@dataclass(frozen=True)
+class StepTrace:
+    """One step of an episode, as the agent lived it.
+
+    Args:
+        experience: what happened.
+        prompt: the text that the policy was given.
+        reply: the text that the policy answered.
+        retrieved: the ids of what stood in the prompt.
+        verdict: what the verifier made of it.
+    """
+
+    experience: Experience
+    prompt: str
+    reply: str
+    retrieved: tuple[RecordId, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A finished episode.
+
+    Args:
+        task: the task in words.
+        score: the score at the end, as the world told the agent, in [0, 1].
+        steps: how many interactions it took.
+        terminated: whether it ended by itself, not by the time limit.
+        probes: what probing cost.
+        surprises: how often an outcome contradicted memory.
+        realignments: how often memory was rewritten.
+        invalid_actions: how often the policy's answer was no admissible action.
+        model_calls: calls of a language model.
+        tokens_in: tokens of all prompts (0 for policies without a model).
+        tokens_out: tokens of all answers.
+        trace: the steps, one by one.
+    """
+
+    task: str
+    score: float
+    steps: int
+    terminated: bool
+    probes: ProbeCost = NO_COST
+    surprises: int = 0
+    realignments: int = 0
+    invalid_actions: int = 0
+    model_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    trace: tuple[StepTrace, ...] = field(default=(), repr=False)
+
+
+EpisodeResult = Episode
+"""The name that memories use for what `end_episode` is given."""
+
+Plain = Mapping[str, Any]
+"""Data made of dicts, lists, strings, numbers, booleans and None: what a snapshot consists of."""

@@ -1,0 +1,1 @@
+"""Verifiers: what becomes of an experience, and whether memory is still true."""

@@ -1,0 +1,115 @@
+"""What a verifier is: it decides what becomes of an experience, and whether memory is still true.
+
+* `Verifier` - the protocol
+* `Prober` - the protocol of whatever does the same again
+* `Probed` - what a probe brought
+* `NoVerifier` - writes every experience and never doubts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from drift_agents.matching import Exact, Matching
+from drift_agents.memory.base import Memory
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Verdict
+
+
+class Probed(NamedTuple):
+    """What a probe brought.
+
+    Args:
+        outcomes: what the world answered, in order; fewer than asked for when the state could
+            not be reached again within the prober's bound.
+        cost: what it cost, prefixes and retries included.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+    cost: ProbeCost = ProbeCost()
+
+
+@runtime_checkable
+class Prober(Protocol):
+    """Whatever can do the same again.
+
+    A prober is told only what the agent itself knows: the state, the action, and the actions that
+    led there since the episode began.
+    """
+
+    privileged: bool
+    """Whether it uses what no agent in the world could: saved states."""
+
+    def begin_episode(self) -> None:
+        """A new episode of the real world has begun."""
+
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
+        """Execute `action` in `state` up to `times` times."""
+        ...
+
+
+@runtime_checkable
+class Verifier(Protocol):
+    """Decides what becomes of an experience.
+
+    `verify` is called once after every step, before anything is written; it writes the experience
+    itself (or quarantines it), so that the counterparts it compares with do not contain it.
+    """
+
+    name: str
+    supervision: str
+    """For the tables: `none`, `own reward`, `judge` or `privileged`."""
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Called once by the agent: the task's matching rule and the verifier's own generator."""
+
+    def begin_episode(self) -> None:
+        """A new episode begins."""
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Decide what becomes of an experience.
+
+        Args:
+            experience: what was just lived through.
+            memory: the agent's memory, without this experience.
+            prefix: the actions that led to `experience.state` since the episode began.
+            now: the agent's clock.
+        """
+        ...
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
+        """An episode ended; a verdict when that made the verifier change memory."""
+        ...
+
+
+class NoVerifier:
+    """Writes every experience and never doubts."""
+
+    name = "none"
+    supervision = "none"
+
+    def __init__(self) -> None:
+        self._matching: Matching = Exact()
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the matching rule, to say what was a surprise."""
+        self._matching = matching
+
+    def begin_episode(self) -> None:
+        """Nothing to prepare."""
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Write it; it was a surprise if memory knows this action here and never saw this outcome."""
+        known = memory.counterparts(experience.state, experience.action)
+        surprise = bool(known) and not any(
+            self._matching.same_outcome(experience.transition, transition)
+            for record in known
+            for transition, _ in record.transitions()
+        )
+        return Verdict(surprise=surprise, observed=memory.observe(experience, now))
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
+        """Nothing to conclude."""
+        return None
