@@ -1,68 +1,63 @@
 """What can be turned in an environment, and what an environment must offer to be turned.
 
-* `FrozenMapping` - a mapping that never changes: the canonical value of a mapping knob
+* `FrozenMapping` - a dictionary that never changes: the canonical value of a mapping knob
 * `Knob` - one thing that a drift may change: name, default, bounds and meaning
 * `KnobTable` - the knobs of one environment and the rules between them
 * `Tunable` - the protocol of an environment that declares knobs
+* `freeze`, `thaw` - plain data to its immutable form and back
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
 from drift_envs.errors import KnobError
 
 Value = Any
-"""A knob's canonical, immutable value: number, bool, str, tuple, or a read-only mapping of such."""
+"""A knob's canonical, immutable value: number, bool, str, tuple, or a `FrozenMapping` of such."""
 
 
-class FrozenMapping(Mapping[str, Any]):
-    """A mapping that never changes: hashable, equal to a `dict` of the same content, cheap to copy.
+class FrozenMapping(dict[str, Any]):
+    """A dictionary that never changes: hashable, picklable, cheap to copy, equal to a `dict` of its content.
+
+    It inherits from `dict`, so that reading it is as fast, and `json` writes it as it is.
 
     Args:
         items: the content, as for `dict`; kept in that order.
 
     Example:
-        >>> FrozenMapping({"3,5": 1.0}) == {"3,5": 1.0}
+        >>> rewards = FrozenMapping({"3,5": 1.0, "5,5": 0.5})
+        >>> rewards == {"5,5": 0.5, "3,5": 1.0}
         True
-        >>> FrozenMapping({"a": 1, "b": 2}) == FrozenMapping({"b": 2, "a": 1})
-        True
+        >>> rewards["3,5"] = 0.0
+        Traceback (most recent call last):
+        TypeError: a FrozenMapping never changes; make a `dict` of it first
     """
 
-    __slots__ = ("_hash", "_items")
+    __slots__ = ("_hash",)
+    _hash: int
 
-    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        self._items = dict(items)
-        self._hash: int | None = None
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("a FrozenMapping never changes; make a `dict` of it first")
 
-    def __getitem__(self, key: str) -> Any:
-        """The value of that key."""
-        return self._items[key]
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
 
-    def __iter__(self) -> Iterator[str]:
-        """The keys, in order."""
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        """How many keys there are."""
-        return len(self._items)
-
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         """Equal content, equal hash, whatever the order."""
-        if self._hash is None:
-            self._hash = hash(frozenset(self._items.items()))
-        return self._hash
-
-    def __repr__(self) -> str:
-        return f"FrozenMapping({self._items!r})"
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(frozenset(self.items()))
+            return self._hash
 
     def __reduce__(self) -> tuple[type[FrozenMapping], tuple[dict[str, Any]]]:
         """Rebuild from the content: the hash of strings differs between processes."""
-        return FrozenMapping, (self._items,)
+        return FrozenMapping, (dict(self),)
 
     def __copy__(self) -> FrozenMapping:
         return self
@@ -70,6 +65,37 @@ class FrozenMapping(Mapping[str, Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> FrozenMapping:
         """The same object, since nothing in it can change."""
         return self
+
+    def __repr__(self) -> str:
+        return f"FrozenMapping({dict(self)!r})"
+
+
+def freeze(value: Any) -> Any:
+    """The immutable form of plain data: lists become tuples, dictionaries `FrozenMapping`s.
+
+    Example:
+        >>> freeze({"rows": ["SF", "FG"]})
+        FrozenMapping({'rows': ('SF', 'FG')})
+    """
+    if isinstance(value, Mapping):
+        return FrozenMapping({key: freeze(item) for key, item in value.items()})
+    if isinstance(value, (list, tuple)):
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Plain data again, as JSON and YAML write it; the inverse of `freeze`.
+
+    Example:
+        >>> thaw(freeze({"rows": ["SF", "FG"]}))
+        {'rows': ['SF', 'FG']}
+    """
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(item) for item in value]
+    return value
 
 
 @dataclass(frozen=True)
