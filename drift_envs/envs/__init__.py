@@ -1,0 +1,24 @@
+"""Environments that declare what can be turned, and have no notion of drift.
+
+* `FrozenLake` - Gymnasium's frozen lake: map, slip, goal rewards, transient responses
+* `MountainCar` - Gymnasium's mountain car: force, gravity, goal position, transient responses
+* `MountainCarContinuous` - Gymnasium's continuous mountain car: power, gravity, goal position, transient responses
+"""
+
+from drift_envs.envs.frozen_lake import FrozenLake
+from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.mountain_car import (
+    MOUNTAIN_CAR_CONTINUOUS_KNOBS,
+    MOUNTAIN_CAR_KNOBS,
+    MountainCar,
+    MountainCarContinuous,
+)
+
+__all__ = [
+    "FROZEN_LAKE_KNOBS",
+    "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
+    "MOUNTAIN_CAR_KNOBS",
+    "FrozenLake",
+    "MountainCar",
+    "MountainCarContinuous",
+]

@@ -1,0 +1,360 @@
+"""The frozen lake with knobs.
+
+* `FrozenLake` - Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned
+* `LakeTables` - what follows on each state and action of one map, as plain Python, for `step`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+
+from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.lake_model import Map, false_targets, moves, tiles, transitions
+from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.errors import ArgumentError, KnobError
+from drift_envs.knobs import FrozenMapping, KnobTable, Value
+
+Outcome = tuple[int, float, bool]
+"""Next state, reward, whether the episode ends."""
+
+
+class LakeTables(NamedTuple):
+    """What follows on each state and action of one map.
+
+    Args:
+        outcomes: for every state, by action, the outcomes of the sideways move before, the move
+            itself and the sideways move after.
+        ends: the states from which no move leads on.
+        starts: the start states, with the running sum of their probabilities.
+    """
+
+    outcomes: tuple[dict[int, tuple[Outcome, Outcome, Outcome]], ...]
+    ends: frozenset[int]
+    starts: tuple[tuple[int, float], ...]
+
+
+@lru_cache(maxsize=256)
+def lake_tables(lake: Map, goal_rewards: FrozenMapping, reward_schedule: tuple[float, float, float]) -> LakeTables:
+    """The tables of a map, built once a value and shared by all environments.
+
+    Args:
+        lake: the map.
+        goal_rewards: rewards of single goals.
+        reward_schedule: rewards of goal, hole and plain ice.
+    """
+    columns = len(lake[0])
+    letters = tiles(lake)
+    around = moves(len(lake), columns)
+    paid = {"G": reward_schedule[0], "H": reward_schedule[1]}
+    rewards = [paid.get(letter, reward_schedule[2]) for letter in letters]
+    for place, reward in goal_rewards.items():
+        row, column = (int(part) for part in place.split(","))
+        rewards[row * columns + column] = reward
+    arrivals: list[Outcome] = [(state, rewards[state], letter in "GH") for state, letter in enumerate(letters)]
+    outcomes = []
+    for state, letter in enumerate(letters):
+        if letter in "GH":
+            # Gymnasium's rule: whoever stands here stays, is paid nothing, and the episode ends.
+            stay: Outcome = (state, 0, True)
+            outcomes.append(dict.fromkeys(range(4), (stay, stay, stay)))
+        else:
+            reached = [arrivals[tile] for tile in around[state]]
+            outcomes.append({a: (reached[(a - 1) % 4], reached[a], reached[(a + 1) % 4]) for a in range(4)})
+    starts = [state for state, letter in enumerate(letters) if letter == "S"]
+    shares = np.zeros(len(letters))
+    shares[starts] = 1.0
+    shares /= shares.sum()
+    sums = np.cumsum(shares)
+    ends = frozenset(state for state, letter in enumerate(letters) if letter in "GH")
+    return LakeTables(tuple(outcomes), ends, tuple((state, float(sums[state])) for state in starts))
+
+
+def _rows(desc: np.ndarray) -> Map:
+    """An array of letters as a map."""
+    return tuple(b"".join(row).decode() for row in desc.tolist())
+
+
+class FrozenLake(TunableEnv, FrozenLakeEnv):
+    """Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned.
+
+    As long as no knob is turned it is bit-identical to `gymnasium`'s `FrozenLakeEnv` with the same
+    arguments: same seed, same trajectory, rewards, spaces and `info`. `step` and `reset` are
+    several times as fast, since they read tables that are built once for every map.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `map` | Gymnasium's 4x4 | 64 x 64 | rows of `S`, `F`, `H`, `G`; a goal must be reachable |
+    | `slip` | 0.0 | 0 to 1 | probability of *not* moving as intended; each sideways move has half of it |
+    | `goal_rewards` | `{}` | | reward of single goals by `"row,column"`; the others pay `reward_schedule[0]` |
+    | `transient` | 0.0 | 0 to 1 | probability that one move is answered falsely |
+
+    `slip` is `1 - success_rate` on slippery ice and 0 otherwise. A false answer (`transient`)
+    carries the agent to a neighbouring tile that its move does not lead to, each equally likely;
+    holes and goals are left out, so that it neither ends an episode nor pays, and where no tile is
+    left the answer is true. Nothing else shows it.
+
+    A map of another size keeps the agent's row and column, cut at the new edge.
+
+    | action | meaning | observation | meaning |
+    |---|---|---|---|
+    | 0, 1, 2, 3 | left, down, right, up | `Discrete` | row * columns + column |
+
+    | info | meaning |
+    |---|---|
+    | `prob` | probability of the transition, as in Gymnasium; absent with `show_prob=False` |
+
+    Args:
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        desc: the map, as in Gymnasium.
+        map_name: `4x4` or `8x8`, where `desc` is not given.
+        is_slippery: whether the ice is slippery.
+        success_rate: probability of moving as intended on slippery ice.
+        reward_schedule: rewards of goal, hole and plain ice.
+        show_prob: whether `info["prob"]` shows the transition's probability, which gives the slip away.
+        room_for: rows and columns of the maps that may be laid later. The observation space and the
+            picture are as large as the largest of them needs, and stay so.
+
+    Example:
+        >>> env = FrozenLake(is_slippery=False)
+        >>> env.reset(seed=0)
+        (0, {'prob': 1})
+        >>> env.turn({"map": ("SG",)})
+        >>> env.step(2)
+        (1, 1, True, False, {'prob': 1.0})
+    """
+
+    knobs: ClassVar[KnobTable] = FROZEN_LAKE_KNOBS
+    surfaces: ClassVar[tuple[str, ...]] = (
+        "window_surface",
+        "clock",
+        "ice_img",
+        "ice_crack_imgs",
+        "hole_img",
+        "agent_img",
+        "goal_flag_img",
+        "letter_s_img",
+        "letter_g_img",
+    )
+    map = KnobAttribute()
+    slip = KnobAttribute()
+    goal_rewards = KnobAttribute()
+    transient = KnobAttribute()
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        desc: Sequence[str] | None = None,
+        map_name: str | None = "4x4",
+        is_slippery: bool = True,
+        success_rate: float = 1.0 / 3.0,
+        reward_schedule: tuple[float, float, float] = (1, 0, 0),
+        *,
+        show_prob: bool = True,
+        room_for: Iterable[tuple[int, int]] = (),
+    ) -> None:
+        FrozenLakeEnv.__init__(self, render_mode, desc, map_name, is_slippery, success_rate, reward_schedule)  # type: ignore[arg-type]
+        self._reward_schedule = tuple(reward_schedule)
+        self._show_prob = show_prob
+        self._map: Map = _rows(self._desc)
+        self._goal_rewards = FrozenMapping()
+        self._transient = 0.0
+        # From `success_rate` itself: 1 - (1 - 1/3) is not 1/3 in floating point.
+        self._set_slip(1.0 - success_rate if is_slippery else 0.0, success_rate if is_slippery else 1.0)
+        self._tables = lake_tables(self._map, self._goal_rewards, self._reward_schedule)
+        sizes = [(self.nrow, self.ncol), *((int(rows), int(columns)) for rows, columns in room_for)]
+        self._states = max(rows * columns for rows, columns in sizes)
+        self.observation_space = spaces.Discrete(self._states)
+        self.window_size = (
+            min(64 * max(columns for _, columns in sizes), 512),
+            min(64 * max(rows for rows, _ in sizes), 512),
+        )
+        self.cell_size = (self.window_size[0] // self.ncol, self.window_size[1] // self.nrow)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        """Put the agent on a start tile.
+
+        Args:
+            seed: seeds the environment's generator.
+            options: not used.
+
+        Returns:
+            The start state and `info`.
+        """
+        gym.Env.reset(self, seed=seed)
+        starts = self._tables.starts
+        chance = self.np_random.random()
+        self.s = starts[0][0]
+        for state, share in starts:
+            if chance < share:
+                self.s = state
+                break
+        self.lastaction = None
+        if self.render_mode == "human":
+            self.render()
+        return self.s, {"prob": 1} if self._show_prob else {}
+
+    def step(self, a: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Move.
+
+        Args:
+            a: 0 left, 1 down, 2 right, 3 up.
+
+        Returns:
+            Next state, reward, whether the episode ended, `False`, and `info`.
+
+        Raises:
+            ArgumentError: if the action is none of the four.
+        """
+        here = self.s
+        try:
+            outcomes = self._tables.outcomes[here][a]
+        except (KeyError, TypeError):
+            raise ArgumentError(f"`action` should be one of 0, 1, 2, 3. Received {a!r}") from None
+        chance = self._np_random.random()  # type: ignore[union-attr]
+        # The cumulated probabilities of Gymnasium's `categorical_sample`, rounding included.
+        if chance < self._before:
+            which = 0
+        elif chance < self._until:
+            which = 1
+        else:
+            which = 2 if chance < self._whole else 0
+        state, reward, terminated = outcomes[which]
+        if self._transient:
+            state, reward, terminated = self._answer(here, int(a), (state, reward, terminated))
+        self.s = state
+        self.lastaction = a
+        if self.render_mode == "human":
+            self.render()
+        if self._show_prob:
+            sure = here in self._tables.ends or not self._slip
+            return state, reward, terminated, False, {"prob": 1.0 if sure else self._shares[which]}
+        return state, reward, terminated, False, {}
+
+    def _answer(self, here: int, action: int, true: Outcome) -> Outcome:
+        """The true outcome or, with the probability `transient`, a false one."""
+        chance = self.np_random.random() / self._transient
+        if chance >= 1.0 or here in self._tables.ends:
+            return true
+        targets = false_targets(self._map, here, action)
+        if not targets:
+            return true
+        # Below the threshold, the same number is uniform again and chooses among the targets.
+        return targets[min(int(chance * len(targets)), len(targets) - 1)], self._reward_schedule[2], False
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+
+        Raises:
+            KnobError: if a map is larger than what the observation space has room for.
+        """
+        lake = values.get("map", self._map)
+        goal_rewards = values.get("goal_rewards", self._goal_rewards)
+        if lake is not self._map or goal_rewards is not self._goal_rewards:
+            self._lay(lake, goal_rewards)
+        if "slip" in values:
+            slip = values["slip"]
+            if slip != self._slip:
+                self._set_slip(slip, 1.0 - slip)
+                self.__dict__.pop("P", None)
+        if "transient" in values:
+            self._transient = values["transient"]
+            self.__dict__.pop("P", None)
+
+    @property
+    def desc(self) -> np.ndarray:
+        """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""
+        return self._desc
+
+    @desc.setter
+    def desc(self, value: Any) -> None:
+        if hasattr(self, "_map"):
+            self.set_knob("map", _rows(np.asarray(value, dtype="c")))
+        else:  # Gymnasium's constructor
+            self._desc = value
+
+    def read_knobs(self) -> dict[str, Value]:
+        """The present value of every knob, the map read back from the array that is drawn."""
+        return {**super().read_knobs(), "map": _rows(self._desc)}
+
+    def _set_slip(self, slip: float, success: float) -> None:
+        """Take over a slip; `success` is handed in since Gymnasium rounds it differently."""
+        side = (1.0 - success) / 2.0
+        self._slip = slip
+        self._shares = (side, success, side)
+        self._before = side
+        self._until = side + success
+        self._whole = side + success + side
+
+    def _lay(self, lake: Map, goal_rewards: FrozenMapping) -> None:
+        """Lay a map and its rewards."""
+        rows, columns = len(lake), len(lake[0])
+        if rows * columns > self._states:
+            raise KnobError(
+                f"`map` should have at most {self._states} tiles, for which the observation space was made. "
+                f"Received {rows} x {columns}"
+            )
+        tables = lake_tables(lake, goal_rewards, self._reward_schedule)
+        resized = (rows, columns) != (self.nrow, self.ncol)
+        if resized and hasattr(self, "s"):
+            row, column = divmod(self.s, self.ncol)
+            self.s = min(row, rows - 1) * columns + min(column, columns - 1)
+        if lake != self._map:
+            self._desc = np.asarray(lake, dtype="c")
+            self.initial_state_distrib = np.array(self.desc == b"S").astype("float64").ravel()
+            self.initial_state_distrib /= self.initial_state_distrib.sum()
+        self._map, self._goal_rewards, self._tables = lake, goal_rewards, tables
+        self.__dict__.pop("P", None)
+        if resized:
+            self.nrow, self.ncol = rows, columns
+            self.cell_size = (self.window_size[0] // columns, self.window_size[1] // rows)
+            self.ice_img = None  # the pictures are scaled to the cells and loaded together with the ice
+            if self.window_surface is not None:
+                self.window_surface.fill((0, 0, 0))
+
+    @cached_property
+    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+        """The transition table as Gymnasium keeps it, `(probability, state, reward, terminated)`, of the present knobs.
+
+        It is built when somebody asks for it; `step` does not need it.
+        """
+        model = transitions(
+            self._map,
+            slip=self._slip,
+            goal_rewards=self._goal_rewards,
+            transient=self._transient,
+            reward_schedule=self._reward_schedule,
+        )
+        return {
+            state: {
+                action: [
+                    (float(p), int(s), float(r), bool(t))
+                    for p, s, r, t in zip(*(part[state, action] for part in parts), strict=True)
+                    if p > 0
+                ]
+                for action in range(4)
+            }
+            for parts in [(model.probability, model.next_state, model.reward, model.terminated)]
+            for state in range(len(model.next_state))
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but surfaces and tables; both are rebuilt."""
+        state = super().__getstate__()
+        state.pop("P", None)
+        del state["_tables"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the tables of the map from the cache."""
+        self.__dict__.update(state)
+        self._tables = lake_tables(self._map, self._goal_rewards, self._reward_schedule)

@@ -1,0 +1,278 @@
+"""Mountain cars with knobs.
+
+* `MountainCar` - Gymnasium's mountain car whose force, gravity, goal and transient responses can be turned
+* `MountainCarContinuous` - the same for the continuous mountain car
+* `MOUNTAIN_CAR_KNOBS`, `MOUNTAIN_CAR_CONTINUOUS_KNOBS` - their knobs
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.classic_control import utils
+from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
+from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
+
+from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Knob, KnobTable, Value
+
+_GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
+_TRANSIENT = Knob(
+    "transient", 0.0, (0.0, 1.0), "probability that one step answers to another action, drawn uniformly, once"
+)
+
+MOUNTAIN_CAR_KNOBS = KnobTable(
+    (
+        Knob("force", 0.001, (-0.01, 0.01), "push of the engine, in velocity a step; negative reverses the controls"),
+        _GRAVITY,
+        Knob("goal_position", 0.5, (-0.3, 0.6), "position of the flag"),
+        _TRANSIENT,
+    )
+)
+
+MOUNTAIN_CAR_CONTINUOUS_KNOBS = KnobTable(
+    (
+        Knob("power", 0.0015, (-0.01, 0.01), "push of the engine at full force; negative reverses the controls"),
+        _GRAVITY,
+        Knob("goal_position", 0.45, (-0.3, 0.6), "position of the flag"),
+        _TRANSIENT,
+    )
+)
+
+
+class MountainCar(TunableEnv, MountainCarEnv):
+    """Gymnasium's mountain car whose force, gravity, goal and transient responses can be turned.
+
+    As long as no knob is turned it is bit-identical to `gymnasium`'s `MountainCarEnv`: same seed,
+    same trajectory, rewards, spaces and `info`. `step` computes with plain floats, which is
+    several times as fast.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `force` | 0.001 | -0.01 to 0.01 | push of the engine, in velocity a step; negative reverses the controls |
+    | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
+    | `goal_position` | 0.5 | -0.3 to 0.6 | position of the flag |
+    | `transient` | 0.0 | 0 to 1 | probability that one step is answered falsely |
+
+    A false answer (`transient`) is that of one of the two other actions, each equally likely; nothing
+    else shows it.
+
+    | action | meaning | observation | meaning |
+    |---|---|---|---|
+    | 0, 1, 2 | push left, nothing, push right | `Box(2)` | position (-1.2 to 0.6), velocity (-0.07 to 0.07 a step) |
+
+    The reward is -1 a step. `info` is empty.
+
+    Args:
+        render_mode: `human`, `rgb_array` or `None`.
+        goal_velocity: the least velocity with which the flag counts as reached.
+
+    Example:
+        >>> env = MountainCar()
+        >>> _ = env.reset(seed=0)
+        >>> env.force = -0.001
+        >>> env.read_knobs()
+        {'force': -0.001, 'gravity': 0.0025, 'goal_position': 0.5, 'transient': 0.0}
+    """
+
+    knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
+    surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
+    force = KnobAttribute()
+    gravity = KnobAttribute()
+    goal_position = KnobAttribute()
+    transient = KnobAttribute()
+
+    def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
+        self._transient = 0.0
+        MountainCarEnv.__init__(self, render_mode, goal_velocity)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Put the car into the valley.
+
+        Args:
+            seed: seeds the environment's generator.
+            options: `low` and `high` bound the position to start from (-0.6 and -0.4).
+
+        Returns:
+            Position and velocity, shape `(2,)`, and an empty `info`.
+        """
+        gym.Env.reset(self, seed=seed)
+        low, high = utils.maybe_parse_reset_bounds(options, -0.6, -0.4)
+        self.state = (float(self.np_random.uniform(low=low, high=high)), 0.0)
+        if self.render_mode == "human":
+            self.render()
+        return np.array(self.state, dtype=np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Push.
+
+        Args:
+            action: 0 left, 1 nothing, 2 right.
+
+        Returns:
+            Position and velocity, shape `(2,)`, the reward -1, whether the flag was reached,
+            `False`, and an empty `info`.
+
+        Raises:
+            ArgumentError: if the action is none of the three.
+        """
+        try:
+            push = _PUSHES[action]
+        except (KeyError, TypeError):
+            raise ArgumentError(f"`action` should be one of 0, 1, 2. Received {action!r}") from None
+        if self._transient:
+            push = self._answer(push)
+        position, velocity = self.state
+        velocity += push * self._force + math.cos(3 * position) * (-self._gravity)
+        if velocity > self.max_speed:
+            velocity = self.max_speed
+        elif velocity < -self.max_speed:
+            velocity = -self.max_speed
+        position += velocity
+        if position > self.max_position:
+            position = self.max_position
+        elif position <= self.min_position:
+            position = self.min_position
+            if velocity < 0:
+                velocity = 0.0
+        self.state = (position, velocity)
+        terminated = position >= self._goal_position and velocity >= self.goal_velocity
+        if self.render_mode == "human":
+            self.render()
+        return np.array((position, velocity), dtype=np.float32), -1.0, terminated, False, {}
+
+    def _answer(self, push: int) -> int:
+        """The true push or, with the probability `transient`, that of another action."""
+        chance = self.np_random.random() / self._transient
+        if chance >= 1.0:
+            return push
+        # Below the threshold, the same number is uniform again and chooses between the two others.
+        return _OTHER_PUSHES[push][chance >= 0.5]
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        for name, value in values.items():
+            setattr(self, f"_{name}", value)
+
+
+class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
+    """Gymnasium's continuous mountain car whose power, gravity, goal and transient responses can be turned.
+
+    As long as no knob is turned it is bit-identical to `gymnasium`'s `Continuous_MountainCarEnv`.
+    Gymnasium has the gravity fixed in its code; here it is a knob.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `power` | 0.0015 | -0.01 to 0.01 | push of the engine at full force; negative reverses the controls |
+    | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
+    | `goal_position` | 0.45 | -0.3 to 0.6 | position of the flag |
+    | `transient` | 0.0 | 0 to 1 | probability that one step is answered falsely |
+
+    A false answer (`transient`) is that of a force drawn uniformly from -1 to 1. The reward is that
+    of the force that was asked for, so that nothing else shows it.
+
+    | action | meaning | observation | meaning |
+    |---|---|---|---|
+    | `Box(1)` | force, -1 to 1 | `Box(2)` | position (-1.2 to 0.6), velocity (-0.07 to 0.07 a step) |
+
+    The reward is 100 at the flag, less a tenth of the squared force at every step. `info` is empty.
+
+    Args:
+        render_mode: `human`, `rgb_array` or `None`.
+        goal_velocity: the least velocity with which the flag counts as reached.
+
+    Example:
+        >>> env = MountainCarContinuous()
+        >>> _ = env.reset(seed=0)
+        >>> env.turn({"power": 0.001, "gravity": 0.003})
+        >>> env.power, env.gravity
+        (0.001, 0.003)
+    """
+
+    knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
+    surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
+    power = KnobAttribute()
+    gravity = KnobAttribute()
+    goal_position = KnobAttribute()
+    transient = KnobAttribute()
+
+    def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
+        self._transient = 0.0
+        self._gravity = 0.0025
+        Continuous_MountainCarEnv.__init__(self, render_mode, goal_velocity)
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Push.
+
+        Args:
+            action: the force, shape `(1,)`, cut to the interval [-1, 1].
+
+        Returns:
+            Position and velocity, shape `(2,)`, the reward, whether the flag was reached, `False`,
+            and an empty `info`.
+
+        Raises:
+            ArgumentError: if the action is no sequence of one finite number.
+        """
+        try:
+            asked = action[0]
+            cost = math.pow(asked, 2) * 0.1
+        except (TypeError, IndexError, OverflowError):
+            cost = math.nan
+        if not math.isfinite(cost):
+            raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
+        # From here on the expressions are Gymnasium's own, in the same mixture of single and double
+        # precision: plain floats would round differently.
+        position = self.state[0]
+        velocity = self.state[1]
+        force = min(max(asked, self.min_action), self.max_action)
+        if self._transient:
+            force = self._answer(force)
+        velocity += force * self._power - self._gravity * math.cos(3 * position)
+        if velocity > self.max_speed:
+            velocity = self.max_speed
+        if velocity < -self.max_speed:
+            velocity = -self.max_speed
+        position += velocity
+        if position > self.max_position:
+            position = self.max_position
+        if position < self.min_position:
+            position = self.min_position
+        if position == self.min_position and velocity < 0:
+            velocity = 0
+        terminated = bool(position >= self._goal_position and velocity >= self.goal_velocity)
+        reward = (100.0 if terminated else 0) - cost
+        self.state = np.array([position, velocity], dtype=np.float32)
+        if self.render_mode == "human":
+            self.render()
+        return self.state, reward, terminated, False, {}
+
+    def _answer(self, force: float) -> float:
+        """The true force or, with the probability `transient`, one drawn uniformly."""
+        chance = self.np_random.random() / self._transient
+        # Below the threshold, the same number is uniform again.
+        return force if chance >= 1.0 else 2.0 * chance - 1.0
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        for name, value in values.items():
+            setattr(self, f"_{name}", value)
+
+
+_PUSHES = {0: -1, 1: 0, 2: 1}
+_OTHER_PUSHES = {-1: (0, 1), 0: (-1, 1), 1: (-1, 0)}

@@ -1,0 +1,97 @@
+"""What the environments of this package share: knobs that look like attributes, and copies without windows.
+
+* `KnobAttribute` - a knob as an attribute: reading is free, setting validates and recomputes what is derived
+* `TunableEnv` - the mixin: set a knob, hold knobs against being set, pickle and copy without drawing surfaces
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from drift_envs.errors import DrivenKnobError, KnobError
+from drift_envs.knobs import KnobTable, Value
+
+
+class KnobAttribute:
+    """A knob that reads and sets like an ordinary attribute.
+
+    The value itself stands in the private attribute of the same name, so that `step` reads it at
+    the price of a plain attribute.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Remember the knob's name."""
+        self.name = name
+        self.place = f"_{name}"
+
+    def __get__(self, env: Any, owner: type | None = None) -> Any:
+        """The knob's present value."""
+        return self if env is None else getattr(env, self.place)
+
+    def __set__(self, env: TunableEnv, value: Any) -> None:
+        """Turn the knob by hand."""
+        env.set_knob(self.name, value)
+
+
+class TunableEnv:
+    """A mixin for environments that declare what can be turned.
+
+    A subclass names its knobs in `knobs` and writes `turn`; it has no notion of why or when
+    somebody turns them. `surfaces` names the attributes that hold drawing surfaces, which can be
+    neither pickled nor copied; a copy draws its own at the next `render`.
+    """
+
+    knobs: ClassVar[KnobTable]
+    surfaces: ClassVar[tuple[str, ...]] = ()
+    _held: frozenset[str] = frozenset()
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob; knobs that are not named stay as they are.
+        """
+        raise NotImplementedError
+
+    def read_knobs(self) -> dict[str, Value]:
+        """The present value of every knob, read back from the environment's own attributes."""
+        return {name: getattr(self, name) for name in self.knobs}
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Refuse from now on that these knobs are set as attributes; `turn` still turns them.
+
+        Args:
+            names: the knobs that somebody else drives.
+        """
+        self._held = frozenset(names)
+
+    def set_knob(self, name: str, value: Any) -> None:
+        """Turn one knob by hand.
+
+        Args:
+            name: the knob.
+            value: a value as a person would write it.
+
+        Raises:
+            DrivenKnobError: if a schedule drives that knob.
+            KnobError: if the value breaks a rule, alone or together with the other knobs.
+        """
+        if name in self._held:
+            raise DrivenKnobError(
+                f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
+                "write it into the schedule, or build the environment with `schedule=None`"
+            )
+        checked = self.knobs[name].check(value)
+        if self.knobs.rule is not None:
+            for knob, text in self.knobs.problems({**self.read_knobs(), name: checked}):
+                raise KnobError(f"`{knob}`: {text}")
+        self.turn({name: checked})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the drawing surfaces."""
+        state = dict(self.__dict__)
+        for name in self.surfaces:
+            if name in state:
+                state[name] = None
+        return state
