@@ -1,0 +1,278 @@
+"""What a schedule says, as frozen pydantic models; what it means for an environment is checked by the loader.
+
+* `Schedule` - a whole schedule: the base values, the drifts and the clock
+* `Drift` - one drift: when, how and what
+* `Steps` - the curve of a ramp that rises in steps
+* `Tasks` - how many different goals a shop schedule draws from
+* `Knobs`, `KnobSpec`, `Derived` - knobs that a schedule declares for an environment that has none of its own
+* `schedule_schema` - the JSON Schema of the language, for editors and other programs
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from drift_envs.knobs import FrozenMapping, freeze, thaw
+from drift_envs.schedule.rules import Finding, drift_findings, named_drifts, schedule_findings
+
+MAX_TICK = 10**15
+"""The last tick there is: beyond it, ticks would no longer be exact as floating-point numbers."""
+
+MIN_RATE = 1e-9
+"""The rarest random event: rarer ones would not fit in front of `MAX_TICK`."""
+
+BROKEN_RULE = "schedule_rule"
+"""The type of the pydantic errors that stand for findings of `rules.py`."""
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
+_SCHEDULE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./-]*$"
+_ATTRIBUTE = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$"
+
+Tick = Annotated[int, Field(strict=True, ge=0, le=MAX_TICK)]
+Span = Annotated[int, Field(strict=True, ge=1, le=MAX_TICK)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Attribute = Annotated[str, Field(pattern=_ATTRIBUTE)]
+_FREEZE = AfterValidator(freeze)
+Values = Annotated[dict[str, Any], _FREEZE]
+Numbers = Annotated[dict[str, Number], _FREEZE]
+Sigmas = Annotated[dict[str, Annotated[Number, Field(gt=0)]], _FREEZE]
+Pairs = Annotated[dict[str, tuple[str, str]], _FREEZE]
+Choices = Annotated[dict[str, Annotated[tuple[Any, ...], Field(min_length=2)]], _FREEZE]
+Names = Annotated[tuple[Attribute, ...], Field(min_length=1)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Steps(_Model):
+    """The curve of a ramp that rises in `steps` equal steps: w = floor(u * steps) / steps."""
+
+    steps: Span = Field(description="how many equal steps the weight rises in")
+
+
+def _curve_tag(value: Any) -> str:
+    return "steps" if isinstance(value, (dict, Steps)) else "named"
+
+
+Curve = Annotated[
+    Annotated[Literal["linear", "sigmoid", "exponential"], Tag("named")] | Annotated[Steps, Tag("steps")],
+    Discriminator(_curve_tag),
+]
+
+
+class Drift(_Model):
+    """One drift: WHEN it happens, HOW it comes and WHAT it does to which knobs.
+
+    The YAML key `for` is the attribute `duration`, since `for` is a word of Python.
+
+    Example:
+        >>> Drift.model_validate({"name": "weekends", "every": 7, "for": 2, "set": {"slip": 0.8}}).duration
+        2
+    """
+
+    name: str = Field(pattern=_NAME, description="the id of the phase that an occurrence starts; `drift-1` and so on")
+    at: Tick | None = Field(None, description="the tick of the (first) occurrence; with `rate`, the first possible one")
+    every: Span | None = Field(None, description="the ticks between two occurrences; the first is at `at`, or at this")
+    rate: Annotated[float, Field(strict=True, ge=MIN_RATE, le=1, allow_inf_nan=False)] | None = Field(
+        None, description="the probability that an occurrence starts at a tick"
+    )
+    duration: Span | None = Field(None, alias="for", description="an occurrence is undone after this many ticks")
+    kind: Literal["sudden", "incremental", "gradual"] = Field(
+        "sudden", description="sudden, interpolated (numbers only), or drawn at each tick from old and new"
+    )
+    over: Span | None = Field(None, description="the ticks that the weight of the new value takes from 0 to 1")
+    curve: Curve = Field("linear", description="how the weight rises; it falls likewise before `for` ends")
+    set: Values = Field(default_factory=FrozenMapping, description="knob: the new value")
+    add: Numbers = Field(default_factory=FrozenMapping, description="knob: what is added")
+    scale: Numbers = Field(default_factory=FrozenMapping, description="knob: the factor")
+    swap: Pairs = Field(default_factory=FrozenMapping, description="knob: the two keys whose values change places")
+    choice: Choices = Field(
+        default_factory=FrozenMapping, description="knob: the values; each occurrence draws another than the last"
+    )
+    walk: Sigmas = Field(
+        default_factory=FrozenMapping, description="knob: the standard deviation of the step of each occurrence"
+    )
+
+    @model_validator(mode="after")
+    def _keep_rules(self) -> Drift:
+        _refuse(drift_findings(_written(self)))
+        return self
+
+
+class Tasks(_Model):
+    """How many different goals a shop schedule draws from, and in which order they come."""
+
+    pool: Span = Field(5, description="how many different goals an agent meets")
+    order: Literal["shuffled", "fixed"] = Field("shuffled", description="drawn anew at each reset, or in turn")
+
+
+class KnobSpec(_Model):
+    """A knob that a schedule declares: an attribute of the environment, and what it may be."""
+
+    attribute: Attribute | None = Field(None, description="the attribute of the environment; the knob's name if absent")
+    kind: Literal["float", "integer", "boolean"] = "float"
+    bounds: tuple[Number, Number] | None = Field(None, description="the lowest and the highest value, both reachable")
+    doc: str = Field("", description="one line of meaning, with the unit")
+
+
+class Derived(_Model):
+    """An attribute that follows others: it is computed anew whenever a knob has been turned."""
+
+    sum: Names | None = Field(None, description="the attributes that are added")
+    product: Names | None = Field(None, description="the attributes that are multiplied")
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> Derived:
+        if (self.sum is None) == (self.product is None):
+            raise PydanticCustomError("derived", "should have one of `sum` and `product`")
+        return self
+
+
+class Knobs(BaseModel):
+    """The section `knobs`: each key is a knob, but for `derived`.
+
+    Example:
+        >>> knobs = Knobs.model_validate({"length": {"bounds": [0.1, 2]}, "derived": {"area": {"product": ["length"]}}})
+        >>> sorted(knobs.specs)
+        ['length']
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, KnobSpec]
+
+    derived: Annotated[dict[Attribute, Derived], _FREEZE] = Field(
+        default_factory=FrozenMapping, description="attribute: what it is computed from"
+    )
+
+    @property
+    def specs(self) -> dict[str, KnobSpec]:
+        """The declared knobs by name, in the order of the file."""
+        return dict(self.__pydantic_extra__)
+
+
+class Schedule(_Model):
+    """A whole schedule: what the knobs are at first, and the drifts that change them.
+
+    Build one with `load_schedule`, which says everything that is wrong at once. Schedules of equal
+    content are equal, hash equally and can be pickled.
+
+    Example:
+        >>> drifts = [{"at": 20, "set": {"slip": 0.5}}]
+        >>> schedule = Schedule.model_validate({"version": 1, "name": "thaw", "drifts": drifts})
+        >>> schedule.drifts[0].name
+        'drift-1'
+        >>> Schedule.model_validate(schedule.to_dict()) == schedule
+        True
+    """
+
+    version: Literal[1] = Field(description="the version of the language")
+    name: str = Field(pattern=_SCHEDULE_NAME, description="what logs and tables call it")
+    description: str = Field("", description="one or two sentences for lists")
+    env: str | None = Field(None, description="the id of the environment that it is written for")
+    clock: Literal["episode", "step", "episode_step"] = Field(
+        "episode", description="what a tick counts: resets, steps over the life of the environment, or since the reset"
+    )
+    visibility: Literal["explicit", "implicit"] | None = Field(
+        None, description="a label: explicit changes structure or dynamics, implicit reward or meaning"
+    )
+    control: bool = Field(False, strict=True, description="whether it is meant as a control and left out of rankings")
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] | None = Field(
+        None, description="pins the random parts of the drifts for all instances"
+    )
+    knobs: Knobs | None = Field(None, description="knobs of an environment that declares none")
+    tasks: Tasks | None = Field(None, description="the goals of a shop schedule")
+    base: Values = Field(default_factory=FrozenMapping, description="knob: its value in the phase `source`")
+    drifts: tuple[Drift, ...] = Field((), description="the drifts; later ones lie on top")
+
+    @field_validator("version", mode="before")
+    @classmethod
+    def _read_version(cls, value: Any) -> Any:
+        if type(value) is not int or value != 1:
+            raise PydanticCustomError("version", "should be 1, the version of the language that this release reads")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_drifts(cls, data: Any) -> Any:
+        return {**data, "drifts": named_drifts(data["drifts"])} if isinstance(data, dict) and "drifts" in data else data
+
+    @model_validator(mode="after")
+    def _keep_rules(self) -> Schedule:
+        _refuse(schedule_findings(_written(self)))
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schedule as plain data, without what stands at its default; `load_schedule` takes it back."""
+        return {"version": self.version, **_written(self)}
+
+    def content_hash(self) -> str:
+        """Sixteen hexadecimal digits of the SHA-256 of the content, equal across machines and releases.
+
+        Example:
+            >>> Schedule(version=1, name="null").content_hash()
+            'dcef0786c2b51534'
+        """
+        text = json.dumps(_whole_as_int(self.to_dict()), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def schedule_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a schedule file, as editors and other programs read it.
+
+    It knows each key for itself. Rules between keys, and which knobs there are, are checked by
+    `load_schedule`.
+
+    Example:
+        >>> sorted(schedule_schema()["required"])
+        ['version']
+    """
+    schema = Schedule.model_json_schema(by_alias=True)
+    properties = schema["properties"]
+    properties["extends"] = {
+        "description": "another schedule, by shipped name or by path from this file; keys here replace its keys",
+        "title": "Extends",
+        "type": "string",
+    }
+    schema["$defs"]["Drift"]["required"] = []  # the loader names what the file does not
+    schema["required"] = ["version"]
+    for part in schema["$defs"].values():
+        part["description"] = part["description"].split("\n\n")[0]
+    about = {"title": "A schedule of drift-envs", "description": "What an environment's knobs are, and how they drift."}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, **about}
+
+
+def _written(model: BaseModel) -> dict[str, Any]:
+    plain: dict[str, Any] = thaw(model.model_dump(by_alias=True, exclude_defaults=True))
+    return plain
+
+
+def _refuse(findings: Iterable[Finding]) -> None:
+    found = list(findings)
+    if found:
+        text = "; ".join(rule for _, rule in found)
+        raise PydanticCustomError(BROKEN_RULE, "{rules}", {"rules": text})
+
+
+def _whole_as_int(value: Any) -> Any:
+    # 1 and 1.0 are equal, so schedules that differ in that alone must hash equally
+    if isinstance(value, dict):
+        return {key: _whole_as_int(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_as_int(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
