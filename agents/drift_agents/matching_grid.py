@@ -1,0 +1,287 @@
+"""When two states, and two outcomes, of a car on a hill count as the same.
+
+* `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of the hill
+* `Motion` - one transition of a car in numbers
+* `read_motion`, `read_state`, `write_state` - between the texts and the numbers
+* `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
+
+The texts are those of `drift_envs.wrappers.text`: `{"position": -0.477001, "velocity": 0.0068}`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import NamedTuple
+
+from drift_agents.errors import ArgumentError
+from drift_agents.types import Experience, Outcome, Transition
+
+POSITIONS = (-1.2, 0.6)
+SPEED_LIMIT = 0.07
+DECIMALS = 6
+# Each velocity is rounded to six decimals, and a pair of changes holds four of them, each off by a
+# uniform draw of width 1e-6: standard deviation sqrt(4 / 12) * 1e-6.
+_ROUNDING = 5.8e-7
+# Steps that stand closer on the hill than this tell more about rounding than about the hill.
+_CLOSE = 0.005
+# Half of the last decimal, for comparing numbers that were rounded for the text.
+_EDGE = 0.5 * 10**-DECIMALS
+
+
+class Motion(NamedTuple):
+    """One transition of a car in numbers.
+
+    A wall or the speed limit hides how strong a push was: then only one bound of the change of
+    velocity is known, and the other one is infinite.
+
+    Args:
+        x: position before.
+        v: velocity before.
+        x2: position after.
+        v2: velocity after.
+        low: the least change of velocity that the push can have meant.
+        high: the greatest one; equal to `low` unless a limit hid it.
+        hill: cos(3x), the slope of Gymnasium's track but for a factor.
+        slide: change of position beyond the velocity after, `nan` at a wall.
+    """
+
+    x: float
+    v: float
+    x2: float
+    v2: float
+    low: float
+    high: float
+    hill: float
+    slide: float
+
+
+@lru_cache(maxsize=1 << 16)
+def read_state(state: str) -> tuple[float, float]:
+    """Position and velocity out of a state's text.
+
+    Raises:
+        ArgumentError: if the text does not hold both as numbers.
+
+    Example:
+        >>> read_state('{"position": -0.5, "velocity": 0.01}')
+        (-0.5, 0.01)
+    """
+    try:
+        data = json.loads(state)
+        x, v = float(data["position"]), float(data["velocity"])
+    except (ValueError, TypeError, KeyError):
+        x = v = math.nan
+    if not (math.isfinite(x) and math.isfinite(v)):
+        raise ArgumentError(
+            "the state of a car should be a JSON object with the numbers `position` and `velocity`. "
+            f"Received {state[:80]!r}"
+        )
+    return x, v
+
+
+def write_state(x: float, v: float) -> str:
+    """Position and velocity as a state's text, six decimals as in the worlds' texts.
+
+    Example:
+        >>> write_state(-0.5, 0.0100001)
+        '{"position": -0.5, "velocity": 0.01}'
+    """
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return json.dumps({"position": round(x, DECIMALS) + 0.0, "velocity": round(v, DECIMALS) + 0.0})
+
+
+@lru_cache(maxsize=1 << 17)
+def read_motion(state: str, after: str) -> Motion:
+    """A transition in numbers; cached, since every counterpart is asked about again and again.
+
+    Args:
+        state: the state before, as text.
+        after: the state after, as text.
+
+    Raises:
+        ArgumentError: if one of the texts is not the state of a car.
+
+    Example:
+        >>> before, after = '{"position": -0.5, "velocity": 0.0}', '{"position": -0.499, "velocity": 0.001}'
+        >>> read_motion(before, after).low
+        0.001
+    """
+    x, v = read_state(state)
+    x2, v2 = read_state(after)
+    low = high = v2 - v
+    slide = x2 - x - v2
+    if x2 <= POSITIONS[0] + _EDGE:
+        # The car stands at the left wall: its velocity became zero, whatever it would have been.
+        low, high, slide = -math.inf, POSITIONS[0] - x - v, math.nan
+    elif v2 >= SPEED_LIMIT - _EDGE:
+        high = math.inf
+    elif v2 <= _EDGE - SPEED_LIMIT:
+        low = -math.inf
+    if x2 >= POSITIONS[1] - _EDGE:
+        slide = math.nan
+    return Motion(x, v, x2, v2, low, high, math.cos(3 * x), slide)
+
+
+class ResidualGrid:
+    r"""Cells of position and velocity; outcomes are compared without the pull of the hill.
+
+    A car hardly ever comes to the same state twice, so equal texts say nothing about it (`Exact`
+    never fires there). States count as the same when they lie in one cell. Within a cell .1 wide
+    the hill changes a car's velocity by up to 7.5e-4 more or less, while a drift of the engine from
+    .001 to .0008 changes it by 2e-4: so the hill's part, which is g cos(3x) on Gymnasium's track, is
+    subtracted first. That the track has this shape is this rule's declared knowledge of the task;
+    g itself is learned from what the agent lives through (`learn`), as the slope of a least-squares
+    line through pairs of steps with the same action, so that the engine's part falls out. Old
+    pairs fade, and what lies off the line by more than `tolerance` counts only that far: one false
+    response, or the step on which the engine changed, does not bend it. Until the line rests on
+    `minimum` pairs no two motions count as different.
+
+    Two outcomes are the same when
+
+    * what remains of the change of velocity agrees within `tolerance`. Where the wall or the speed
+      limit hid the change, one bound of it is known, and outcomes differ only when that bound says
+      so;
+    * the position changes by the velocity alike (within `tolerance`), away from the walls;
+    * no car got as far as the other one's end without ending (ends lie to the right);
+    * the scores are equal, if both ended or neither did.
+
+    Args:
+        position: width of a cell in position; positive. Wide cells spread what was found out at one
+            point: with `.1` a dozen surprises realign the whole valley, with `.02` it takes sixty.
+        velocity: width of a cell in velocity, or `None` for a single one: what an engine and a hill
+            do to a velocity does not depend on it.
+        tolerance: how far two changes of velocity may lie apart; positive. Rounding to six
+            decimals makes about 2e-6.
+        minimum: pairs of steps before the line is believed; at least 2.
+        window: pairs after which an old one has faded to 1/e; at least `minimum`.
+
+    Raises:
+        ArgumentError: if an argument breaks its rule.
+
+    Example:
+        >>> rule = ResidualGrid()
+        >>> left, right = '{"position": -0.58, "velocity": 0.0}', '{"position": -0.52, "velocity": 0.01}'
+        >>> rule.state_key(left) == rule.state_key(right)
+        True
+        >>> for i in range(40):
+        ...     x = -0.6 + 0.01 * i
+        ...     after = write_state(x, 0.001 - 0.0025 * math.cos(3 * x))
+        ...     rule.learn(Experience(write_state(x, 0.0), "2", Outcome(after, 0.0, False), -1.0, None))
+        >>> round(rule.gravity, 5)
+        -0.0025
+    """
+
+    name = "grid"
+
+    def __init__(
+        self,
+        *,
+        position: float = 0.1,
+        velocity: float | None = None,
+        tolerance: float = 1e-4,
+        minimum: int = 10,
+        window: int = 500,
+    ) -> None:
+        _check_positive("position", position)
+        if velocity is not None:
+            _check_positive("velocity", velocity)
+        _check_positive("tolerance", tolerance)
+        if not isinstance(minimum, int) or isinstance(minimum, bool) or minimum < 2:
+            raise ArgumentError(f"`minimum` should be a whole number of at least 2. Received {minimum!r}")
+        if not isinstance(window, int) or isinstance(window, bool) or window < minimum:
+            raise ArgumentError(
+                f"`window` should be a whole number of at least `minimum` ({minimum}). Received {window!r}"
+            )
+        self.position, self.velocity, self.tolerance = float(position), velocity, float(tolerance)
+        self.minimum, self.window = minimum, window
+        self._fade = 1.0 - 1.0 / window
+        # Within a cell cos(3x) varies by up to three times the width. What rounding leaves uncertain in g
+        # should change a comparison by less than a tenth of the tolerance.
+        self._spread = (30 * self.position * _ROUNDING / self.tolerance) ** 2
+        self._pairs, self._sum_xx, self._sum_xy = 0, 0.0, 0.0
+        self._last: dict[str, tuple[float, float]] = {}
+        self._ready, self._slope = False, 0.0
+
+    @property
+    def gravity(self) -> float | None:
+        """The slope of the line, negative on a hill that pulls; `None` until it rests on enough."""
+        return self._slope if self._ready else None
+
+    def state_key(self, state: str) -> Hashable:
+        """The cell of position and velocity, counted from zero.
+
+        Raises:
+            ArgumentError: if the text is not the state of a car.
+        """
+        x, v = read_state(state)
+        # The tiny addition keeps -0.6 / 0.1 = -5.999999999999999 out of its neighbour's cell.
+        cell = math.floor(x / self.position + 1e-9)
+        return cell if self.velocity is None else (cell, math.floor(v / self.velocity + 1e-9))
+
+    def same_outcome(self, a: Transition, b: Transition) -> bool:
+        """Whether both are the same response of the world, as far as can be told."""
+        first, second = read_motion(a.state, a.outcome.state), read_motion(b.state, b.outcome.state)
+        if a.outcome.ended != b.outcome.ended:
+            ended, passed = (first, second) if a.outcome.ended else (second, first)
+            if passed.x2 >= ended.x2:
+                return False
+        elif a.outcome.score != b.outcome.score:
+            return False
+        # `nan` at a wall makes this comparison false, as it should.
+        if abs(first.slide - second.slide) > self.tolerance:
+            return False
+        if not self._ready:
+            return True
+        hill = self._slope * (first.hill - second.hill)
+        return first.low - second.high - hill <= self.tolerance and second.low - first.high + hill <= self.tolerance
+
+    def learn(self, experience: Experience) -> None:
+        """Pair the step with the last one of the same action and draw the line anew."""
+        motion = read_motion(experience.state, experience.outcome.state)
+        if motion.low != motion.high:
+            return
+        last = self._last.setdefault(experience.action, (motion.hill, motion.low))
+        hill, change = motion.hill - last[0], motion.low - last[1]
+        if abs(hill) < _CLOSE:
+            return
+        self._last[experience.action] = motion.hill, motion.low
+        if self._ready:
+            off = change - self._slope * hill
+            change += min(max(off, -self.tolerance), self.tolerance) - off
+        self._pairs += 1
+        self._sum_xx = self._fade * self._sum_xx + hill * hill
+        self._sum_xy = self._fade * self._sum_xy + hill * change
+        # Once ready it stays so: a car that rests brings no news about the hill.
+        if self._ready or (self._pairs >= self.minimum and self._sum_xx >= self._spread):
+            self._ready = True
+            self._slope = self._sum_xy / self._sum_xx
+
+    def transfer(self, transition: Transition, state: str) -> Outcome:
+        """The same response from another state of the cell: the hill's part is that of the new place.
+
+        An end is handed on as it is, since where it happened is what it says.
+        """
+        if transition.outcome.ended or transition.state == state:
+            return transition.outcome
+        motion = read_motion(transition.state, transition.outcome.state)
+        x, v = read_state(state)
+        if motion.low == motion.high:
+            v2 = v + motion.low - self._slope * (motion.hill - math.cos(3 * x))
+        elif motion.v2:
+            v2 = math.copysign(SPEED_LIMIT, motion.v2)
+        else:
+            # The wall stays the wall: nothing is known but that the car came to stand there.
+            return transition.outcome
+        v2 = min(max(v2, -SPEED_LIMIT), SPEED_LIMIT)
+        x2 = min(max(x + v2, POSITIONS[0]), POSITIONS[1])
+        if x2 == POSITIONS[0] and v2 < 0:
+            v2 = 0.0
+        return Outcome(write_state(x2, v2), transition.outcome.score, False)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (0 < value < math.inf):
+        raise ArgumentError(f"`{name}` should be a positive number. Received {value!r}")
