@@ -3,17 +3,22 @@
 * `Recollection` - what memory says about one (state, action, outcome), equal records folded into one
 * `PromptView` - everything that goes into a prompt; `render` makes the text
 * `fold` - records into recollections
+* `render_prompt` - the text from lines that are rendered already
 * `parse_prompt` - the text back into a `PromptView`, for policies that compute instead of read
 
 The text is all that a policy gets, the offline planner and the language model alike: a policy
 that plans parses the rendered text, so nothing can reach it that does not stand there.
+
+Rendering and parsing are exact inverses for worlds whose states are JSON texts of one line, as
+`text=True` makes them. Both are cached by the line, since most lines of a prompt stood in the one
+before.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,6 +26,10 @@ from typing import NamedTuple
 from drift_agents.errors import ArgumentError
 from drift_agents.types import Outcome, Record
 
+STATE = "Current state: "
+ACTIONS = "Admissible actions: "
+STEP = "Interactions so far: "
+DOUBT = "Memory was found wrong at step: "
 HERE = "--- Experience from this state ---"
 ELSEWHERE = "--- Experience from other states ---"
 LESSONS = "--- Lessons ---"
@@ -49,17 +58,38 @@ class Recollection(NamedTuple):
     outlook: float | None = None
 
     def line(self) -> str:
-        """The line that stands in the prompt."""
-        times = "once" if self.n == 1 else f"{self.n:.6g} times"
-        parts = [f"score {self.outcome.score:.6g}", f"seen {times}", f"last at step {self.last}"]
-        if self.outcome.ended:
-            parts.insert(0, "the episode ended")
-        if self.verified:
-            parts.append("verified")
-        if self.outlook is not None:
-            parts.append(f"highest score believed reachable from there {self.outlook:.6g}")
-        action = json.dumps(self.action, ensure_ascii=False)
-        return f"- in {self.state} action {action} led to {self.outcome.state} ({'; '.join(parts)})"
+        """The line that stands in the prompt.
+
+        Raises:
+            ArgumentError: if a state has more than one line.
+        """
+        return _line(self)
+
+
+@lru_cache(maxsize=65536)
+def _line(item: Recollection) -> str:
+    times = "once" if item.n == 1 else f"{_number(item.n)} times"
+    parts = [f"score {_number(item.outcome.score)}", f"seen {times}", f"last at step {item.last}"]
+    if item.outcome.ended:
+        parts.insert(0, "the episode ended")
+    if item.verified:
+        parts.append("verified")
+    if item.outlook is not None:
+        parts.append(f"highest score believed reachable from there {_number(item.outlook)}")
+    before, after = _one_line(item.state), _one_line(item.outcome.state)
+    return f"- in {before} action {json.dumps(item.action, ensure_ascii=False)} led to {after} ({'; '.join(parts)})"
+
+
+def _number(x: float) -> str:
+    """The shortest text that reads back as the same number, whole numbers without a point."""
+    whole = float(x).is_integer() and abs(x) < 1e15
+    return str(int(x)) if whole else repr(float(x))
+
+
+def _one_line(state: str) -> str:
+    if "\n" in state:
+        raise ArgumentError(f"a state should be a text of one line. Received {state!r}")
+    return state
 
 
 @dataclass(frozen=True)
@@ -74,7 +104,8 @@ class PromptView:
         elsewhere: what memory says about other states.
         lessons: derived items in words.
         step: the agent's interactions so far.
-        doubt_since: the interaction at which memory was first found wrong, `None` if it never was.
+        doubt_since: the interaction at which memory was found wrong, `None` if it never was; what
+            was last seen before may be stale (`drift_agents.agent` says when it moves).
 
     Example:
         >>> view = PromptView("Reach the goal.", '{"at": 1}', ("0", "1"))
@@ -92,23 +123,65 @@ class PromptView:
     doubt_since: int | None = None
 
     def render(self) -> str:
-        """The text that the policy is given."""
-        lines = [self.task.rstrip("\n"), "", f"Current state: {self.state}"]
-        lines.append(f"Admissible actions: {json.dumps(list(self.actions), ensure_ascii=False)}")
-        lines.append(f"Interactions so far: {self.step}")
-        if self.doubt_since is not None:
-            lines.append(f"Memory was first found wrong at step: {self.doubt_since}")
-        for title, recollections in ((HERE, self.here), (ELSEWHERE, self.elsewhere)):
-            if recollections:
-                lines += ["", title, *(item.line() for item in recollections)]
-        if self.lessons:
-            lines += ["", LESSONS, *(f"- {json.dumps(text, ensure_ascii=False)}" for text in self.lessons)]
-        lines += ["", ANSWER]
-        return "\n".join(lines)
+        """The text that the policy is given.
+
+        Raises:
+            ArgumentError: if a state has more than one line.
+        """
+        return render_prompt(
+            self.task,
+            self.state,
+            self.actions,
+            [item.line() for item in self.here],
+            [item.line() for item in self.elsewhere],
+            self.lessons,
+            self.step,
+            self.doubt_since,
+        )
 
 
-def fold(records: Iterable[Record]) -> tuple[Recollection, ...]:
+def render_prompt(
+    task: str,
+    state: str,
+    actions: Iterable[str],
+    here: list[str],
+    elsewhere: list[str],
+    lessons: Iterable[str],
+    step: int,
+    doubt_since: int | None,
+) -> str:
+    """The text of a prompt, from lines that are rendered already.
+
+    Args:
+        task: as in `PromptView`, like all that is not named here.
+        state: the present state.
+        actions: the admissible actions.
+        here: lines about this state; an entry may hold several.
+        elsewhere: lines about other states; an entry may hold several.
+        lessons: derived items in words.
+        step: the agent's interactions so far.
+        doubt_since: when memory was found wrong.
+    """
+    lines = [task, "", STATE + _one_line(state), ACTIONS + json.dumps(list(actions), ensure_ascii=False)]
+    lines.append(f"{STEP}{step}")
+    if doubt_since is not None:
+        lines.append(f"{DOUBT}{doubt_since}")
+    for title, recollections in ((HERE, here), (ELSEWHERE, elsewhere)):
+        if recollections:
+            lines += ["", title, *recollections]
+    learned = [f"- {json.dumps(text, ensure_ascii=False)}" for text in lessons]
+    if learned:
+        lines += ["", LESSONS, *learned]
+    lines += ["", ANSWER]
+    return "\n".join(lines)
+
+
+def fold(records: Iterable[Record], outlook: Callable[[Outcome], float] | None = None) -> tuple[Recollection, ...]:
     """Fold records into recollections: equal (state, action, outcome) become one, in order of first mention.
+
+    Args:
+        records: what memory recalled.
+        outlook: how high a score memory believes reachable after an outcome, if that is to be shown.
 
     Example:
         >>> from drift_agents.types import AgentClock
@@ -123,42 +196,58 @@ def fold(records: Iterable[Record]) -> tuple[Recollection, ...]:
             key = (record.state, record.action, outcome)
             n, last, verified = folded.get(key, (0.0, -1, False))
             folded[key] = (n + p * record.n, max(last, record.now.step), verified or record.verified)
-    return tuple(Recollection(*key, *value) for key, value in folded.items())
+    return tuple(
+        Recollection(*key, _rounded(n), last, verified, None if outlook is None else _rounded(outlook(key[2])))
+        for key, (n, last, verified) in folded.items()
+    )
+
+
+def _rounded(x: float) -> float:
+    """Six significant digits: more would only be noise to a reader, and sums of shares have it."""
+    return x if x.is_integer() else float(f"{x:.6g}")
 
 
 _DECODER = json.JSONDecoder()
+_NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)"
 _DETAILS = re.compile(
-    r"^ \((?P<ended>the episode ended; )?score (?P<score>[^;]+); seen (?P<n>once|[^;]+ times); "
-    r"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
-    r"(?:; highest score believed reachable from there (?P<outlook>[^;]+))?\)$"
+    rf" \((?P<ended>the episode ended; )?score (?P<score>{_NUMBER}); seen (?:once|(?P<n>{_NUMBER}) times); "
+    rf"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
+    rf"(?:; highest score believed reachable from there (?P<outlook>{_NUMBER}))?\)",
+    re.ASCII,
 )
 
 
 @lru_cache(maxsize=65536)
 def _parse_line(line: str) -> Recollection:
-    """One line back into a recollection; cached, since most lines of a prompt stood in the one before."""
+    """One line back into a recollection."""
     try:
-        start = len("- in ")
-        _, end = _DECODER.raw_decode(line, start)
-        state = line[start:end]
-        action, end = _DECODER.raw_decode(line, end + len(" action "))
-        start = end + len(" led to ")
-        _, end = _DECODER.raw_decode(line, start)
-    except ValueError as error:
+        state, end = _decode(line, 0, "- in ")
+        action, end = _decode(line, end, " action ")
+        after, end = _decode(line, end, " led to ")
+        text = json.loads(action)
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"not a line of a prompt: {line!r}") from error
-    details = _DETAILS.match(line[end:])
-    if details is None:
+    details = _DETAILS.fullmatch(line, end)
+    if details is None or not isinstance(text, str):
         raise ArgumentError(f"not a line of a prompt: {line!r}")
-    n = details["n"]
     return Recollection(
         state,
-        action,
-        Outcome(line[start:end], float(details["score"]), details["ended"] is not None),
-        1.0 if n == "once" else float(n.removesuffix(" times")),
+        text,
+        Outcome(after, float(details["score"]), details["ended"] is not None),
+        1.0 if details["n"] is None else float(details["n"]),
         int(details["last"]),
         details["verified"] is not None,
         None if details["outlook"] is None else float(details["outlook"]),
     )
+
+
+def _decode(line: str, start: int, mark: str) -> tuple[str, int]:
+    """The JSON text after `mark`, which must stand at `start`; and where it ends."""
+    if not line.startswith(mark, start):
+        raise ValueError(mark)
+    start += len(mark)
+    _, end = _DECODER.raw_decode(line, start)
+    return line[start:end], end
 
 
 def parse_prompt(text: str) -> PromptView:
@@ -168,35 +257,66 @@ def parse_prompt(text: str) -> PromptView:
         text: what `PromptView.render` made, for a world whose states are JSON texts of one line.
 
     Raises:
-        ArgumentError: if the text is not a rendered prompt.
+        ArgumentError: if the text is not a rendered prompt; the message has the line.
     """
-    task, mark, rest = text.partition("\n\nCurrent state: ")
+    # The last mark is the true one: a task may contain anything, what follows the mark is all
+    # lines of known kinds, none of which begins like it.
+    task, mark, rest = text.rpartition(f"\n\n{STATE}")
     if not mark:
-        raise ArgumentError(f"not a rendered prompt, `Current state:` is missing: {text[:80]!r}")
+        raise ArgumentError(f"not a rendered prompt, {STATE!r} is missing: {text[:80]!r}")
     lines = rest.split("\n")
-    state, doubt_since, step = lines[0], None, 0
-    actions: tuple[str, ...] = ()
+    if lines[-2:] != ["", ANSWER]:
+        raise ArgumentError(f"not a rendered prompt, it ends with {lines[-1][:80]!r} instead of {ANSWER!r}")
+    header: dict[str, str] = {}
     sections: dict[str, list[str]] = {HERE: [], ELSEWHERE: [], LESSONS: []}
     section: list[str] | None = None
-    for line in lines[1:]:
-        if line in sections:
+    for line in lines[1:-2]:
+        if section is not None and line.startswith("- "):
+            section.append(line)
+        elif line in sections:
             section = sections[line]
-        elif section is not None:
-            if line.startswith("- "):
-                section.append(line)
-        elif line.startswith("Admissible actions: "):
-            actions = tuple(json.loads(line.removeprefix("Admissible actions: ")))
-        elif line.startswith("Interactions so far: "):
-            step = int(line.removeprefix("Interactions so far: "))
-        elif line.startswith("Memory was first found wrong at step: "):
-            doubt_since = int(line.removeprefix("Memory was first found wrong at step: "))
+        elif section is None and (mark := _header_mark(line)):
+            header[mark] = line[len(mark) :]
+        elif line:
+            raise ArgumentError(f"not a line of a prompt: {line!r}")
+    if ACTIONS not in header or STEP not in header:
+        raise ArgumentError(f"not a rendered prompt, {ACTIONS!r} or {STEP!r} is missing: {text[:80]!r}")
     return PromptView(
         task,
-        state,
-        actions,
+        lines[0],
+        _parse_actions(header[ACTIONS]),
         tuple(map(_parse_line, sections[HERE])),
         tuple(map(_parse_line, sections[ELSEWHERE])),
-        tuple(json.loads(line[2:]) for line in sections[LESSONS]),
-        step,
-        doubt_since,
+        tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
+        _parse_whole(header[STEP]),
+        _parse_whole(header[DOUBT]) if DOUBT in header else None,
     )
+
+
+def _header_mark(line: str) -> str | None:
+    return next((mark for mark in (ACTIONS, STEP, DOUBT) if line.startswith(mark)), None)
+
+
+@lru_cache(maxsize=1024)
+def _parse_actions(text: str) -> tuple[str, ...]:
+    try:
+        actions = json.loads(text)
+    except ValueError as error:
+        raise ArgumentError(f"the admissible actions should be a JSON list. Received {text!r}") from error
+    if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
+        raise ArgumentError(f"the admissible actions should be a JSON list of texts. Received {text!r}")
+    return tuple(actions)
+
+
+def _parse_text(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError as error:
+        raise ArgumentError(f"a lesson should be a JSON text. Received {text!r}") from error
+
+
+def _parse_whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ArgumentError(f"a step should be a whole number. Received {text!r}") from error
