@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from drift_envs.errors import ArgumentError
@@ -27,7 +28,8 @@ class Segment(NamedTuple):
     values: Mapping[str, Value]
 
 
-class Phase(NamedTuple):
+@dataclass(frozen=True)
+class Phase:
     """A stretch between two starts or ends of occurrences."""
 
     id: str
@@ -63,7 +65,7 @@ class Timeline:
             drift = schedule.drifts[index]
             self._segments.append(Segment(begin, at, FrozenMapping({name: values[name] for name in self.names})))
             values = {**values, **{name: table[name].check(value) for name, value in drift.set.items()}}
-            self._phases[-1] = self._phases[-1]._replace(stop=at)
+            self._phases[-1] = replace(self._phases[-1], stop=at)
             self._phases.append(Phase(drift.name, len(self._phases), at, drift.name, NEVER))
             begin = at
         self._segments.append(Segment(begin, NEVER, FrozenMapping({name: values[name] for name in self.names})))

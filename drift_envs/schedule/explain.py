@@ -1,0 +1,130 @@
+"""The findings of pydantic in the words of this package.
+
+* `structure_findings` - what is wrong with each key of a schedule for itself
+* `nearest` - the half sentence that suggests a known name for an unknown one
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from drift_envs.schedule.model import BROKEN_RULE, Derived, Drift, KnobSpec, Schedule, Steps, Tasks
+from drift_envs.schedule.plain import show
+from drift_envs.schedule.rules import Finding, Path
+
+_TYPES = {
+    "int_type": "should be a whole number",
+    "float_type": "should be a number",
+    "bool_type": "should be true or false",
+    "string_type": "should be a text",
+    "dict_type": "should be a mapping",
+    "model_type": "should be a mapping",
+    "model_attributes_type": "should be a mapping",
+    "tuple_type": "should be a list",
+    "string_pattern_mismatch": "should consist of letters, digits, `_`, `-` and `.`, and begin with a letter or digit",
+}
+_LIMITS = {
+    "greater_than": ("gt", "should be more than"),
+    "greater_than_equal": ("ge", "should be at least"),
+    "less_than": ("lt", "should be less than"),
+    "less_than_equal": ("le", "should be at most"),
+}
+
+
+def structure_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """What is wrong with each key for itself: unknown and missing keys, wrong types, values out of range.
+
+    Args:
+        data: a schedule as plain data.
+
+    Yields:
+        Pairs of a path and what is wrong there. Rules between keys are left to `rules.py`.
+
+    Example:
+        >>> list(structure_findings({"version": 1, "name": "a", "clok": "step"}))
+        [(('clok',), 'is no key that belongs here. Did you mean `clock`?')]
+    """
+    try:
+        Schedule.model_validate(data)
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            if found["type"] != BROKEN_RULE:
+                yield _explain(_path(found["loc"]), found, data)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Suggests the known name that is most like an unknown one, or lists them all.
+
+    Example:
+        >>> nearest("slipp", ["map", "slip"])
+        'Did you mean `slip`?'
+        >>> nearest("gravity", ["map", "slip"])
+        'Known: `map`, `slip`'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"Did you mean `{close[0]}`?"
+    return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"
+
+
+def _explain(path: Path, found: Mapping[str, Any], data: Mapping[str, Any]) -> Finding:
+    kind, context, received = found["type"], found.get("ctx", {}), show(found["input"])
+    if kind == "extra_forbidden":
+        return path, f"is no key that belongs here. {nearest(str(path[-1]), _known_keys(path[:-1]))}"
+    if kind == "missing" and isinstance(path[-1], int):  # a pair with one entry
+        return path[:-1], f"should be a list of two. Received {show(_at(data, path[:-1]))}"
+    if kind == "missing":
+        return path, "is missing"
+    if kind == "literal_error":
+        return path, f"should be {context['expected']}. Received {received}{_suggest(found['input'], context)}"
+    if kind in ("too_short", "too_long"):
+        if "swap" in path or "bounds" in path:
+            return path, f"should be a list of two. Received {received}"
+        return path, f"should have at least {context['min_length']} entries. Received {received}"
+    if kind in _LIMITS:
+        key, text = _LIMITS[kind]
+        return path, f"{text} {context[key]}. Received {received}"
+    if kind in _TYPES:
+        return path, f"{_TYPES[kind]}. Received {received}"
+    return path, f"{found['msg'][0].lower()}{found['msg'][1:]}. Received {received}"
+
+
+def _suggest(received: Any, context: Mapping[str, Any]) -> str:
+    options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
+    close = difflib.get_close_matches(received, options, n=1) if isinstance(received, str) else []
+    return f". Did you mean '{close[0]}'?" if close else ""
+
+
+def _path(loc: tuple[int | str, ...]) -> Path:
+    # pydantic inserts the tag of the chosen member of a union after `curve`, and "[key]" after a key
+    parts: list[int | str] = []
+    for position, part in enumerate(loc):
+        is_tag = position > 0 and loc[position - 1] == "curve" and part in ("named", "steps")
+        if not is_tag and part != "[key]":
+            parts.append(part)
+    return tuple(parts)
+
+
+def _known_keys(path: Path) -> list[str]:
+    model: type[BaseModel] = Schedule
+    if path[:1] == ("drifts",):
+        model = Steps if path[-1] == "curve" else Drift
+    elif path[:1] == ("tasks",):
+        model = Tasks
+    elif path[:2] == ("knobs", "derived"):
+        model = Derived
+    elif path[:1] == ("knobs",):
+        model = KnobSpec
+    keys = [field.alias or name for name, field in model.model_fields.items()]
+    return [*keys, "extends"] if model is Schedule else keys
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data

@@ -1,0 +1,175 @@
+"""Reads schedule files: shipped names, paths, and what they extend.
+
+* `read_named` - a shipped name or a path to a `Document`, with what it extends filled in
+* `read_mapping` - the same for data that a program hands over
+* `shipped_schedules` - the names of the schedules that come with the package
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drift_envs.errors import Problem, ScheduleError
+from drift_envs.schedule.explain import nearest
+from drift_envs.schedule.plain import show
+from drift_envs.schedule.yaml12 import MAX_BYTES, Document, Mark, YamlError, parse_yaml
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+SUFFIXES = (".yaml", ".yml")
+"""What the name of a schedule file ends with; a text that ends otherwise is a shipped name."""
+
+_SHIPPED = re.compile(r"[a-z0-9_]+/[a-z0-9_-]+\Z")
+_MOST_EXTENDED = 8
+
+
+def shipped_schedules() -> tuple[str, ...]:
+    """The names of the schedules that come with the package, sorted.
+
+    Example:
+        >>> "frozen_lake/explicit" in shipped_schedules()
+        True
+    """
+    return tuple(
+        sorted(
+            f"{folder.name}/{file.name.removesuffix('.yaml')}"
+            for folder in _shipped_root().iterdir()
+            if folder.is_dir()
+            for file in folder.iterdir()
+            if file.name.endswith(".yaml")
+        )
+    )
+
+
+def read_named(source: str | os.PathLike[str]) -> Document:
+    """Read a shipped schedule or a file, with what it extends.
+
+    Args:
+        source: a shipped name such as `frozen_lake/explicit`, or the path of a file.
+
+    Raises:
+        ScheduleError: if it can't be found or read, or is no YAML.
+    """
+    return _Reader().read(source)
+
+
+def read_mapping(data: Mapping[Any, Any]) -> Document:
+    """Fill in what the data of a program extend; there, `extends` takes a shipped name.
+
+    Raises:
+        ScheduleError: if what is extended can't be read.
+    """
+    return _Reader().extend(Document({"name": "unnamed", **data}, Mark("<dict>", None)), None)
+
+
+class _Reader:
+    """Reads one schedule and the chain of what it extends."""
+
+    def __init__(self) -> None:
+        self._chain: list[str] = []
+
+    def read(self, source: str | os.PathLike[str], asked_by: Mark | None = None) -> Document:
+        """Read a shipped name or a path; `asked_by` is the mark of the `extends` that asked for it."""
+        where, file = _locate(source, asked_by)
+        identity = str(file.resolve()) if isinstance(file, Path) else where
+        if identity in self._chain:
+            raise _error(asked_by or Mark(where, None), f"goes round in a circle, back to {where}")
+        self._chain.append(identity)
+        if len(self._chain) > _MOST_EXTENDED:
+            raise _error(asked_by or Mark(where, None), f"a chain of `extends` may have {_MOST_EXTENDED} files")
+        try:
+            document = parse_yaml(_read_text(file, where, asked_by), where)
+        except YamlError as error:
+            raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
+        if isinstance(document.data, dict):
+            document.data = {"name": _default_name(source), **document.data}
+        return self.extend(document, file)
+
+    def extend(self, document: Document, file: Path | Traversable | None) -> Document:
+        """Fill in what the document extends: its own top-level keys replace those of the other."""
+        data, mark = document.data, document.mark
+        if not isinstance(data, dict) or "extends" not in data:
+            return document
+        target, asked_by = data["extends"], mark.find(["extends"])
+        if not isinstance(target, str) or not target:
+            raise _error(asked_by, f"should be the name or the path of a schedule. Received {show(target)}")
+        other = self.read(_relative(target, file, asked_by), asked_by)
+        if not isinstance(other.data, dict):
+            raise _error(asked_by, f"`{target}` is no mapping of keys")
+        own = {key: value for key, value in data.items() if key != "extends"}
+        inherited = {key: value for key, value in other.data.items() if key != "name"}
+        marks = {**other.mark.inside, **mark.inside}
+        return Document({**inherited, **own}, Mark(mark.where, mark.line, marks), other.problems + document.problems)
+
+
+def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str, Path | Traversable]:
+    text = os.fspath(source)
+    if isinstance(source, str) and not text.endswith(SUFFIXES):
+        if _SHIPPED.match(text) and (file := _shipped_root() / f"{text}.yaml").is_file():
+            return f"{text}.yaml", file
+        if "\0" in text or len(text) > 4096 or not os.path.isfile(text):
+            known = nearest(text, shipped_schedules())
+            rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
+            raise _error(asked_by or Mark("<name>", None), rule)
+    return text, Path(text)
+
+
+def _relative(target: str, file: Path | Traversable | None, asked_by: Mark) -> str | Path:
+    if not target.endswith(SUFFIXES):
+        return target
+    if not isinstance(file, Path) or file.is_relative_to(str(_shipped_root())):
+        raise _error(asked_by, f"only a file can extend another by its path, here a shipped name is needed: {target!r}")
+    folder = file.parent
+    if "\0" in target or "\\" in target or os.path.isabs(target) or ".." in Path(target).parts:
+        raise _error(asked_by, f"should stay in the folder of the file that extends. Received {target!r}")
+    path = folder / target
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise _error(asked_by, f"should stay in the folder of the file that extends, {target!r} leads out of it")
+    return path
+
+
+def _read_text(file: Path | Traversable, where: str, asked_by: Mark | None) -> str:
+    here = asked_by or Mark(where, None)
+    shown = "" if asked_by is None else f"`{where}` "
+    try:
+        if isinstance(file, Path):
+            status = file.stat()
+            if not stat.S_ISREG(status.st_mode):  # a pipe or a device could be read for ever
+                raise _error(here, f"{shown}is no file{', but a folder' if stat.S_ISDIR(status.st_mode) else ''}")
+            if status.st_size > MAX_BYTES:
+                raise _error(here, f"{shown}should have at most {MAX_BYTES} bytes. Received {status.st_size}")
+        with file.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise _error(here, f"{shown}should have at most {MAX_BYTES} bytes. Received more")
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ScheduleError([Problem(where, line, "", f"should be UTF-8, byte {error.start + 1} is not")]) from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, ScheduleError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _error(here, f"{shown}can't be read: {reason}") from None
+
+
+def _default_name(source: str | os.PathLike[str]) -> str:
+    text = os.fspath(source)
+    if not text.endswith(SUFFIXES) and _SHIPPED.match(text):
+        return text
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(text).stem).strip("-._") or "unnamed"
+
+
+def _shipped_root() -> Traversable:
+    return resources.files("drift_schedules")
+
+
+def _error(mark: Mark, text: str) -> ScheduleError:
+    return ScheduleError([Problem(mark.where, mark.line, "extends" if mark.line is not None else "", text)])
