@@ -1,6 +1,7 @@
 """Reference agents for drifting worlds: pluggable memories, GLOVE, and the experiments that compare them.
 
 * `Agent` - memory, verifier and policy in one loop
+* `Glove`, `ReplayProber` - verification by doing the same again (`SnapshotProber`: privileged)
 * `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
 * `make_memory`, `make_verifier`, `make_policy` - parts by name
 """
@@ -13,7 +14,9 @@ from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt import PromptView, parse_prompt
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
-from drift_agents.verifier.base import Prober, Verifier
+from drift_agents.verifier.base import Probed, Prober, Verifier
+from drift_agents.verifier.glove import Glove
+from drift_agents.verifier.prober import ReplayProber, SnapshotProber
 from drift_agents.verifier.registry import make_verifier
 
 __all__ = [
@@ -22,16 +25,20 @@ __all__ = [
     "Episode",
     "Exact",
     "Experience",
+    "Glove",
     "Matching",
     "Memory",
     "Outcome",
     "Policy",
+    "Probed",
     "Prober",
     "PromptView",
     "Recall",
     "Record",
+    "ReplayProber",
     "Reply",
     "Retrieved",
+    "SnapshotProber",
     "Verifier",
     "make_memory",
     "make_policy",

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,6 @@ from drift_agents.types import (
     Episode,
     Experience,
     Note,
-    Outcome,
     ProbeCost,
     Record,
     RecordId,
@@ -33,6 +31,7 @@ from drift_agents.types import (
     Verdict,
 )
 from drift_agents.verifier.base import NoVerifier, Verifier
+from drift_agents.world import check_text_world, read_outcome, to_env
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Agent:
             ArgumentError: if the world does not show text.
         """
         observation, info = world.reset(seed=seed, options=None if options is None else dict(options))
-        _check_text_world(observation, info)
+        check_text_world(observation, info)
         self.verifier.begin_episode()
         task, started = str(info["task"]), self.clock.step
         prefix: list[str] = []
@@ -129,8 +128,8 @@ class Agent:
             reply = self.policy.decide(prompt, self._rng)
             action, valid = _read_action(reply.text, info["actions"])
             now = self.clock
-            observation, reward, terminated, truncated, info = world.step(_to_env(world.action_space, action))
-            outcome = Outcome(str(observation), float(info["score"]), bool(terminated))
+            observation, reward, terminated, truncated, info = world.step(to_env(world.action_space, action))
+            outcome = read_outcome(observation, terminated, info)
             experience = Experience(state, action, outcome, float(reward), now)
             self.matching.learn(experience)
             verdict = self.verifier.verify(experience, self.memory, prefix, now)
@@ -207,15 +206,6 @@ class _Totals:
         return dict(vars(self))
 
 
-def _check_text_world(observation: Any, info: Mapping[str, Any]) -> None:
-    missing = [key for key in ("task", "actions", "score") if key not in info]
-    if not isinstance(observation, str) or missing:
-        raise ArgumentError(
-            "the world should show text: make it with `text=True`. "
-            f"Received an observation of type {type(observation).__name__} and an info without {missing}"
-        )
-
-
 def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:
     """The admissible action that the reply names, and whether it named one; the first one if it did not.
 
@@ -225,11 +215,3 @@ def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:
     if text in admissible:
         return text, True
     return admissible[0], False
-
-
-def _to_env(space: gym.Space[Any], action: str) -> Any:
-    if isinstance(space, gym.spaces.Discrete):
-        return int(action)
-    if isinstance(space, gym.spaces.Box):
-        return np.array(json.loads(action), dtype=space.dtype).reshape(space.shape)
-    return action

@@ -3,6 +3,7 @@
 * `Verifier` - the protocol
 * `Prober` - the protocol of whatever does the same again
 * `Probed` - what a probe brought
+* `BaseVerifier` - what most verifiers do alike
 * `NoVerifier` - writes every experience and never doubts
 """
 
@@ -15,20 +16,26 @@ import numpy as np
 
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
-from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
 
 
 class Probed(NamedTuple):
     """What a probe brought.
 
     Args:
-        outcomes: what the world answered, in order; fewer than asked for when the state could
-            not be reached again within the prober's bound.
+        transitions: what the world answered, in order, each with the state in which it was asked
+            (by a matching rule that knows cells it may be another one of the same cell); fewer
+            than asked for when the state could not be reached again within the prober's bound.
         cost: what it cost, prefixes and retries included.
     """
 
-    outcomes: tuple[Outcome, ...] = ()
+    transitions: tuple[Transition, ...] = ()
     cost: ProbeCost = ProbeCost()
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What the world answered, in order."""
+        return tuple(transition.outcome for transition in self.transitions)
 
 
 @runtime_checkable
@@ -42,8 +49,14 @@ class Prober(Protocol):
     privileged: bool
     """Whether it uses what no agent in the world could: saved states."""
 
+    def bind(self, matching: Matching) -> None:
+        """Called by the verifier that uses it, with the agent's matching rule."""
+
     def begin_episode(self) -> None:
         """A new episode of the real world has begun."""
+
+    def moved(self) -> None:
+        """The agent has made a step in the real world, and all probing that concerns it is over."""
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
         """Execute `action` in `state` up to `times` times."""
@@ -84,21 +97,33 @@ class Verifier(Protocol):
         ...
 
 
-class NoVerifier:
-    """Writes every experience and never doubts."""
+class BaseVerifier:
+    """What most verifiers do alike: keep the matching rule, prepare nothing, conclude nothing.
 
-    name = "none"
+    A convenience, not a requirement: `Verifier` is the contract.
+    """
+
     supervision = "none"
 
     def __init__(self) -> None:
         self._matching: Matching = Exact()
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the matching rule, to say what was a surprise."""
+        """Take the matching rule; nothing is drawn."""
         self._matching = matching
 
     def begin_episode(self) -> None:
         """Nothing to prepare."""
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
+        """Nothing to conclude."""
+        return None
+
+
+class NoVerifier(BaseVerifier):
+    """Writes every experience and never doubts."""
+
+    name = "none"
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write it; it was a surprise if memory knows this action here and never saw this outcome."""
@@ -109,7 +134,3 @@ class NoVerifier:
             for transition, _ in record.transitions()
         )
         return Verdict(surprise=surprise, observed=memory.observe(experience, now))
-
-    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
-        """Nothing to conclude."""
-        return None

@@ -16,6 +16,12 @@ VERIFIERS: Registry[Verifier] = Registry(
     "drift_envs.verifiers",
     {
         "none": "drift_agents.verifier.base:NoVerifier",
+        "glove": "drift_agents.verifier.glove:Glove",
+        "overwrite": "drift_agents.verifier.controls:Overwrite",
+        "forget": "drift_agents.verifier.controls:Forget",
+        "probe_keep": "drift_agents.verifier.controls:ProbeKeep",
+        "random_probe": "drift_agents.verifier.controls:RandomProbe",
+        "periodic_wipe": "drift_agents.verifier.controls:PeriodicWipe",
     },
 )
 

@@ -1,0 +1,128 @@
+"""What records say about an outcome, and what probes say together: pure functions.
+
+* `Summary` - a verified distribution
+* `share` - Q_hist: the share of the remembered responses that count as the same (GLOVE, equation 3)
+* `summarise` - fresh responses as distributions, ready for `Memory.insert_summary`
+* `contradicts` - whether fresh responses speak against what was remembered
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from drift_agents.matching import Matching
+from drift_agents.types import Outcome, Record, Transition
+from drift_agents.verifier.statistics import log_ratio
+
+
+class Summary(NamedTuple):
+    """A verified distribution, as `Memory.insert_summary` takes it.
+
+    Args:
+        state: where the probes were made, as the world showed it.
+        action: the action that was probed.
+        distribution: pairs of outcome and probability, in order of first mention.
+        n: how many probes it rests on.
+    """
+
+    state: str
+    action: str
+    distribution: tuple[tuple[Outcome, float], ...]
+    n: int
+
+
+def share(transition: Transition, records: Iterable[Record], matching: Matching) -> tuple[float, int]:
+    """Q_hist of a transition's outcome: which share of the remembered responses counts as the same.
+
+    Args:
+        transition: the new one; it must not be among the records.
+        records: its counterparts.
+        matching: when two outcomes count as the same.
+
+    Returns:
+        The share in [0, 1] (0 without responses) and how many responses there are.
+
+    Example:
+        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.types import AgentClock
+        >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
+        >>> summary = Record(0, "s", "1", ((ice, 0.75), (hole, 0.25)), 4, AgentClock())
+        >>> share(Transition("s", "1", hole), [summary], Exact())
+        (0.25, 4)
+    """
+    same, n = 0.0, 0
+    for record in records:
+        n += record.n
+        same += sum(
+            weight for known, weight in record.transitions() if weight and matching.same_outcome(transition, known)
+        )
+    return (same / n if n else 0.0), n
+
+
+def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Summary]:
+    """Fresh responses as distributions: one for each text of the state where they were made.
+
+    In a discrete world that is one. Where states are matched by cells, a probe may have been made
+    elsewhere in the cell, and an outcome belongs to the state that it followed from: the change of
+    a car's velocity would be wrong if it were told from another place.
+
+    Args:
+        transitions: what the probes brought, in order.
+        matching: when two outcomes count as the same; the first of them stands for all.
+
+    Returns:
+        One summary a state, in order of first mention.
+
+    Example:
+        >>> from drift_agents.matching import Exact
+        >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
+        >>> probes = [Transition("s", "1", outcome) for outcome in (ice, ice, hole, ice)]
+        >>> [(summary.n, [p for _, p in summary.distribution]) for summary in summarise(probes, Exact())]
+        [(4, [0.75, 0.25])]
+    """
+    by_state: dict[tuple[str, str], list[Transition]] = {}
+    for transition in transitions:
+        by_state.setdefault((transition.state, transition.action), []).append(transition)
+    summaries = []
+    for (state, action), made in by_state.items():
+        modes, places = _modes(made, matching)
+        distribution = tuple((mode.outcome, places.count(i) / len(made)) for i, mode in enumerate(modes))
+        summaries.append(Summary(state, action, distribution, len(made)))
+    return summaries
+
+
+def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching: Matching) -> bool:
+    """Whether fresh responses speak against what was remembered.
+
+    They do when two different distributions explain both lots better than one does: when the
+    Bayes factor of `drift_agents.verifier.statistics.log_ratio` is above 1. For one probe in a
+    deterministic world that is: its outcome differs. There is no threshold to choose.
+
+    Args:
+        fresh: what the probes brought.
+        records: what memory said before.
+        matching: when two outcomes count as the same.
+    """
+    before = [pair for record in records for pair in record.transitions() if pair[1]]
+    modes, places = _modes([transition for transition, _ in before] + list(fresh), matching)
+    # An outcome that stands alone has nothing to be told from: there is always room for one more.
+    size = max(2, len(modes))
+    old, new = [0.0] * size, [0.0] * size
+    for (_, weight), place in zip(before, places, strict=False):
+        old[place] += weight
+    for place in places[len(before) :]:
+        new[place] += 1.0
+    return log_ratio(old, new) > 0
+
+
+def _modes(transitions: Iterable[Transition], matching: Matching) -> tuple[list[Transition], list[int]]:
+    """The first example of each outcome, and for every transition which of them it counts as."""
+    modes: list[Transition] = []
+    places: list[int] = []
+    for transition in transitions:
+        place = next((i for i, mode in enumerate(modes) if matching.same_outcome(transition, mode)), len(modes))
+        if place == len(modes):
+            modes.append(transition)
+        places.append(place)
+    return modes, places

@@ -1,0 +1,210 @@
+"""GLOVE, the global verifier (paper, sections 3 and 4, algorithm 1).
+
+* `Glove` - watches for surprises, probes, and rewrites what memory holds
+* `DETERMINISTIC`, `STOCHASTIC` - its options for the two kinds of world
+* `realign` - phase III: counterparts out, verified summary in
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError
+from drift_agents.matching import Matching
+from drift_agents.memory.base import Memory
+from drift_agents.types import AgentClock, Experience, Record, RecordId, Removed, Transition, Verdict
+from drift_agents.verifier.base import Prober
+from drift_agents.verifier.checks import count
+from drift_agents.verifier.evidence import contradicts, summarise
+from drift_agents.verifier.statistics import probe_budget
+from drift_agents.verifier.surprise import Dissonance, SurpriseVerifier, write_all
+
+Budget = int | Mapping[str, Any]
+"""A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
+
+DETERMINISTIC: Mapping[str, Any] = {"epsilon": 0.5, "persistence": 1, "budget": 1, "minimum": 1}
+"""The defaults: where one response is the whole truth, the first other one is a surprise."""
+
+STOCHASTIC: Mapping[str, Any] = {
+    "epsilon": 0.05,
+    "persistence": 2,
+    "budget": {"outcomes": 3, "accuracy": 0.2, "confidence": 0.05},
+    "minimum": 10,
+}
+"""For worlds that answer by chance, with up to three outcomes: 254 probes by theorem 4.2."""
+
+
+class ProbingVerifier(SurpriseVerifier):
+    """A `SurpriseVerifier` that probes: what GLOVE and the controls that spend its budget share.
+
+    Args:
+        prober: does the same again.
+        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
+        persistence: how many surprises in a row it takes; positive.
+        budget: how many probes; a positive whole number, or a mapping with `outcomes`, `accuracy`
+            and `confidence`, from which theorem 4.2 computes it.
+        minimum: how many responses memory must hold before there is a test; positive.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+    """
+
+    def __init__(self, *, prober: Prober, epsilon: float, persistence: int, budget: Budget, minimum: int) -> None:
+        super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
+        if not isinstance(prober, Prober):
+            raise ArgumentError(
+                "`prober` should have bind, begin_episode, moved, probe and privileged, as "
+                f"`ReplayProber` has. Received {type(prober).__name__}"
+            )
+        self.prober = prober
+        self.budget = read_budget(budget)
+        if prober.privileged:
+            self.supervision = "privileged"
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the task's matching rule and a generator, and hand the rule on to the prober."""
+        super().bind(matching, rng)
+        self.prober.bind(matching)
+
+    def begin_episode(self) -> None:
+        """Tell the prober."""
+        self.prober.begin_episode()
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Write the experience, quarantine it, or respond to the dissonance; then tell the prober."""
+        verdict = super().verify(experience, memory, prefix, now)
+        self.prober.moved()
+        return verdict
+
+
+class Glove(ProbingVerifier):
+    """GLOVE, the global verifier (paper, algorithm 1).
+
+    Phase I finds the counterparts of an experience (without it) and tests for surprise, see
+    `SurpriseVerifier`. Phase II probes: the same action in the same state, `budget` times. Phase
+    III removes the counterparts and inserts the probes' distribution as one verified record; the
+    surprising experiences are dropped in its favour, since the probes have told more than they.
+
+    When the prober gives up before the first probe, memory keeps what it has, the experiences are
+    written beside it, and the next row of surprises starts from nothing. When it gives up later,
+    the summary rests on the probes that there are.
+
+    The defaults are for deterministic worlds; `STOCHASTIC` holds those for worlds with chance in
+    them: `Glove(prober=prober, **STOCHASTIC)`.
+
+    Args:
+        prober: does the same again.
+        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
+        persistence: how many surprises in a row start the probing; positive.
+        budget: alpha, how many probes; a positive whole number, or a mapping with `outcomes`,
+            `accuracy` and `confidence`, from which theorem 4.2 computes it.
+        minimum: how many responses memory must hold before there is a test; positive.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> from drift_agents.verifier.prober import ReplayProber
+        >>> import gymnasium as gym
+        >>> twin = gym.make("FrozenLake-v1")  # a text world in earnest
+        >>> Glove(prober=ReplayProber(twin), budget={"outcomes": 3, "accuracy": 0.2, "confidence": 0.05}).budget
+        254
+    """
+
+    name = "glove"
+
+    def __init__(
+        self,
+        *,
+        prober: Prober,
+        epsilon: float = 0.5,
+        persistence: int = 1,
+        budget: Budget = 1,
+        minimum: int = 1,
+    ) -> None:
+        super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
+
+    def _respond(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
+        newest = found.experiences[-1]
+        probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
+        if not probed.transitions:
+            observed = write_all(found.experiences, memory)
+            return Verdict(surprise=True, statistic=found.share, cost=probed.cost, observed=observed)
+        realigned = realign(found.counterparts, probed.transitions, memory, self._matching, now)
+        return Verdict(
+            surprise=True,
+            statistic=found.share,
+            probed=probed.outcomes,
+            cost=probed.cost,
+            removed=realigned.removed,
+            realigned=True,
+            contradicted=realigned.contradicted,
+            inserted=realigned.inserted,
+        )
+
+
+class Realigned(NamedTuple):
+    """What phase III did.
+
+    Args:
+        removed: what fell.
+        inserted: the id of the verified summary (of the last one, when probes were made in several
+            states that count as the same), `None` for a memory that holds nothing.
+        contradicted: whether the probes speak against what memory said.
+    """
+
+    removed: Removed
+    inserted: RecordId | None
+    contradicted: bool
+
+
+def realign(
+    counterparts: Sequence[Record], fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock
+) -> Realigned:
+    """Phase III: counterparts out, verified summary in.
+
+    Args:
+        counterparts: what falls.
+        fresh: what the probes brought; at least one.
+        memory: whose records they are.
+        matching: when two outcomes count as the same.
+        now: the time of the summary.
+    """
+    contradicted = contradicts(fresh, counterparts, matching)
+    removed = memory.remove([record.id for record in counterparts])
+    return Realigned(removed, insert_all(fresh, memory, matching, now), contradicted)
+
+
+def insert_all(fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock) -> RecordId | None:
+    """Insert the verified summary of what probes brought; returns the id of the last record."""
+    inserted = None
+    for summary in summarise(fresh, matching):
+        inserted = memory.insert_summary(summary.state, summary.action, summary.distribution, summary.n, now)
+    return inserted
+
+
+def read_budget(budget: Any) -> int:
+    """A number of probes, from a number or from what theorem 4.2 needs.
+
+    Args:
+        budget: a positive whole number, or a mapping with `outcomes`, `accuracy` and `confidence`.
+
+    Raises:
+        ArgumentError: if it is neither.
+
+    Example:
+        >>> read_budget({"outcomes": 3, "accuracy": 0.2, "confidence": 0.05})
+        254
+    """
+    if not isinstance(budget, Mapping):
+        return count("budget", budget)
+    wanted = {"outcomes", "accuracy", "confidence"}
+    if set(budget) != wanted:
+        raise ArgumentError(
+            "`budget` should be a positive whole number or a mapping with accuracy, confidence and outcomes. "
+            f"Received {dict(budget)!r}"
+        )
+    return probe_budget(**budget)
