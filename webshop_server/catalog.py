@@ -1,0 +1,476 @@
+"""What the shop sells: frozen records, and the one SQLite file that holds them.
+
+* `Option` - a group of values to choose from, such as sizes
+* `Review` - one buyer's words
+* `Instruction` - what somebody is asked to buy, written for one product
+* `Product` - one listing
+* `Catalogue` - read access to a catalogue file; shared by any number of threads, picklable by its path
+* `CatalogueWriter` - makes a catalogue file; nothing exists under its name before it is complete
+* `clean` - the text as the shop keeps it: no control characters, single spaces
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from webshop_server.errors import CatalogueError
+
+FORMAT = "webshop-catalogue"
+VERSION = 1
+UNKNOWN_PRICE = 100.0
+"""The price of a listing without one, as in the original."""
+
+KINDS = ("synthetic", "human", "color_class")
+"""The kinds of goals: made from attributes and each combination of options; written by people; asking
+for a class of colours such as warm ones."""
+
+_CACHED_PRODUCTS = 20_000
+_JUNK = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\s]+")
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE products (
+    id INTEGER PRIMARY KEY, asin TEXT NOT NULL UNIQUE, synthetic INTEGER NOT NULL, human INTEGER NOT NULL,
+    color_class INTEGER NOT NULL, data TEXT NOT NULL
+);
+"""
+
+
+def clean(text: object) -> str:
+    """Give a text as the shop keeps it: one line, single spaces, nothing invisible or bidirectional.
+
+    Example:
+        >>> clean("  two\\n\\tlines\\x00 ")
+        'two lines'
+    """
+    return _JUNK.sub(" ", str(text)).strip()
+
+
+class Option(NamedTuple):
+    """A group of values to choose from.
+
+    Args:
+        name: the group, in lower case, such as `color`.
+        values: what can be chosen, in lower case.
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+
+class Review(NamedTuple):
+    """One buyer's words.
+
+    Args:
+        title: the headline.
+        score: stars, 0 to 5.
+        body: the text.
+    """
+
+    title: str
+    score: float
+    body: str
+
+
+class Instruction(NamedTuple):
+    """What somebody is asked to buy, written for one product.
+
+    Args:
+        text: the request, without options and price limit.
+        attributes: what the product has to be.
+        options: the values to choose; empty for a synthetic instruction, which asks for each
+            combination in turn.
+        color_class: a class of colours, such as `warm`, that is asked for instead of one colour.
+    """
+
+    text: str
+    attributes: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    color_class: str = ""
+
+
+class Product(NamedTuple):
+    """One listing.
+
+    Args:
+        asin: its name in the shop, at most ten characters.
+        title: its title.
+        description: a paragraph.
+        bullets: its bullet points.
+        prices: nothing, one price, or the ends of a range, in dollars.
+        rating: the mean of its stars as a text, or "".
+        category: one of the shop's five departments.
+        query: the search that it was found with; in lower case.
+        product_category: its place in the tree of categories, parts joined by ` › `.
+        attributes: what it is, such as `machine washable`.
+        options: what can be chosen.
+        reviews: what buyers wrote.
+        seller: who offers it, or "".
+        group: what the listing shares with equal offers of other sellers, or "".
+        offer: its place among these equal offers, from 0.
+        synthetic: an instruction made from its attributes, or `None`.
+        human: instructions that people wrote for it.
+        by_class: instructions that ask for a class of colours.
+    """
+
+    asin: str
+    title: str
+    description: str = ""
+    bullets: tuple[str, ...] = ()
+    prices: tuple[float, ...] = ()
+    rating: str = ""
+    category: str = ""
+    query: str = ""
+    product_category: str = ""
+    attributes: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+    reviews: tuple[Review, ...] = ()
+    seller: str = ""
+    group: str = ""
+    offer: int = 0
+    synthetic: Instruction | None = None
+    human: tuple[Instruction, ...] = ()
+    by_class: tuple[Instruction, ...] = ()
+
+    @property
+    def combinations(self) -> int:
+        """How many ways there are to choose one value of every option."""
+        count = 1
+        for option in self.options:
+            count *= len(option.values)
+        return count
+
+    @property
+    def has_synthetic(self) -> bool:
+        """Whether a synthetic instruction exists, and asks for something."""
+        return self.synthetic is not None and bool(self.synthetic.attributes)
+
+    def to_json(self) -> str:
+        """Give the record as one line of JSON; `from_json` reads it."""
+        return json.dumps(self, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Product:
+        """Read what `to_json` wrote.
+
+        Example:
+            >>> mug = Product("MUG0000001", "A mug", prices=(4.5,), options=(Option("color", ("red", "blue")),))
+            >>> Product.from_json(mug.to_json()) == mug
+            True
+        """
+        record = cls(*json.loads(text))
+        return record._replace(
+            bullets=tuple(record.bullets),
+            prices=tuple(record.prices),
+            attributes=tuple(record.attributes),
+            options=tuple(Option(name, tuple(values)) for name, values in record.options),
+            reviews=tuple(Review(*review) for review in record.reviews),
+            synthetic=_instruction(record.synthetic) if record.synthetic else None,
+            human=tuple(_instruction(item) for item in record.human),
+            by_class=tuple(_instruction(item) for item in record.by_class),
+        )
+
+    def shown_texts(self) -> Iterator[str]:
+        """Give every text of the listing that a page can show."""
+        yield from (self.asin, self.title, self.description, self.rating, self.seller)
+        yield from (self.category, self.query, self.product_category)
+        yield from self.bullets
+        yield from self.attributes
+        for option in self.options:
+            yield option.name
+            yield from option.values
+        for review in self.reviews:
+            yield from (review.title, review.body)
+        for instruction in (*self.human, *self.by_class, *((self.synthetic,) if self.synthetic else ())):
+            yield instruction.text
+            yield from instruction.attributes
+            yield from instruction.options
+
+
+def _instruction(fields: Any) -> Instruction:
+    text, attributes, options, color_class = fields
+    return Instruction(text, tuple(attributes), tuple(options), color_class)
+
+
+class Catalogue:
+    """Read access to a catalogue file.
+
+    Any number of threads may share one; each gets a connection of its own. Pickling and copying
+    hand on the path alone.
+
+    Args:
+        path: the file, as `CatalogueWriter`, `generate` or `import_products` made it.
+
+    Raises:
+        CatalogueError: the file is missing, incomplete, damaged, or of another version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._products: OrderedDict[int, Product] = OrderedDict()
+        self._ids: dict[str, int] = {}
+        if not self.path.is_file():
+            partial = partial_path(self.path)
+            hint = f"; {partial.name} is still being written, or its import was stopped" if partial.exists() else ""
+            raise CatalogueError(f"there is no catalogue at `{self.path}`{hint}")
+        meta = self._read_meta()
+        if meta.get("format") != FORMAT:
+            raise CatalogueError(f"`{self.path}` should be a catalogue of this shop. It has no such mark")
+        if meta.get("version") != str(VERSION):
+            raise CatalogueError(
+                f"`{self.path}` should be of version {VERSION}. Received version {meta.get('version')}: "
+                "make it again with `python -m webshop_server generate` or `import`"
+            )
+        if meta.get("complete") != "1":
+            raise CatalogueError(f"`{self.path}` should be complete. Its import has not been finished")
+        self.meta: Mapping[str, str] = meta
+        self.charset = frozenset(meta["charset"])
+        self.fingerprint = meta["fingerprint"]
+
+    def _read_meta(self) -> dict[str, str]:
+        return dict(self._query("SELECT key, value FROM meta"))
+
+    def _connection(self) -> sqlite3.Connection:
+        connection = getattr(self._local, "connection", None)
+        if connection is None:
+            # A file nobody can write needs `immutable`: SQLite would make its -shm file beside it otherwise.
+            frozen = not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
+            uri = f"file:{quote(str(self.path.resolve()))}?mode=ro" + ("&immutable=1" if frozen else "")
+            connection = sqlite3.connect(uri, uri=True, timeout=5.0, check_same_thread=False)
+            self._local.connection = connection
+        return connection
+
+    def _query(self, sql: str, arguments: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._connection().execute(sql, arguments).fetchall()
+        except sqlite3.Error as error:
+            raise CatalogueError(f"`{self.path}` cannot be read as a catalogue: {error}") from error
+
+    def __len__(self) -> int:
+        return int(self.meta["products"])
+
+    def __repr__(self) -> str:
+        return f"Catalogue({str(self.path)!r})"
+
+    def __reduce__(self) -> tuple[type[Catalogue], tuple[str]]:
+        return type(self), (str(self.path),)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Catalogue:
+        return self  # read-only, hence shared
+
+    def id_of(self, asin: str) -> int | None:
+        """Give the number of a listing (from 0, in the file's order), or `None` where there is none.
+
+        Args:
+            asin: its name; case does not matter when no listing has exactly this one.
+        """
+        found = self._ids.get(asin)
+        if found is None:
+            if len(asin) > 64:
+                return None
+            rows = self._query("SELECT id FROM products WHERE asin IN (?, ?)", (asin, asin.upper()))
+            if not rows:
+                return None
+            found = self._ids[asin] = int(rows[0][0])
+            if len(self._ids) > 4 * _CACHED_PRODUCTS:
+                self._ids.clear()
+        return found
+
+    def product(self, asin: str) -> Product | None:
+        """Give a listing by its name, or `None` where there is none."""
+        number = self.id_of(asin)
+        return None if number is None else self.at(number)
+
+    def at(self, number: int) -> Product:
+        """Give a listing by its number, from 0.
+
+        Raises:
+            CatalogueError: there is none of this number.
+        """
+        return self.many((number,))[0]
+
+    def many(self, numbers: Iterable[int]) -> list[Product]:
+        """Give listings by their numbers, in the same order.
+
+        Raises:
+            CatalogueError: there is none of one of the numbers.
+        """
+        wanted = [int(number) for number in numbers]
+        products = self._products
+        result: list[Product | None] = [products.get(number) for number in wanted]
+        missing = [number for number, product in zip(wanted, result, strict=True) if product is None]
+        if missing:
+            marks = ",".join("?" * len(missing))
+            rows = self._query(f"SELECT id, data FROM products WHERE id IN ({marks})", tuple(missing))
+            loaded = {int(number): self._parse(number, data) for number, data in rows}
+            for number in missing:
+                if number not in loaded:
+                    raise CatalogueError(f"`{self.path}` should have a listing {number}. It has {len(self)} listings")
+            with self._lock:
+                products.update(loaded)
+                while len(products) > _CACHED_PRODUCTS:
+                    products.popitem(last=False)
+            result = [product or loaded[number] for number, product in zip(wanted, result, strict=True)]
+        return result  # type: ignore[return-value]
+
+    def _parse(self, number: int, data: str) -> Product:
+        try:
+            return Product.from_json(data)
+        except (ValueError, TypeError) as error:
+            raise CatalogueError(f"`{self.path}`: listing {number} is damaged: {error}") from error
+
+    def __iter__(self) -> Iterator[Product]:
+        """Go through all listings in the file's order, without keeping them."""
+        last = -1
+        while rows := self._query("SELECT id, data FROM products WHERE id > ? ORDER BY id LIMIT 2000", (last,)):
+            for number, data in rows:
+                yield self._parse(number, data)
+            last = rows[-1][0]
+
+    def goal_counts(self, kind: str, limit: int) -> list[tuple[int, int]]:
+        """Give `(number of the listing, how many goals it makes)`, in order, until `limit` goals are reached.
+
+        Args:
+            kind: one of `KINDS`.
+            limit: stop at the listing that reaches this many.
+        """
+        column = KINDS[KINDS.index(kind)]  # a name of ours, never a user's text, stands in the query
+        counts: list[tuple[int, int]] = []
+        total, last = 0, -1
+        while total < limit:
+            sql = f"SELECT id, {column} FROM products WHERE id > ? AND {column} > 0 ORDER BY id LIMIT 5000"
+            rows = self._query(sql, (last,))
+            if not rows:
+                break
+            for number, count in rows:
+                if total >= limit:
+                    break
+                counts.append((int(number), int(count)))
+                total += int(count)
+            last = rows[-1][0]
+        return counts
+
+
+def partial_path(path: str | os.PathLike[str]) -> Path:
+    """Give the file that is written until the catalogue at `path` is complete."""
+    return Path(f"{path}.partial")
+
+
+class CatalogueWriter:
+    """Makes a catalogue file: written under another name, renamed when it is complete.
+
+    Args:
+        path: the file to make; one that exists is replaced at the end.
+        resume: go on with what an interrupted writer left.
+
+    Raises:
+        CatalogueError: the place cannot be written, or another process writes there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
+        self.path = Path(path)
+        self.partial = partial_path(path)
+        self._finished = False
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._lock()
+            if not resume:  # nobody else holds it: begin with an empty file, so that equal content makes equal bytes
+                self._db.close()
+                self.partial.unlink()
+                self._db = self._lock()
+            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in _SCHEMA.strip().split(";\n"):
+                    self._db.execute(statement)
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            reason = "another process is writing it" if "locked" in str(error) else str(error)
+            raise CatalogueError(f"`{self.partial}` cannot be written: {reason}") from error
+        except (sqlite3.Error, OSError) as error:
+            raise CatalogueError(f"`{self.partial}` cannot be written: {error}") from error
+        self.count = int(self._db.execute("SELECT count(*) FROM products").fetchone()[0])
+        self._charset = set(self.note("charset") or "")
+
+    def _lock(self) -> sqlite3.Connection:
+        # Autocommit: this class says itself when a transaction begins.
+        database = sqlite3.connect(self.partial, timeout=0.2, isolation_level=None)
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("BEGIN EXCLUSIVE")
+        return database
+
+    def note(self, key: str) -> str | None:
+        """Give what was noted under `key`, or `None`."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def add(self, products: Iterable[Product], notes: Mapping[str, str] | None = None) -> int:
+        """Add listings and notes in one transaction; a name that exists already is left as it is.
+
+        Returns:
+            How many were added.
+        """
+        before = self.count
+        self._db.execute("BEGIN")
+        for product in products:
+            row = (
+                self.count,
+                product.asin,
+                product.combinations if product.has_synthetic else 0,
+                sum(1 for instruction in product.human if instruction.attributes),
+                len(product.by_class),
+                product.to_json(),
+            )
+            done = self._db.execute("INSERT OR IGNORE INTO products VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
+            self.count += done
+            if done:
+                for text in product.shown_texts():
+                    self._charset.update(text)
+        pairs = [("charset", "".join(sorted(self._charset))), *(notes or {}).items()]
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+        self._db.execute("COMMIT")
+        return self.count - before
+
+    def finish(self, fingerprint: str) -> Catalogue:
+        """Mark the file as complete, give it its name, and open it.
+
+        Args:
+            fingerprint: what tells this content from any other; the search index is checked against it.
+        """
+        marks = {
+            "format": FORMAT,
+            "version": str(VERSION),
+            "products": str(self.count),
+            "fingerprint": fingerprint,
+            "complete": "1",
+        }
+        self.add((), marks)
+        self._db.execute("PRAGMA locking_mode = NORMAL")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self.close()
+        os.replace(self.partial, self.path)
+        self._finished = True
+        return Catalogue(self.path)
+
+    def close(self) -> None:
+        """Close the file; an unfinished one can be resumed."""
+        self._db.close()
+
+    def __enter__(self) -> CatalogueWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

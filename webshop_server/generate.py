@@ -1,0 +1,200 @@
+"""Catalogues made from a seed.
+
+* `generate` - writes a catalogue that reads like a real one
+* `default_catalogue` - the catalogue that is used when none is named; made on first use
+* `cache_dir` - where made catalogues are kept
+
+Equal arguments give equal files, byte for byte (with one version of SQLite).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from webshop_server.catalog import Catalogue, CatalogueWriter, Instruction, Option, Product, Review
+from webshop_server.errors import ArgumentError, CatalogueError
+from webshop_server.vocabulary import (
+    ADJECTIVES,
+    BRANDS,
+    COLORS_OFFERED,
+    GROUP_NAMES,
+    GROUPS,
+    MAKES,
+    REVIEW_BODIES,
+    REVIEW_TITLES,
+    SELLERS,
+    SENTENCES,
+    USES,
+    Make,
+)
+
+GENERATOR_VERSION = 1
+DEFAULT_PRODUCTS = 2000
+COLOR_CLASSES = ("warm", "cool")
+_CLASS_COLORS = frozenset(("yellow", "red", "orange", "blue", "green", "purple"))
+_BATCH = 2000
+_DIGITS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+
+
+def generate(path: str | os.PathLike[str], products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Catalogue:
+    """Write a catalogue that reads like a real one, over the original's five departments.
+
+    Half of the articles are offered by one seller, the others by two or three: equal listings, apart
+    from the seller. Articles that come in colours have instructions that ask for a class of colours.
+
+    Args:
+        path: the file to make; one that exists is replaced.
+        products: how many listings, 1 to 10,000,000.
+        seed: decides everything.
+
+    Raises:
+        ArgumentError: a number is out of its bounds.
+        CatalogueError: the file cannot be written.
+    """
+    if not 1 <= products <= 10_000_000:
+        raise ArgumentError(f"`products` should be in the interval [1, 10000000]. Received {products}")
+    if not 0 <= seed < 2**63:
+        raise ArgumentError(f"`seed` should be a whole number in the interval [0, 2**63). Received {seed}")
+    with CatalogueWriter(path) as writer:
+        listings = generate_products(products, seed)
+        while batch := list(islice(listings, _BATCH)):
+            writer.add(batch)
+        return writer.finish(f"generated-{GENERATOR_VERSION}-{products}-{seed}")
+
+
+def generate_products(count: int, seed: int) -> Iterator[Product]:
+    """Give the listings that `generate` writes."""
+    draw = random.Random(f"webshop-{GENERATOR_VERSION}-{seed}")
+    departments = list(MAKES)
+    made = article = 0
+    while made < count:
+        department = departments[article % len(departments)]
+        makes = MAKES[department]
+        make = makes[article // len(departments) % len(makes)]
+        offers = draw.choices((1, 2, 3), (5, 4, 1))[0]
+        offers = min(offers, count - made)
+        base = _article(draw, department, make)
+        sellers = draw.sample(SELLERS, offers)
+        for offer, seller in enumerate(sellers):
+            yield base._replace(
+                asin=_asin(made, seed), seller=seller, group=f"g{article}" if offers > 1 else "", offer=offer
+            )
+            made += 1
+        article += 1
+
+
+def _asin(number: int, seed: int) -> str:
+    """A name like the originals': B0 and eight signs; scattered, so that neighbours do not look alike."""
+    size = len(_DIGITS) ** 8
+    value = (number * 1_034_567_891_011 + 7_919 * (seed % 1_000_003) + 123_456_789) % size
+    signs = []
+    for _ in range(8):
+        value, digit = divmod(value, len(_DIGITS))
+        signs.append(_DIGITS[digit])
+    return "B0" + "".join(reversed(signs))
+
+
+def _article(draw: random.Random, department: str, make: Make) -> Product:
+    brand = draw.choice(BRANDS[department])
+    adjective = draw.choice(ADJECTIVES)
+    feature = draw.choice(make.features)
+    use = draw.choice(USES[department])
+    attributes = tuple(draw.sample(make.attributes, 3))
+    options = tuple(_option(draw, group) for group in make.groups)
+    name = make.name.lower().removeprefix("women's ").removeprefix("men's ")
+    title = f"{brand} {adjective} {make.name} with {feature}, {attributes[0].title()}, {attributes[1].title()}"
+    words = {"brand": brand, "use": use, "name": name, "feature": feature.lower(), "attributes": " and ".join(attributes[:2])}
+    first, second, *rest = SENTENCES
+    description = " ".join(text.format(**words) for text in (first, second, *draw.sample(rest, 2)))
+    bullets = (
+        f"{attributes[0].capitalize()} and {attributes[1]}: a {name} that is made for {use}",
+        f"With {feature.lower()}, chosen by {brand}",
+        f"Also {attributes[2]}, and easy to live with",
+    )
+    reviews = tuple(_review(draw, words) for _ in range(draw.randint(1, 4)))
+    asked = tuple(draw.sample(attributes, 2))
+    text = f"Find me {asked[0]} {make.query} with {asked[1]}"
+    has_classes = any(option.name == "color" and set(option.values) >= _CLASS_COLORS for option in options)
+    return Product(
+        asin="",
+        title=title,
+        description=description,
+        bullets=bullets,
+        prices=_prices(draw, make.price),
+        rating=f"{sum(review.score for review in reviews) / len(reviews):.1f}",
+        category=department,
+        query=make.query,
+        product_category=" › ".join(make.path),
+        attributes=attributes,
+        options=options,
+        reviews=reviews,
+        synthetic=Instruction(text, asked),
+        by_class=tuple(Instruction(text, asked, (), name) for name in COLOR_CLASSES) if has_classes else (),
+    )
+
+
+def _option(draw: random.Random, group: str) -> Option:
+    if group == "color":
+        if draw.random() < 0.5:  # every colour that a class may ever ask for, and some others
+            others = [color for color in COLORS_OFFERED if color not in _CLASS_COLORS]
+            chosen = {*_CLASS_COLORS, *draw.sample(others, 2)}
+        else:
+            chosen = set(draw.sample(COLORS_OFFERED, draw.randint(3, 6)))
+        return Option("color", tuple(color for color in COLORS_OFFERED if color in chosen))
+    values = GROUPS[group]
+    chosen = set(draw.sample(values, draw.randint(2, len(values))))
+    return Option(GROUP_NAMES.get(group, group), tuple(value for value in values if value in chosen))
+
+
+def _prices(draw: random.Random, bounds: tuple[float, float]) -> tuple[float, ...]:
+    low, high = bounds
+    price = round(low + (high - low) * draw.random() ** 2) - 0.01  # cheap ones are more common
+    price = round(max(price, low), 2)
+    if draw.random() < 0.15:
+        return price, round(price * draw.uniform(1.1, 1.5), 2)
+    return (price,)
+
+
+def _review(draw: random.Random, words: dict[str, str]) -> Review:
+    score = draw.choices((5, 4, 3, 2, 1), (45, 30, 12, 8, 5))[0]
+    body = draw.choice(REVIEW_BODIES[score].split("|")).format(**words)
+    return Review(draw.choice(REVIEW_TITLES[score]), float(score), body[0].upper() + body[1:])
+
+
+def cache_dir() -> Path:
+    """Give the directory where made catalogues are kept: `WEBSHOP_CACHE`, or the user's cache directory."""
+    named = os.environ.get("WEBSHOP_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "webshop-server"
+
+
+def default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Path:
+    """Give the path of a generated catalogue; it is made on first use and kept in `cache_dir()`.
+
+    Several processes may ask at once: each makes a file of its own, and the first one stays.
+
+    Raises:
+        CatalogueError: the cache cannot be written.
+    """
+    place = cache_dir() / f"generated-{GENERATOR_VERSION}-{products}-{seed}.sqlite"
+    if place.is_file():
+        try:
+            Catalogue(place)
+        except CatalogueError:
+            pass  # damaged, or of another version: made again below
+        else:
+            return place
+    own = place.with_name(f"{place.stem}.{os.getpid()}.sqlite")
+    generate(own, products, seed)
+    with contextlib.suppress(OSError):
+        os.replace(own, place)
+    if not place.is_file():
+        raise CatalogueError(f"the catalogue `{place}` could not be made; set WEBSHOP_CACHE to a directory of yours")
+    return place

@@ -1,0 +1,151 @@
+"""What many shops and sessions share, and never change: listings, search index, goals.
+
+* `Inventory` - one catalogue with its index and goals; copies of it are itself
+* `is_target` - whether an operator's targets name a listing
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from webshop_server.catalog import Catalogue, Product
+from webshop_server.generate import DEFAULT_PRODUCTS, default_catalogue
+from webshop_server.goals import Goals, price_of
+from webshop_server.search import SearchIndex
+from webshop_server.settings import Settings
+
+_CACHED_QUERIES = 4096
+
+
+class Inventory:
+    """One catalogue with its index and goals.
+
+    Everything in it is read-only, so that any number of shops, sessions and threads may share one.
+    Copying gives the same object; pickling hands on the path, and unpickling in one process gives
+    one object however often it happens.
+
+    Args:
+        catalogue: the listings.
+        seed: decides prices out of ranges and the goals' price limits.
+    """
+
+    def __init__(self, catalogue: Catalogue, seed: int = 0) -> None:
+        self.catalogue = catalogue
+        self.seed = seed
+        self.index = SearchIndex.open(catalogue)
+        self.find = lru_cache(maxsize=_CACHED_QUERIES)(self._find)
+        self.goals = lru_cache(maxsize=8)(self._goals)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], seed: int = 0) -> Inventory:
+        """Give the inventory of a catalogue file; the same object while the file is the same.
+
+        Raises:
+            CatalogueError: the file cannot be used.
+        """
+        place = Path(path).resolve()
+        state = place.stat() if place.exists() else None
+        return _open(str(place), seed, (state.st_mtime_ns, state.st_size, state.st_ino) if state else None)
+
+    @classmethod
+    def default(cls, products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Inventory:
+        """Give the inventory of a generated catalogue, which is made on first use and cached.
+
+        Args:
+            products: how many listings.
+            seed: decides the catalogue.
+
+        Example:
+            >>> len(Inventory.default(products=100))
+            100
+        """
+        return cls.open(default_catalogue(products, seed))
+
+    def _find(self, keywords: str) -> tuple[int, ...]:
+        return tuple(self.index.search(keywords))
+
+    def _goals(self, kind: str) -> Goals:
+        return Goals(self.catalogue, kind, seed=self.seed)
+
+    def results(self, keywords: str, settings: Settings) -> Sequence[Product]:
+        """Give the listings that a search shows, in the operator's order."""
+        products: Sequence[Product] = self.catalogue.many(self.find(keywords))
+        order = settings.result_order
+        if order == "reversed":
+            products = products[::-1]
+        elif order == "rating":
+            products = sorted(products, key=lambda product: -_stars(product))
+        elif order != "relevance":
+            sign = 1 if order == "price_up" else -1
+            products = sorted(products, key=lambda product: sign * self.price(product, settings))
+        if settings.demoted:
+            products = sorted(products, key=lambda product: is_target(product, settings.demoted))
+        return products
+
+    def price(self, product: Product, settings: Settings) -> float:
+        """Give what a listing costs now, in dollars."""
+        factor = factor_of(product, settings)
+        price = price_of(product, self.seed)
+        return price if factor == 1.0 else round(price * factor, 2)
+
+    def __len__(self) -> int:
+        return len(self.catalogue)
+
+    def __repr__(self) -> str:
+        return f"Inventory({str(self.catalogue.path)!r}, seed={self.seed})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Inventory:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Inventory.open, (str(self.catalogue.path), self.seed)
+
+
+@lru_cache(maxsize=8)
+def _open(path: str, seed: int, state: tuple[int, int, int] | None) -> Inventory:
+    return Inventory(Catalogue(path), seed)
+
+
+def factor_of(product: Product, settings: Settings) -> float:
+    """Give by how much a listing's prices are multiplied now."""
+    if settings.price_factor == 1.0:
+        return 1.0
+    targets = settings.price_targets
+    return settings.price_factor if not targets or is_target(product, targets) else 1.0
+
+
+def is_target(product: Product, targets: tuple[str, ...]) -> bool:
+    """Whether an operator's targets name a listing.
+
+    Args:
+        product: the listing.
+        targets: asins, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers.
+
+    Example:
+        >>> mug = Product("MUG0000001", "A mug", seller="Northgate", group="g1", offer=0)
+        >>> is_target(mug, ("offer:0",)), is_target(mug, ("seller:northgate",)), is_target(mug, ("offer:1",))
+        (True, True, False)
+    """
+    names = _target_set(targets)
+    return (
+        product.asin.lower() in names
+        or (bool(product.group) and f"offer:{product.offer}" in names)
+        or f"seller:{product.seller.lower()}" in names
+        or f"category:{product.category.lower()}" in names
+    )
+
+
+@lru_cache(maxsize=256)
+def _target_set(targets: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(target.strip().lower() for target in targets)
+
+
+def _stars(product: Product) -> float:
+    try:
+        return float(product.rating)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,248 @@
+"""What an operator may change while the shop is open.
+
+* `Settings` - all of it, frozen and checked; `replace` gives a changed copy
+* `LABELS` - the buttons whose labels can be changed, as the original calls them
+* `ORDERS` - the orders in which results can be shown
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from webshop_server.errors import SettingsError
+
+LABELS = (
+    "Search",
+    "Back to Search",
+    "< Prev",
+    "Next >",
+    "Description",
+    "Features",
+    "Reviews",
+    "Attributes",
+    "Buy Now",
+    "Place Order",
+)
+"""The buttons whose labels can be changed; the names are the labels that they have without a change."""
+
+ORDERS = ("relevance", "reversed", "price_up", "price_down", "rating")
+"""By score; by score, worst first; cheapest first; dearest first; best stars first."""
+
+MAX_BUTTONS = 26
+_MAX_LABEL = 60
+
+Pairs = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an operator may change while the shop is open.
+
+    Mappings may be given as dictionaries; they are kept as sorted tuples of pairs, so that settings can
+    be compared, hashed and pickled. A *target* names listings: an asin, `seller:NAME`, `category:NAME`,
+    or `offer:N` for the N-th (from 0) of several equal offers.
+
+    Args:
+        ad_page: whether an advertisement comes between `Buy Now` and the order.
+        ad_buttons: how many buttons it has, 2 to 26.
+        ad_right_button: the label of the one that leads to the order.
+        ad_labels: the labels in the order in which they stand; the first `ad_buttons` are shown.
+        ad_depth: how many further advertisements a wrong button leads through before the shopper is
+            dropped on the search page, the order lost; 0 drops at once.
+        ad_escape: whether the right button leads out of these further advertisements as well.
+        color_classes: which colours belong to a class that instructions ask for, such as `warm`.
+        button_labels: new labels of buttons in `LABELS`.
+        result_order: one of `ORDERS`, applied to the best 50 listings.
+        demoted: targets that stand behind all other results.
+        price_factor: by how much prices are multiplied, 0.01 to 100.
+        price_targets: targets that `price_factor` applies to; empty means every listing.
+        sold_out: targets that cannot be bought.
+        show_attributes: whether an item page has an `Attributes` button.
+
+    Raises:
+        SettingsError: a value breaks its rule, or two of them contradict each other.
+
+    Example:
+        >>> settings = Settings().replace(ad_page=True, ad_right_button="B", button_labels={"Buy Now": "Add to Bag"})
+        >>> settings.shown_ad_labels, settings.label("Buy Now")
+        (('A', 'B', 'C', 'D', 'E'), 'Add to Bag')
+        >>> settings.replace(ad_right_button="F")
+        Traceback (most recent call last):
+        webshop_server.errors.SettingsError: `ad_right_button` should be one of A, B, C, D, E. Received 'F'
+    """
+
+    ad_page: bool = False
+    ad_buttons: int = 5
+    ad_right_button: str = "A"
+    ad_labels: tuple[str, ...] = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    ad_depth: int = 3
+    ad_escape: bool = False
+    color_classes: Pairs = (("cool", ("blue", "green")), ("warm", ("yellow",)))
+    button_labels: Pairs = ()
+    result_order: str = "relevance"
+    demoted: tuple[str, ...] = ()
+    price_factor: float = 1.0
+    price_targets: tuple[str, ...] = ()
+    sold_out: tuple[str, ...] = ()
+    show_attributes: bool = False
+    _classes: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False, hash=False)
+    _labels: Mapping[str, str] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        for name in ("ad_page", "ad_escape", "show_attributes"):
+            if not isinstance(getattr(self, name), bool):
+                raise _refuse(name, "true or false", getattr(self, name))
+        _integer("ad_buttons", self.ad_buttons, 2, MAX_BUTTONS)
+        _integer("ad_depth", self.ad_depth, 0, 1000)
+        factor = self.price_factor
+        if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not math.isfinite(factor):
+            raise _refuse("price_factor", "a number", factor)
+        if not 0.01 <= factor <= 100:
+            raise _refuse("price_factor", "in the interval [0.01, 100]", factor)
+        if self.result_order not in ORDERS:
+            raise _refuse("result_order", f"one of {', '.join(ORDERS)}", self.result_order)
+        for name in ("demoted", "price_targets", "sold_out"):
+            self._set(name, _texts(name, getattr(self, name)))
+        self._set("ad_labels", _texts("ad_labels", self.ad_labels))
+        self._set("button_labels", tuple(sorted(_label_pairs(self.button_labels))))
+        self._set("_labels", {**{name: name for name in LABELS}, **dict(self.button_labels)})
+        _refuse_twins("button_labels", self._labels.values())
+        self._check_ads()
+        self._check_colors()
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # the way to fill a frozen dataclass
+
+    def _check_ads(self) -> None:
+        if len(self.ad_labels) < self.ad_buttons:
+            rule = f"at least as many labels as there are buttons ({self.ad_buttons})"
+            raise _refuse("ad_labels", rule, list(self.ad_labels))
+        for label in self.ad_labels:
+            _check_label("ad_labels", label)
+        _refuse_twins("ad_labels", self.ad_labels)
+        if self.ad_right_button not in self.shown_ad_labels:
+            raise _refuse("ad_right_button", f"one of {', '.join(self.shown_ad_labels)}", self.ad_right_button)
+
+    def _check_colors(self) -> None:
+        pairs = self.color_classes.items() if isinstance(self.color_classes, Mapping) else self.color_classes
+        classes = []
+        for pair in _pairs("color_classes", pairs):
+            name, colors = pair
+            if not isinstance(name, str) or not name.strip():
+                raise _refuse("color_classes", "a mapping from a class to its colours", name)
+            colors = _texts(f"color_classes[{name}]", colors)
+            if not colors:
+                raise _refuse(f"color_classes[{name}]", "at least one colour", list(colors))
+            classes.append((name.strip().lower(), tuple(color.strip().lower() for color in colors)))
+        self._set("color_classes", tuple(sorted(classes)))
+        self._set("_classes", {name: frozenset(colors) for name, colors in classes})
+
+    @property
+    def shown_ad_labels(self) -> tuple[str, ...]:
+        """The labels on an advertisement, in the order in which they stand."""
+        return self.ad_labels[: self.ad_buttons]
+
+    @property
+    def classes(self) -> Mapping[str, frozenset[str]]:
+        """The colours of each class."""
+        return self._classes
+
+    def label(self, name: str) -> str:
+        """Give the label that a button of `LABELS` has now."""
+        return self._labels[name]
+
+    def replace(self, **changes: Any) -> Settings:
+        """Give a copy with other values; lists and dictionaries are taken too.
+
+        Raises:
+            SettingsError: a name is unknown or a value breaks its rule.
+        """
+        known = {item.name for item in dataclasses.fields(self) if item.init}
+        for name in changes:
+            if name not in known:
+                raise SettingsError(f"`{name}` should be one of the settings {', '.join(sorted(known))}")
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the settings as plain data; `Settings(**data)` takes it back.
+
+        Example:
+            >>> Settings(**Settings().replace(ad_depth=2).to_dict()).ad_depth
+            2
+        """
+        data: dict[str, Any] = {}
+        for item in dataclasses.fields(self):
+            if item.init:
+                value = getattr(self, item.name)
+                if item.name in ("color_classes", "button_labels"):
+                    value = {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in value}
+                data[item.name] = list(value) if isinstance(value, tuple) else value
+        return data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.to_dict(),)
+
+
+def _rebuild(data: dict[str, Any]) -> Settings:
+    return Settings(**data)
+
+
+@lru_cache(maxsize=256)
+def merged(settings: Settings, changes: Pairs) -> Settings:
+    """Give `settings` with `changes` on top; equal arguments give the same object."""
+    return settings.replace(**dict(changes)) if changes else settings
+
+
+def _refuse(name: str, rule: str, value: object) -> SettingsError:
+    text = repr(value)
+    return SettingsError(f"`{name}` should be {rule}. Received {text if len(text) <= 200 else text[:200] + '...'}")
+
+
+def _refuse_twins(name: str, labels: Any) -> None:
+    seen: set[str] = set()
+    for label in labels:
+        if label.lower() in seen:
+            raise _refuse(name, "labels that differ in more than case", label)
+        seen.add(label.lower())
+
+
+def _integer(name: str, value: object, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise _refuse(name, f"a whole number in the interval [{low}, {high}]", value)
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
+        raise _refuse(name, "a list of texts", value)
+    items = sorted(value) if isinstance(value, (set, frozenset)) else list(value)
+    if len(items) > 10_000 or not all(isinstance(item, str) and item.strip() for item in items):
+        raise _refuse(name, "a list of at most 10,000 texts, none of them empty", value)
+    return tuple(items)
+
+
+def _pairs(name: str, pairs: object) -> list[tuple[Any, Any]]:
+    try:
+        return [(key, value) for key, value in pairs]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise _refuse(name, "a mapping", pairs) from None
+
+
+def _label_pairs(given: object) -> list[tuple[str, str]]:
+    pairs = _pairs("button_labels", given.items() if isinstance(given, Mapping) else given)
+    for name, label in pairs:
+        if name not in LABELS:
+            raise _refuse("button_labels", f"a mapping from some of {', '.join(LABELS)}", name)
+        _check_label("button_labels", label)
+    return pairs
+
+
+def _check_label(name: str, label: object) -> None:
+    if not isinstance(label, str) or label != " ".join(label.split()) or not 1 <= len(label) <= _MAX_LABEL:
+        raise _refuse(name, f"labels of 1 to {_MAX_LABEL} characters on one line", label)
+    if not label.isprintable() or "[" in label or "]" in label:
+        raise _refuse(name, "labels without brackets and control characters", label)

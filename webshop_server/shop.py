@@ -1,0 +1,359 @@
+"""A shop and its shoppers, without a web server: the state machine behind every backend.
+
+* `Shop` - an inventory under an operator's settings
+* `Session` - one shopper: where they are, what they chose, whether they bought
+* `Outcome` - what an action led to
+* `parse_action` - `search[words]` or `click[label]` as its two parts
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from webshop_server import pages
+from webshop_server.catalog import Product
+from webshop_server.errors import ArgumentError, SessionError
+from webshop_server.goals import Goal, Goals
+from webshop_server.inventory import Inventory, is_target
+from webshop_server.location import SUB_PAGES, Kind, Location, normal_query
+from webshop_server.page import BASE_CHARSET, MAX_LENGTH, Page, Section
+from webshop_server.reward import Score, score_purchase
+from webshop_server.settings import Pairs, Settings, merged
+
+MAX_ACTION = 4096
+"""The characters of an action that are looked at."""
+
+_ACTION = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
+
+
+class Outcome(NamedTuple):
+    """What an action led to.
+
+    Args:
+        page: the page that is shown now.
+        reward: the score of a purchase that this action completed, else 0.0.
+        is_done: whether the session is over.
+        error: why the action did nothing, or `None`.
+    """
+
+    page: Page
+    reward: float
+    is_done: bool
+    error: str | None
+
+
+def parse_action(action: object) -> tuple[str, str]:
+    """Give an action's name and argument.
+
+    Raises:
+        ArgumentError: it is not of the form `search[words]` or `click[label]`.
+
+    Example:
+        >>> parse_action("Click[Buy Now]")
+        ('click', 'Buy Now')
+    """
+    if isinstance(action, str) and len(action) <= MAX_ACTION:
+        found = _ACTION.fullmatch(action)
+        if found and found[1].lower() in ("search", "click"):
+            return found[1].lower(), found[2].strip()
+        shown = action if len(action) <= 80 else action[:80] + "..."
+        raise ArgumentError(f"`action` should be search[words] or click[label]. Received {shown!r}")
+    if isinstance(action, str):
+        raise ArgumentError(f"`action` should have at most {MAX_ACTION} characters. Received {len(action)}")
+    raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
+
+
+class Shop:
+    """An inventory under an operator's settings.
+
+    Many shops can share one inventory; each has settings of its own.
+
+    Args:
+        inventory: listings, index and goals.
+        settings: what an operator may change; the defaults if not given.
+        goal_kind: `synthetic`, `human` or `color_class`.
+        max_length: how long a page's text may be, in characters.
+
+    Example:
+        >>> from webshop_server.inventory import Inventory
+        >>> shop = Shop(Inventory.default(products=100))
+        >>> session = shop.start(0)
+        >>> outcome = session.act("search[" + session.goal.query + "]")
+        >>> outcome.page.location.kind.value, outcome.is_done
+        ('search_results', False)
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        settings: Settings | None = None,
+        *,
+        goal_kind: str = "synthetic",
+        max_length: int = MAX_LENGTH,
+    ) -> None:
+        self.inventory = inventory
+        self.settings = settings or Settings()
+        self.goal_kind = goal_kind
+        self.max_length = max_length
+        self.charset = BASE_CHARSET | inventory.catalogue.charset
+
+    @property
+    def goals(self) -> Goals:
+        """The tasks of this shop's kind."""
+        return self.inventory.goals(self.goal_kind)
+
+    def configure(self, **changes: Any) -> Settings:
+        """Change settings for all sessions, from each one's next page on.
+
+        Raises:
+            SettingsError: a name is unknown or a value breaks its rule; nothing is changed then.
+        """
+        self.settings = self.settings.replace(**changes)
+        return self.settings
+
+    def start(self, goal: int | Goal = 0, session_id: str = "shopper") -> Session:
+        """Let a shopper in.
+
+        Args:
+            goal: the goal's number, or a goal.
+            session_id: the name that stands in addresses.
+
+        Raises:
+            ArgumentError: no goal has this number.
+        """
+        return Session(self, goal, session_id)
+
+    def score(self, goal: Goal, product: Product, options: Pairs, settings: Settings) -> Score:
+        """Give what a purchase would pay under the settings."""
+        price = self.inventory.price(product, settings)
+        return score_purchase(product, goal, price, options, settings.classes)
+
+
+class Session:
+    """One shopper.
+
+    A session can be copied and pickled at any moment; the copies share the shop's inventory alone.
+
+    Args:
+        shop: where they are.
+        goal: the goal's number, or a goal.
+        session_id: the name that stands in addresses.
+
+    Example:
+        >>> from webshop_server.inventory import Inventory
+        >>> session = Shop(Inventory.default(products=100)).start(3)
+        >>> session.available_actions
+        {'has_search_bar': True, 'clickables': ['search']}
+        >>> session.act("click[buy now]").error
+        "there is no button 'buy now' on this page"
+    """
+
+    def __init__(self, shop: Shop, goal: int | Goal = 0, session_id: str = "shopper") -> None:
+        self.shop = shop
+        self.session_id = session_id
+        self.goal_index = None if isinstance(goal, Goal) else goal
+        self.goal: Goal = goal if isinstance(goal, Goal) else shop.goals[goal]
+        self.changes: Pairs = ()
+        self.score: Score | None = None
+        self.bought: Location | None = None
+        self._visited: dict[str, None] = {}
+        self._order: Location | None = None  # what is being bought while advertisements stand in the way
+        self._depth = 0  # how deep in advertisements; kept here, since an address could be typed
+        self._passed = False  # whether the right button has been pressed for this order
+        self._merged: tuple[Settings, Settings] | None = None
+        self.page: Page = self._show(Location(Kind.START), pages.start_page(self.goal.text, self.settings))
+
+    @property
+    def settings(self) -> Settings:
+        """The operator's settings for this session: the shop's, with the session's own on top."""
+        if not self.changes:
+            return self.shop.settings
+        if self._merged is None or self._merged[0] is not self.shop.settings:
+            self._merged = (self.shop.settings, merged(self.shop.settings, self.changes))
+        return self._merged[1]
+
+    def configure(self, **changes: Any) -> Settings:
+        """Change settings for this session alone, from its next page on.
+
+        Raises:
+            SettingsError: a name is unknown or a value breaks its rule; nothing is changed then.
+        """
+        checked = self.shop.settings.replace(**{**dict(self.changes), **changes})
+        self.changes = tuple((name, getattr(checked, name)) for name in {**dict(self.changes), **changes})
+        self._merged = None
+        return self.settings
+
+    @property
+    def is_done(self) -> bool:
+        """Whether something has been bought."""
+        return self.score is not None
+
+    @property
+    def reward(self) -> float:
+        """The score of the purchase, 0.0 before it."""
+        return self.score.reward if self.score else 0.0
+
+    @property
+    def available_actions(self) -> dict[str, Any]:
+        """What can be done on this page, in the original's form."""
+        return {"has_search_bar": self.page.has_search_bar, "clickables": list(self.page.clickables)}
+
+    def act(self, action: str) -> Outcome:
+        """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
+
+        Args:
+            action: the action, in any case.
+        """
+        was_done = self.is_done
+        try:
+            name, argument = parse_action(action)
+            if name == "search":
+                self.search(argument)
+            else:
+                self.click(argument)
+        except (ArgumentError, SessionError) as error:
+            return Outcome(self.page, 0.0, self.is_done, str(error))
+        return Outcome(self.page, 0.0 if was_done else self.reward, self.is_done, None)
+
+    def search(self, words: str) -> Page:
+        """Search from the page with the search bar.
+
+        Raises:
+            ArgumentError: this page has no search bar, or there are no words.
+            SessionError: the session is over.
+        """
+        self._refuse_done()
+        if not self.page.has_search_bar:
+            raise ArgumentError("there is no search bar on this page")
+        keywords = normal_query(words)
+        if not keywords:
+            raise ArgumentError("a search needs words: search[words]")
+        return self.visit(Location(Kind.RESULTS, keywords))
+
+    def click(self, label: str) -> Page:
+        """Click what has this label.
+
+        Args:
+            label: the label, in any case.
+
+        Raises:
+            ArgumentError: nothing on this page has it.
+            SessionError: the session is over.
+        """
+        self._refuse_done()
+        wanted = label.lower()
+        clickables = self.page.clickables
+        if wanted not in clickables:
+            shown = label if len(label) <= 80 else label[:80] + "..."
+            raise ArgumentError(f"there is no button {shown!r} on this page")
+        target = clickables[wanted]
+        if target is None:
+            raise ArgumentError("a search needs words: search[words]")
+        return self.visit(target)
+
+    def visit(self, location: Location) -> Page:
+        """Go to a page; after a purchase every way leads to the last page.
+
+        Args:
+            location: where to. Asking for `Kind.DONE` is a purchase.
+
+        Raises:
+            ArgumentError: there is no such listing, option or page, or it cannot be bought; the
+                session stays where it is.
+        """
+        if self.is_done:
+            return self.page
+        self.page = _VISITS[location.kind](self, location)
+        return self.page
+
+    def _refuse_done(self) -> None:
+        if self.is_done:
+            raise SessionError("the session is over: something has been bought")
+
+    def _show(self, location: Location, sections: tuple[Section, ...]) -> Page:
+        return Page(location, self.session_id, sections, self.shop.charset, self.shop.max_length)
+
+    def _product(self, location: Location) -> Product:
+        product = self.shop.inventory.catalogue.product(location.asin)
+        if product is None:
+            raise ArgumentError(f"there is no product {location.asin[:40]!r}")
+        offered = {option.name: option.values for option in product.options}
+        for name, value in location.options:
+            if value not in offered.get(name, ()):
+                raise ArgumentError(f"product {product.asin} has no option {name[:40]!r} with value {value[:40]!r}")
+        return product
+
+    def _start(self, location: Location) -> Page:
+        self._order, self._passed = None, False
+        return self._show(Location(Kind.START), pages.start_page(self.goal.text, self.settings))
+
+    def _results(self, location: Location) -> Page:
+        products = self.shop.inventory.results(location.keywords, self.settings)
+        last = max(1, -(-len(products) // pages.PAGE_SIZE))
+        here = Location(Kind.RESULTS, location.keywords, min(max(location.page, 1), last))
+        return self._show(here, pages.results_page(self.goal.text, self.settings, here, products, self._visited))
+
+    def _item(self, location: Location) -> Page:
+        product = self._product(location)
+        self._visited[product.asin] = None
+        here = location._replace(kind=Kind.ITEM, asin=product.asin)
+        return self._show(here, pages.item_page(self.goal.text, self.settings, here, product))
+
+    def _sub(self, location: Location) -> Page:
+        product = self._product(location)
+        known = location.sub_page in SUB_PAGES
+        if not known or (location.sub_page == "Attributes" and not self.settings.show_attributes):
+            raise ArgumentError(f"product {product.asin} has no page {location.sub_page[:40]!r}")
+        here = location._replace(asin=product.asin)
+        return self._show(here, pages.sub_page(self.goal.text, self.settings, here, product))
+
+    def _buy(self, location: Location) -> Page:
+        product = self._product(location)
+        if is_target(product, self.settings.sold_out):
+            raise ArgumentError(f"product {product.asin} is sold out")
+        order = Location(Kind.DONE, asin=product.asin, options=location.options)
+        passed = self._passed and order == self._order
+        if self.settings.ad_page and not passed:
+            self._order, self._passed, self._depth = order, False, 0
+            return self._ad(order._replace(kind=Kind.AD))
+        self.bought = order
+        self.score = self.shop.score(self.goal, product, order.options, self.settings)
+        return self._show(order, pages.done_page(self.score))
+
+    def _ad(self, location: Location) -> Page:
+        """Show an advertisement, or go where one of its buttons leads."""
+        order = location._replace(kind=Kind.DONE, depth=0, button="")
+        if order != self._order:  # an address from another order: begin with this one
+            return self._item(location)
+        settings = self.settings
+        if location.button:
+            is_right = location.button == settings.ad_right_button and (self._depth == 0 or settings.ad_escape)
+            if is_right or not settings.ad_page:
+                self._passed = True
+                return self._confirm(order)
+            self._depth += 1
+            if self._depth > settings.ad_depth:
+                return self._start(location)
+        here = order._replace(kind=Kind.AD, depth=self._depth)
+        return self._show(here, pages.ad_page(self.goal.text, settings, here))
+
+    def _confirm(self, location: Location) -> Page:
+        product = self._product(location)
+        here = location._replace(kind=Kind.CONFIRM)
+        if not self._passed or location._replace(kind=Kind.DONE) != self._order:
+            return self._item(location)
+        price = self.shop.inventory.price(product, self.settings)
+        return self._show(here, pages.confirm_page(self.goal.text, self.settings, here, product, price))
+
+
+_VISITS: dict[Kind, Callable[[Session, Location], Page]] = {
+    Kind.START: Session._start,
+    Kind.RESULTS: Session._results,
+    Kind.ITEM: Session._item,
+    Kind.SUB: Session._sub,
+    Kind.AD: Session._ad,
+    Kind.CONFIRM: Session._confirm,
+    Kind.DONE: Session._buy,
+}
