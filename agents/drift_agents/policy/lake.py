@@ -1,0 +1,229 @@
+"""The planner for the frozen lake: a pure function of the rendered prompt and a generator for ties.
+
+* `LakePlanner` - reads the prompt, joins what is recalled into a model of the world, plans
+* `read_grid` - size, destinations, actions and highest score out of the task in words
+
+Everything that it knows stands in the prompt, as it would for a language model: the task in words
+and what memory recalls. `docs/planner.md` has the measured effect of every option.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drift_agents.conflict import check_conflict, settle
+from drift_agents.errors import ArgumentError
+from drift_agents.policy.base import Reply
+from drift_agents.policy.lake_plan import Answer, Beliefs, Cell, Grid, action_values
+from drift_agents.prompt import PromptView, Recollection, parse_prompt
+
+SATISFIED = 0.9
+"""The share of the highest score with which the aspiration rule is content."""
+GAIN = 1.1
+"""How many times better the plan without old disappointments must be to be followed."""
+TIE = 1e-9
+"""Values closer than this are equal."""
+
+
+class LakePlanner:
+    """Joins what is recalled into a model of the lake and follows the best plan.
+
+    The same for every agent of a table, whatever its memory and verifier:
+
+    * a move with records leads where they say; `conflict` says how several outcomes are weighed;
+    * a move without records leads where it is meant to lead;
+    * `generalise`: a remembered tile holds from every neighbour (the newest belief about it);
+    * `risk`: a cell that is not known to be safe counts that many times less;
+    * `aspiration`: when memory was found wrong at some step and the best plan promises less than
+      .9 of the highest score there is, what was last seen before that step and says hole, or less
+      gold than that, counts as unknown, if the plan becomes more than 10 % better by it;
+    * equally good actions are chosen among at random.
+
+    Args:
+        risk: the chance that an unknown cell is safe, in (0, 1].
+        generalise: whether a remembered tile holds from every neighbour.
+        aspiration: whether old disappointments are doubted when no plan is good enough.
+        conflict: `majority`, `newest`, `frequency` or `max` (`drift_agents.conflict`); for slippery
+            ice take `frequency`, which plans with the frequencies as probabilities.
+        prior: pseudo-counts on the intended move beside the counted outcomes; used by `frequency`
+            alone, not negative.
+
+    Raises:
+        ArgumentError: if an option is out of its range.
+
+    Example:
+        >>> task = '''Map size: 2 rows x 2 columns
+        ... Destinations: (1, 1)
+        ... Actions: 0 = left, 1 = down, 2 = right, 3 = up
+        ... Highest score there is: 1.0'''
+        >>> from drift_agents.types import Outcome
+        >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
+        >>> hole = Outcome('{"cur_pos": [0, 1], "tile_type": "H", "gold_collected": 0}', 0.0, True)
+        >>> view = PromptView(task, start, ("0", "1", "2", "3"), (Recollection(start, "2", hole, 1.0, 0),))
+        >>> LakePlanner().decide(view.render(), np.random.default_rng(0)).text
+        '1'
+    """
+
+    name = "lake"
+
+    def __init__(
+        self,
+        *,
+        risk: float = 0.75,
+        generalise: bool = True,
+        aspiration: bool = True,
+        conflict: str = "majority",
+        prior: float = 5.0,
+    ) -> None:
+        if not _is_number(risk) or not 0 < risk <= 1:
+            raise ArgumentError(f"`risk` should be a number in (0, 1]. Received {risk!r}")
+        if not _is_number(prior) or not 0 <= prior < float("inf"):
+            raise ArgumentError(f"`prior` should be a finite number, not negative. Received {prior!r}")
+        for option, value in (("generalise", generalise), ("aspiration", aspiration)):
+            if not isinstance(value, bool):
+                raise ArgumentError(f"`{option}` should be true or false. Received {value!r}")
+        self.risk, self.prior = float(risk), float(prior)
+        self.generalise, self.aspiration = generalise, aspiration
+        self.conflict = check_conflict(conflict)
+
+    @staticmethod
+    def reads(view: PromptView) -> bool:
+        """Whether the prompt is about a frozen lake."""
+        return '"cur_pos"' in view.state
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Answer a prompt.
+
+        Args:
+            prompt: the rendered text.
+            rng: for ties; drawn from only when there is one.
+
+        Raises:
+            ArgumentError: if the prompt lacks something that the planner needs.
+        """
+        return Reply(self.choose(parse_prompt(prompt), rng))
+
+    def choose(self, view: PromptView, rng: np.random.Generator) -> str:
+        """The action for a prompt that has been read already; otherwise like `decide`."""
+        grid = read_grid(view.task, view.actions)
+        cell = _read_cell(view.state)
+        if not grid.has(cell):
+            raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
+        recalled = (*view.here, *view.elsewhere)
+        values = self._values(grid, recalled)[cell]
+        if self.aspiration and view.doubt_since is not None and values.max() < SATISFIED * grid.highest:
+            hopeful = [item for item in recalled if not _disappoints(item, view.doubt_since, grid)]
+            if len(hopeful) < len(recalled):
+                reopened = self._values(grid, hopeful)[cell]
+                if reopened.max() > GAIN * values.max():
+                    values = reopened
+        ties = np.flatnonzero(values >= values.max() - TIE)
+        return grid.moves[ties[rng.integers(len(ties))] if len(ties) > 1 else ties[0]][0]
+
+    def _values(self, grid: Grid, recalled: Iterable[Recollection]) -> NDArray[np.float64]:
+        counted = self.conflict == "frequency"
+        return action_values(
+            grid, self._believe(grid, recalled), self.risk, self.prior if counted else 0.0, self.conflict == "max"
+        )
+
+    def _believe(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
+        """What the records say about moves and tiles, once conflicts are settled."""
+        names = {name for name, _ in grid.moves}
+        sightings: dict[tuple[Cell, str], dict[Answer, tuple[float, int]]] = {}
+        for item in recalled:
+            key, answer = _read(item)
+            # A smaller map than the one remembered: what lies outside can't be reached.
+            if grid.has(key[0]) and grid.has(answer.cell) and key[1] in names:
+                seen = sightings.setdefault(key, {})
+                n, last = seen.get(answer, (0.0, -1))
+                seen[answer] = (n + item.n, max(last, item.last))
+        moves: dict[tuple[Cell, str], tuple[tuple[Answer, float], ...]] = {}
+        tiles: dict[Cell, tuple[int, Answer]] = {}
+        safe = {cell for cell, _ in sightings}
+        for key, seen in sightings.items():
+            answers = settle([(answer, *times) for answer, times in seen.items()], self.conflict)
+            if self.conflict == "frequency":
+                answers = [(answer, seen[answer][0]) for answer, _ in answers]
+            moves[key] = tuple(answers)
+            for answer, _ in answers:
+                if not answer.ended:
+                    safe.add(answer.cell)
+                known = tiles.get(answer.cell)
+                if known is None or seen[answer][1] > known[0]:
+                    tiles[answer.cell] = (seen[answer][1], answer)
+        return Beliefs(
+            frozenset(moves.items()),
+            frozenset((cell, answer) for cell, (_, answer) in tiles.items()) if self.generalise else frozenset(),
+            frozenset(safe),
+        )
+
+
+def _disappoints(item: Recollection, doubt_since: int, grid: Grid) -> bool:
+    """Whether it was last seen before the doubt and says hole, or too little gold."""
+    return item.last < doubt_since and item.outcome.ended and item.outcome.score < SATISFIED * grid.highest
+
+
+@lru_cache(maxsize=65536)
+def _read(item: Recollection) -> tuple[tuple[Cell, str], Answer]:
+    cell, target = _read_cell(item.state), _read_cell(item.outcome.state)
+    score = item.outcome.score if item.outcome.ended else 0.0
+    return (cell, item.action), Answer(target, score, item.outcome.ended)
+
+
+@lru_cache(maxsize=4096)
+def _read_cell(state: str) -> Cell:
+    try:
+        row, column = json.loads(state)["cur_pos"]
+        return int(row), int(column)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ArgumentError(f"a state of the lake should have `cur_pos`: [row, column]. Received {state!r}") from error
+
+
+DIRECTIONS: dict[str, Cell] = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
+_SIZE = re.compile(r"map size: (\d+) rows? x (\d+) columns?", re.IGNORECASE)
+_DESTINATIONS = re.compile(r"destinations?: ((?:\(\d+, \d+\)(?:, )?)+)", re.IGNORECASE)
+_PAIR = re.compile(r"\((\d+), (\d+)\)")
+_MEANING = re.compile(r"(\S+) = (left|down|right|up)\b", re.IGNORECASE)
+_HIGHEST = re.compile(r"highest score there is: (\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def read_grid(task: str, actions: tuple[str, ...]) -> Grid:
+    """What the task in words says about the grid.
+
+    Args:
+        task: the task, with lines like those in the example of `LakePlanner`.
+        actions: the admissible actions.
+
+    Raises:
+        ArgumentError: if the size, the destinations or the highest score are missing.
+    """
+    size = _find(_SIZE, task, "map size")
+    places = _find(_DESTINATIONS, task, "destinations")
+    highest = _find(_HIGHEST, task, "highest score there is")
+    meanings = {name: DIRECTIONS[word.lower()] for name, word in _MEANING.findall(task)}
+    return Grid(
+        int(size[1]),
+        int(size[2]),
+        tuple((int(row), int(column)) for row, column in _PAIR.findall(places[1])),
+        tuple((action, meanings.get(action)) for action in actions),
+        float(highest[1]),
+    )
+
+
+def _find(pattern: re.Pattern[str], task: str, what: str) -> re.Match[str]:
+    found = pattern.search(task)
+    if found is None:
+        raise ArgumentError(f"the task of a lake should name its {what}. Received {task!r}")
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
