@@ -6,13 +6,14 @@
 * `make_memory`, `make_verifier`, `make_policy` - parts by name
 """
 
-from drift_agents.agent import Agent, Recall
+from drift_agents.agent import Agent
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt import PromptView, parse_prompt
+from drift_agents.recall import Recall
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
 from drift_agents.verifier.base import Probed, Prober, Verifier
 from drift_agents.verifier.glove import Glove

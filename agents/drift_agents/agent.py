@@ -1,60 +1,31 @@
 """The reference agent: memory, verifier and policy in one loop.
 
-* `Recall` - what of memory goes into a prompt
 * `Agent` - acts, remembers and verifies, on any Gymnasium environment that shows text
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.policy.base import Policy, Reply
-from drift_agents.prompt import PromptView, fold
+from drift_agents.recall import PromptMaker, Recall
 from drift_agents.types import (
     AgentClock,
     Episode,
     Experience,
-    Note,
     ProbeCost,
-    Record,
-    RecordId,
     StepTrace,
     Verdict,
 )
 from drift_agents.verifier.base import NoVerifier, Verifier
 from drift_agents.world import check_text_world, read_outcome, to_env
-
-
-@dataclass(frozen=True)
-class Recall:
-    """What of memory goes into a prompt.
-
-    The present state is asked first, then every other state that memory knows, in order of first
-    mention, so that a policy can join them into a model of the world (GLOVE, appendix B.6).
-
-    Args:
-        k: records for each question; `None` leaves it to the memory.
-        states: how many other states are asked at the most.
-    """
-
-    k: int | None = None
-    states: int = 256
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
-        if self.k is not None and self.k < 1:
-            raise ArgumentError(f"`k` should be a positive whole number or None. Received {self.k!r}")
-        if self.states < 0:
-            raise ArgumentError(f"`states` should not be negative. Received {self.states!r}")
 
 
 class Agent:
@@ -64,6 +35,13 @@ class Agent:
     `info["actions"]` the admissible actions and `info["score"]` the score so far, as
     `drift_envs.wrappers.text.TextObservation` gives them. The policy gets the rendered prompt and
     nothing else.
+
+    The prompt also says when memory was found wrong (`doubt_since`), so that a policy can doubt
+    what is older. That is the first step at which the verifier realigned memory and the result
+    contradicts what memory said; without a verifier, the first step whose outcome memory had never
+    seen for that state and action. It moves to a later such step when what was contradicted there
+    had been written since: then the world has changed once more. A contradiction of something
+    older is the same change, met at another place.
 
     Args:
         policy: rendered text in, text out.
@@ -91,6 +69,7 @@ class Agent:
         self.verifier: Verifier = NoVerifier() if verifier is None else verifier
         self.matching: Matching = Exact() if matching is None else matching
         self.recall = Recall() if recall is None else recall
+        self._prompts = PromptMaker(self.matching, self.recall)
         self.keep_trace = keep_trace
         self.clock = AgentClock()
         self.doubt_since: int | None = None
@@ -124,7 +103,9 @@ class Agent:
         total = _Totals()
         state, score, terminated, truncated = str(observation), float(info["score"]), False, False
         while not (terminated or truncated):
-            prompt, retrieved = self._prompt(task, state, tuple(info["actions"]))
+            prompt, retrieved = self._prompts.make(
+                self.memory, task, state, info["actions"], self.clock, self.doubt_since
+            )
             reply = self.policy.decide(prompt, self._rng)
             action, valid = _read_action(reply.text, info["actions"])
             now = self.clock
@@ -132,8 +113,9 @@ class Agent:
             outcome = read_outcome(observation, terminated, info)
             experience = Experience(state, action, outcome, float(reward), now)
             self.matching.learn(experience)
+            newest = self._newest(state, action)
             verdict = self.verifier.verify(experience, self.memory, prefix, now)
-            self._note_doubt(verdict, now)
+            self._note_doubt(verdict, newest, now)
             total.add(reply, verdict, valid)
             if self.keep_trace:
                 trace.append(StepTrace(experience, prompt, reply.text, retrieved, verdict))
@@ -146,43 +128,20 @@ class Agent:
         self.memory.end_episode(episode, self.clock)
         verdict_at_end = self.verifier.end_episode(episode, self.memory, self.clock)
         if verdict_at_end is not None:
-            self._note_doubt(verdict_at_end, self.clock)
+            self._note_doubt(verdict_at_end, -1, self.clock)
         self.clock = AgentClock(self.clock.episode + 1, self.clock.step)
         return episode
 
-    def _note_doubt(self, verdict: Verdict, now: AgentClock) -> None:
-        """Remember when memory was first found wrong: by the verifier, or by the eye where there is none."""
-        wrong = verdict.surprise if isinstance(self.verifier, NoVerifier) else verdict.contradicted
-        if wrong and self.doubt_since is None:
-            self.doubt_since = now.step
+    def _newest(self, state: str, action: str) -> int:
+        """When memory last wrote about this state and action; -1 if it knows nothing."""
+        known = self.memory.counterparts(state, action)
+        return known[-1].now.step if known else -1
 
-    def _prompt(self, task: str, state: str, actions: tuple[str, ...]) -> tuple[str, tuple[RecordId, ...]]:
-        here = self.memory.retrieve(state, self.recall.k, self.clock)
-        key, asked = self.matching.state_key(state), 0
-        elsewhere: list[Record] = []
-        notes: dict[RecordId, Note] = {note.id: note for note in here.notes}
-        seen = {record.id for record in here.records}
-        for other in list(self.memory.states()):
-            if asked >= self.recall.states:
-                break
-            if self.matching.state_key(other) == key:
-                continue
-            asked += 1
-            answer = self.memory.retrieve(other, self.recall.k, self.clock)
-            elsewhere += [record for record in answer.records if record.id not in seen]
-            seen.update(record.id for record in answer.records)
-            notes.update((note.id, note) for note in answer.notes)
-        view = PromptView(
-            task,
-            state,
-            actions,
-            fold(here.records),
-            fold(elsewhere),
-            tuple(note.text for note in notes.values()),
-            self.clock.step,
-            self.doubt_since,
-        )
-        return view.render(), tuple(sorted(seen)) + tuple(notes)
+    def _note_doubt(self, verdict: Verdict, newest: int, now: AgentClock) -> None:
+        """Remember when memory was found wrong: by the verifier, or by the eye where there is none."""
+        wrong = verdict.surprise if isinstance(self.verifier, NoVerifier) else verdict.contradicted
+        if wrong and (self.doubt_since is None or newest >= self.doubt_since):
+            self.doubt_since = now.step
 
 
 class _Totals:

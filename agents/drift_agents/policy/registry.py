@@ -15,6 +15,7 @@ POLICIES: Registry[Policy] = Registry(
     "policy",
     "drift_envs.policies",
     {
+        "planner": "drift_agents.policy.planner:Planner",
         "random": "drift_agents.policy.simple:RandomPolicy",
     },
 )

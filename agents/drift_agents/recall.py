@@ -1,0 +1,168 @@
+"""How memory becomes a prompt.
+
+* `Recall` - what of memory goes into a prompt
+* `PromptMaker` - asks memory and renders, and keeps what did not change since the step before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from drift_agents.conflict import check_conflict
+from drift_agents.errors import ArgumentError
+from drift_agents.matching import Matching
+from drift_agents.memory.base import Memory
+from drift_agents.outlook import Outlook
+from drift_agents.prompt import fold, render_prompt
+from drift_agents.types import AgentClock, Note, Record, RecordId
+
+KEPT = 8192
+"""Blocks of lines that are kept; more would be forgotten states, mostly."""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What of memory goes into a prompt.
+
+    The present state is asked first, then every other state that memory knows, in order of first
+    mention, so that a policy can join them into a model of the world (GLOVE, appendix B.6).
+
+    Args:
+        k: records for each question; `None` leaves it to the memory.
+        states: how many other states are asked at the most.
+        outlook: when given, every record of the present state is shown with the highest score that
+            memory believes reachable from there, as in B.6; the value says how several outcomes of
+            one (state, action) are weighed (`drift_agents.conflict`).
+
+    Raises:
+        ArgumentError: if a value can't be meant.
+
+    Example:
+        >>> Recall(k=3, outlook="newest").states
+        256
+    """
+
+    k: int | None = None
+    states: int = 256
+    outlook: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1):
+            raise ArgumentError(f"`k` should be a positive whole number or None. Received {self.k!r}")
+        if not isinstance(self.states, int) or isinstance(self.states, bool) or self.states < 0:
+            raise ArgumentError(f"`states` should be a whole number, not negative. Received {self.states!r}")
+        if self.outlook is not None:
+            check_conflict(self.outlook)
+
+
+class _Block(NamedTuple):
+    """The records of one state and their lines in the prompt."""
+
+    records: tuple[Record, ...]
+    text: str
+    own: bool
+    """Whether all records are about the state that was asked for."""
+
+
+class PromptMaker:
+    """Asks memory and renders the prompt.
+
+    Most of a prompt stood in the one before. So the lines of a state are kept until memory answers
+    otherwise; the text is the same as without that.
+
+    Args:
+        matching: when two states count as the same.
+        recall: what of memory goes into a prompt.
+    """
+
+    def __init__(self, matching: Matching, recall: Recall) -> None:
+        self.matching, self.recall = matching, recall
+        self._blocks: dict[str, _Block] = {}
+
+    def make(
+        self,
+        memory: Memory,
+        task: str,
+        state: str,
+        actions: Sequence[str],
+        now: AgentClock,
+        doubt_since: int | None = None,
+    ) -> tuple[str, tuple[RecordId, ...]]:
+        """The rendered prompt, and the ids of what stands in it.
+
+        Args:
+            memory: what is asked; retrieval may leave its traces there.
+            task: the task in words.
+            state: the present state.
+            actions: the admissible actions.
+            now: the agent's clock.
+            doubt_since: when memory was found wrong.
+        """
+        key, asked = self.matching.state_key(state), 0
+        answer = memory.retrieve(state, self.recall.k, now)
+        here, notes = answer.records, {note.id: note for note in answer.notes}
+        blocks: list[_Block] = []
+        for other in list(memory.states()):
+            if asked >= self.recall.states:
+                break
+            if other == state or self.matching.state_key(other) == key:
+                continue
+            asked += 1
+            answer = memory.retrieve(other, self.recall.k, now)
+            blocks.append(self._block(other, answer.records))
+            notes.update((note.id, note) for note in answer.notes)
+        return self._render(memory, task, state, actions, now, doubt_since, here, blocks, notes)
+
+    def _render(
+        self,
+        memory: Memory,
+        task: str,
+        state: str,
+        actions: Sequence[str],
+        now: AgentClock,
+        doubt_since: int | None,
+        here: tuple[Record, ...],
+        blocks: list[_Block],
+        notes: dict[RecordId, Note],
+    ) -> tuple[str, tuple[RecordId, ...]]:
+        ids = dict.fromkeys(record.id for record in here)
+        if self._is_own(state, here) and all(block.own for block in blocks):
+            elsewhere = [block.text for block in blocks if block.text]
+            for block in blocks:
+                ids.update(dict.fromkeys(record.id for record in block.records))
+        else:
+            # A memory that recalls records of other states may recall one twice; it is shown once.
+            fresh = {r.id: r for block in blocks for r in block.records if r.id not in ids}
+            elsewhere = [item.line() for item in fold(fresh.values())]
+            ids.update(dict.fromkeys(fresh))
+        belief = None
+        if self.recall.outlook is not None and here:
+            belief = Outlook(memory.records(), self.recall.outlook, self.matching.state_key)
+        text = render_prompt(
+            task,
+            state,
+            actions,
+            [item.line() for item in fold(here, belief)],
+            elsewhere,
+            [note.text for note in notes.values()],
+            now.step,
+            doubt_since,
+        )
+        return text, (*sorted(ids), *notes)
+
+    def _block(self, state: str, records: tuple[Record, ...]) -> _Block:
+        block = self._blocks.get(state)
+        if block is None or block.records != records:
+            lines = "\n".join(item.line() for item in fold(records))
+            block = _Block(records, lines, self._is_own(state, records))
+            if len(self._blocks) >= KEPT:
+                self._blocks.clear()
+            self._blocks[state] = block
+        return block
+
+    def _is_own(self, state: str, records: tuple[Record, ...]) -> bool:
+        key = self.matching.state_key(state)
+        return all(record.state == state or self.matching.state_key(record.state) == key for record in records)
