@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol, runtime_checkable
 
-from drift_agents.types import Experience, Outcome, Transition
+from drift_agents.types import Experience, Transition
 
 
 @runtime_checkable
@@ -32,14 +32,6 @@ class Matching(Protocol):
 
     def learn(self, experience: Experience) -> None:
         """Take note of a lived transition, for rules that fit a local model."""
-
-    def transfer(self, transition: Transition, state: str) -> Outcome:
-        """What the same response of the world would have been from another state with an equal key.
-
-        A probe may have reached another state of the cell than the one that is asked about; with
-        this its outcome can be written beside that state.
-        """
-        ...
 
 
 class Exact:
@@ -65,7 +57,3 @@ class Exact:
 
     def learn(self, experience: Experience) -> None:
         """Nothing to learn: the rule is fixed."""
-
-    def transfer(self, transition: Transition, state: str) -> Outcome:
-        """The outcome as it is: states with equal keys are equal."""
-        return transition.outcome

@@ -2,10 +2,10 @@
 
 * `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of the hill
 * `Motion` - one transition of a car in numbers
-* `read_motion`, `read_state`, `write_state` - between the texts and the numbers
+* `read_motion`, `read_state` - from the texts to the numbers
 * `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
 
-The texts are those of `drift_envs.wrappers.text`: `{"position": -0.477001, "velocity": 0.0068}`.
+The texts are those of the worlds made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
-from drift_agents.types import Experience, Outcome, Transition
+from drift_agents.types import Experience, Transition
 
 POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
-DECIMALS = 6
 # Each velocity is rounded to six decimals, and a pair of changes holds four of them, each off by a
 # uniform draw of width 1e-6: standard deviation sqrt(4 / 12) * 1e-6.
 _ROUNDING = 5.8e-7
 # Steps that stand closer on the hill than this tell more about rounding than about the hill.
 _CLOSE = 0.005
 # Half of the last decimal, for comparing numbers that were rounded for the text.
-_EDGE = 0.5 * 10**-DECIMALS
+_EDGE = 0.5e-6
 
 
 class Motion(NamedTuple):
@@ -80,17 +79,6 @@ def read_state(state: str) -> tuple[float, float]:
             f"Received {state[:80]!r}"
         )
     return x, v
-
-
-def write_state(x: float, v: float) -> str:
-    """Position and velocity as a state's text, six decimals as in the worlds' texts.
-
-    Example:
-        >>> write_state(-0.5, 0.0100001)
-        '{"position": -0.5, "velocity": 0.01}'
-    """
-    # Adding zero turns a rounded -0.0 into 0.0.
-    return json.dumps({"position": round(x, DECIMALS) + 0.0, "velocity": round(v, DECIMALS) + 0.0})
 
 
 @lru_cache(maxsize=1 << 17)
@@ -162,14 +150,17 @@ class ResidualGrid:
         ArgumentError: if an argument breaks its rule.
 
     Example:
+        >>> from drift_agents.types import AgentClock, Outcome
         >>> rule = ResidualGrid()
         >>> left, right = '{"position": -0.58, "velocity": 0.0}', '{"position": -0.52, "velocity": 0.01}'
         >>> rule.state_key(left) == rule.state_key(right)
         True
         >>> for i in range(40):
         ...     x = -0.6 + 0.01 * i
-        ...     after = write_state(x, 0.001 - 0.0025 * math.cos(3 * x))
-        ...     rule.learn(Experience(write_state(x, 0.0), "2", Outcome(after, 0.0, False), -1.0, None))
+        ...     v = 0.001 - 0.0025 * math.cos(3 * x)
+        ...     before = f'{{"position": {x:.6f}, "velocity": 0.0}}'
+        ...     after = Outcome(f'{{"position": {x + v:.6f}, "velocity": {v:.6f}}}', 0.0, False)
+        ...     rule.learn(Experience(before, "2", after, -1.0, AgentClock(0, i)))
         >>> round(rule.gravity, 5)
         -0.0025
     """
@@ -258,28 +249,6 @@ class ResidualGrid:
         if self._ready or (self._pairs >= self.minimum and self._sum_xx >= self._spread):
             self._ready = True
             self._slope = self._sum_xy / self._sum_xx
-
-    def transfer(self, transition: Transition, state: str) -> Outcome:
-        """The same response from another state of the cell: the hill's part is that of the new place.
-
-        An end is handed on as it is, since where it happened is what it says.
-        """
-        if transition.outcome.ended or transition.state == state:
-            return transition.outcome
-        motion = read_motion(transition.state, transition.outcome.state)
-        x, v = read_state(state)
-        if motion.low == motion.high:
-            v2 = v + motion.low - self._slope * (motion.hill - math.cos(3 * x))
-        elif motion.v2:
-            v2 = math.copysign(SPEED_LIMIT, motion.v2)
-        else:
-            # The wall stays the wall: nothing is known but that the car came to stand there.
-            return transition.outcome
-        v2 = min(max(v2, -SPEED_LIMIT), SPEED_LIMIT)
-        x2 = min(max(x + v2, POSITIONS[0]), POSITIONS[1])
-        if x2 == POSITIONS[0] and v2 < 0:
-            v2 = 0.0
-        return Outcome(write_state(x2, v2), transition.outcome.score, False)
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -1,0 +1,76 @@
+"""The planner for a car on a hill.
+
+* `CarPlanner` - reads the rendered prompt, fits a model to its recollections and plans with it
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drift_agents.conflict import check_conflict
+from drift_agents.errors import ArgumentError
+from drift_agents.matching_grid import read_state
+from drift_agents.policy.base import Reply
+from drift_agents.policy.car_model import fit_model, read_evidence
+from drift_agents.policy.car_plan import make_plan
+from drift_agents.prompt import parse_prompt
+
+# Values that lie closer are ties.
+_EVEN = 1e-9
+
+
+class CarPlanner:
+    """Reads the rendered prompt, fits a model to its recollections and plans with it.
+
+    What the recollections say of the changes of velocity becomes a local model (`car_model`), value
+    iteration makes it a plan (`car_plan`), and the action that is worth most in the present state
+    is taken. An action of which nothing is remembered is tried first: one step shows what it does.
+    Where no action promises anything, any is taken; so without memory the car moves at random.
+
+    The answer is a function of prompt and generator alone; models and plans are cached by value.
+
+    Args:
+        conflict: which of several answers to one action in one place is believed: `majority`,
+            `newest`, `frequency` (each as likely as it is often told) or `max` (the one that serves
+            best).
+        neighbours: how many of the nearest recollections are asked at each place; positive.
+
+    Raises:
+        ArgumentError: if an argument breaks its rule.
+
+    Example:
+        >>> from drift_agents.prompt import PromptView
+        >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": 0.0}', ("2",))
+        >>> CarPlanner().decide(view.render(), np.random.default_rng(0)).text
+        '2'
+    """
+
+    name = "car"
+
+    def __init__(self, *, conflict: str = "majority", neighbours: int = 5) -> None:
+        if not isinstance(neighbours, int) or isinstance(neighbours, bool) or neighbours < 1:
+            raise ArgumentError(f"`neighbours` should be a positive whole number. Received {neighbours!r}")
+        self.conflict, self.neighbours = check_conflict(conflict), neighbours
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Choose the action that is worth most.
+
+        Raises:
+            ArgumentError: if the text is not a rendered prompt of a car's world.
+        """
+        view = parse_prompt(prompt)
+        if not view.actions:
+            raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
+        x, v = read_state(view.state)
+        model = fit_model(read_evidence(view.here + view.elsewhere), view.actions, self.conflict, self.neighbours)
+        unknown = [action for action in view.actions if action not in model.actions]
+        if unknown:
+            return Reply(_any(unknown, rng))
+        plan = make_plan(model, hopeful=self.conflict == "max")
+        worths = [plan.worth(action, x, v) for action in view.actions]
+        best = max(worths) - _EVEN
+        return Reply(_any([action for action, worth in zip(view.actions, worths, strict=True) if worth >= best], rng))
+
+
+def _any(actions: list[str], rng: np.random.Generator) -> str:
+    return actions[0] if len(actions) == 1 else actions[int(rng.integers(len(actions)))]
