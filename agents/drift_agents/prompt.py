@@ -250,8 +250,11 @@ def _decode(line: str, start: int, mark: str) -> tuple[str, int]:
     return line[start:end], end
 
 
+@lru_cache(maxsize=8)
 def parse_prompt(text: str) -> PromptView:
     """Turn a rendered prompt back into its view.
+
+    The last few are kept, since those who share a prompt each parse it.
 
     Args:
         text: what `PromptView.render` made, for a world whose states are JSON texts of one line.
@@ -265,22 +268,20 @@ def parse_prompt(text: str) -> PromptView:
     if not mark:
         raise ArgumentError(f"not a rendered prompt, {STATE!r} is missing: {text[:80]!r}")
     lines = rest.split("\n")
-    if lines[-2:] != ["", ANSWER]:
-        raise ArgumentError(f"not a rendered prompt, it ends with {lines[-1][:80]!r} instead of {ANSWER!r}")
     header: dict[str, str] = {}
     sections: dict[str, list[str]] = {HERE: [], ELSEWHERE: [], LESSONS: []}
     section: list[str] | None = None
-    for line in lines[1:-2]:
+    for line in lines[1:]:
         if section is not None and line.startswith("- "):
             section.append(line)
         elif line in sections:
             section = sections[line]
         elif section is None and (mark := _header_mark(line)):
             header[mark] = line[len(mark) :]
-        elif line:
+        elif line not in ("", ANSWER):
             raise ArgumentError(f"not a line of a prompt: {line!r}")
-    if ACTIONS not in header or STEP not in header:
-        raise ArgumentError(f"not a rendered prompt, {ACTIONS!r} or {STEP!r} is missing: {text[:80]!r}")
+    if ACTIONS not in header:
+        raise ArgumentError(f"not a rendered prompt, {ACTIONS!r} is missing: {text[:80]!r}")
     return PromptView(
         task,
         lines[0],
@@ -288,7 +289,7 @@ def parse_prompt(text: str) -> PromptView:
         tuple(map(_parse_line, sections[HERE])),
         tuple(map(_parse_line, sections[ELSEWHERE])),
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
-        _parse_whole(header[STEP]),
+        _parse_whole(header.get(STEP, "0")),
         _parse_whole(header[DOUBT]) if DOUBT in header else None,
     )
 

@@ -22,7 +22,7 @@ from drift_agents.conflict import check_conflict, settle
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.lake_plan import Answer, Beliefs, Cell, Grid, action_values
-from drift_agents.prompt import PromptView, Recollection, parse_prompt
+from drift_agents.prompt import Recollection, parse_prompt
 
 SATISFIED = 0.9
 """The share of the highest score with which the aspiration rule is content."""
@@ -63,6 +63,7 @@ class LakePlanner:
         ... Destinations: (1, 1)
         ... Actions: 0 = left, 1 = down, 2 = right, 3 = up
         ... Highest score there is: 1.0'''
+        >>> from drift_agents.prompt import PromptView
         >>> from drift_agents.types import Outcome
         >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
         >>> hole = Outcome('{"cur_pos": [0, 1], "tile_type": "H", "gold_collected": 0}', 0.0, True)
@@ -93,11 +94,6 @@ class LakePlanner:
         self.generalise, self.aspiration = generalise, aspiration
         self.conflict = check_conflict(conflict)
 
-    @staticmethod
-    def reads(view: PromptView) -> bool:
-        """Whether the prompt is about a frozen lake."""
-        return '"cur_pos"' in view.state
-
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.
 
@@ -108,10 +104,7 @@ class LakePlanner:
         Raises:
             ArgumentError: if the prompt lacks something that the planner needs.
         """
-        return Reply(self.choose(parse_prompt(prompt), rng))
-
-    def choose(self, view: PromptView, rng: np.random.Generator) -> str:
-        """The action for a prompt that has been read already; otherwise like `decide`."""
+        view = parse_prompt(prompt)
         grid = read_grid(view.task, view.actions)
         cell = _read_cell(view.state)
         if not grid.has(cell):
@@ -125,7 +118,7 @@ class LakePlanner:
                 if reopened.max() > GAIN * values.max():
                     values = reopened
         ties = np.flatnonzero(values >= values.max() - TIE)
-        return grid.moves[ties[rng.integers(len(ties))] if len(ties) > 1 else ties[0]][0]
+        return Reply(grid.moves[ties[rng.integers(len(ties))] if len(ties) > 1 else ties[0]][0])
 
     def _values(self, grid: Grid, recalled: Iterable[Recollection]) -> NDArray[np.float64]:
         counted = self.conflict == "frequency"

@@ -1,43 +1,28 @@
 """The planner: looks at the prompt and hands it to the planner of that world.
 
-* `WorldPlanner` - the protocol of a planner for one kind of world
-* `PLANNERS` - all of them; other packages add theirs through the entry-point group `drift_envs.planners`
 * `Planner` - the offline policy of all experiments
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.base import Reply
-from drift_agents.prompt import PromptView, parse_prompt
+from drift_agents.policy.base import Policy, Reply
+from drift_agents.prompt import parse_prompt
 from drift_agents.registry import Registry
 
-
-class WorldPlanner(Protocol):
-    """A planner for one kind of world; made with `conflict` and options of its own."""
-
-    def reads(self, view: PromptView) -> bool:
-        """Whether the prompt is about a world of that kind."""
-        ...
-
-    def choose(self, view: PromptView, rng: np.random.Generator) -> str:
-        """The action; a function of the prompt and the generator alone."""
-        ...
-
-
-PLANNERS: Registry[WorldPlanner] = Registry(
+PLANNERS: Registry[Policy] = Registry(
     "planner",
     "drift_envs.planners",
-    {
-        "lake": "drift_agents.policy.lake:LakePlanner",
-    },
+    {"lake": "drift_agents.policy.lake:LakePlanner", "car": "drift_agents.policy.car:CarPlanner"},
 )
+SIGNS = {"lake": '"cur_pos": ', "car": '"velocity": '}
+"""What the present state says in the worlds of each planner."""
 
 
 class Planner:
@@ -48,34 +33,38 @@ class Planner:
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
-        options: planner -> its own options, as in `{"lake": {"risk": 0.5}}`.
+        lake: further options of `drift_agents.policy.lake.LakePlanner`, as in `{"risk": 0.5}`.
+        car: further options of `drift_agents.policy.car.CarPlanner`.
 
     Raises:
-        UnknownNameError: if `options` names a planner that does not exist.
         ArgumentError: if an option is unknown or out of its range.
 
     Example:
-        >>> Planner(conflict="newest", options={"lake": {"risk": 0.5}}).name
+        >>> Planner(conflict="newest", lake={"risk": 0.5}).name
         'planner'
-        >>> Planner(options={"lake": {"risk": 2}})
+        >>> Planner(lake={"risk": 2})
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: `risk` should be a number in (0, 1]. Received 2
     """
 
     name = "planner"
 
-    def __init__(self, *, conflict: str = "majority", options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        conflict: str = "majority",
+        lake: Mapping[str, Any] | None = None,
+        car: Mapping[str, Any] | None = None,
+    ) -> None:
         self.conflict = check_conflict(conflict)
-        given = {} if options is None else options
-        if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
-            raise ArgumentError(f"`options` should map planners to their options. Received {options!r}")
-        for name, own in given.items():
-            PLANNERS.load(name)
+        self._planners: dict[str, Policy] = {}
+        for world, options in (("lake", lake), ("car", car)):
+            if options is not None and not isinstance(options, Mapping):
+                raise ArgumentError(f"`{world}` should map option names to values. Received {options!r}")
+            own = dict(options or {})
             if "conflict" in own:
-                raise ArgumentError(f"`conflict` is given once for all planners. Received it in `options.{name}`")
-        self._planners = [
-            PLANNERS.make(name, conflict=self.conflict, **given.get(name, {})) for name in PLANNERS.names()
-        ]
+                raise ArgumentError(f"`conflict` is given once for all worlds. Received `{world}`: {own!r}")
+            self._planners[world] = PLANNERS.make(world, conflict=self.conflict, **own)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.
@@ -87,9 +76,9 @@ class Planner:
         Raises:
             ArgumentError: if no planner knows the world, or the prompt lacks what it needs.
         """
-        view = parse_prompt(prompt)
-        for planner in self._planners:
-            if planner.reads(view):
-                return Reply(planner.choose(view, rng))
-        known = ", ".join(PLANNERS.names())
-        raise ArgumentError(f"no planner knows this world (known: {known}). Received the state {view.state!r}")
+        state = parse_prompt(prompt).state
+        for world, planner in self._planners.items():
+            if SIGNS[world] in state:
+                return planner.decide(prompt, rng)
+        signs = ", ".join(f"{world}: {sign.strip(': ')}" for world, sign in SIGNS.items())
+        raise ArgumentError(f"no planner knows a world with the state {state!r}. Known by what a state names: {signs}")
