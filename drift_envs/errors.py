@@ -7,6 +7,7 @@
 * `DrivenKnobError` - somebody other than the schedule tried to turn a knob that the schedule drives
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
+* `NoOracleError` - nobody knows the optimum of this environment
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 * `DriftWarning` - something that works but is hardly what was meant
 """
@@ -77,6 +78,10 @@ class ArgumentError(DriftEnvsError, ValueError):
 
 class StateError(DriftEnvsError, RuntimeError):
     """A call came at the wrong time, for instance `step` before `reset`."""
+
+
+class NoOracleError(DriftEnvsError, AttributeError):
+    """Nobody knows the optimum of this environment."""
 
 
 class MissingDependencyError(DriftEnvsError, ImportError):

@@ -271,7 +271,17 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             self.__dict__.pop("P", None)
 
     @property
-    def desc(self) -> np.ndarray:
+    def goal_reward(self) -> float:
+        """The reward of goals that `goal_rewards` does not name."""
+        return self._reward_schedule[0]
+
+    @property
+    def reward_schedule(self) -> tuple[float, float, float]:
+        """Rewards of goal, hole and plain ice."""
+        return self._reward_schedule
+
+    @property
+    def desc(self) -> np.ndarray:  # type: ignore[override]
         """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""
         return self._desc
 
@@ -322,7 +332,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
                 self.window_surface.fill((0, 0, 0))
 
     @cached_property
-    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # type: ignore[override]
         """The transition table as Gymnasium keeps it, `(probability, state, reward, terminated)`, of the present knobs.
 
         It is built when somebody asks for it; `step` does not need it.

@@ -86,6 +86,9 @@ class MountainCar(TunableEnv, MountainCarEnv):
     gravity = KnobAttribute()
     goal_position = KnobAttribute()
     transient = KnobAttribute()
+    _force: float
+    _gravity: float
+    _goal_position: float
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
@@ -206,6 +209,8 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
     gravity = KnobAttribute()
     goal_position = KnobAttribute()
     transient = KnobAttribute()
+    _power: float
+    _goal_position: float
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0

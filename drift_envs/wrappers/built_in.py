@@ -1,0 +1,50 @@
+"""How wrappers that belong to an environment stay out of its spec.
+
+* `BuiltIn` - a mixin: when the environment's own constructor put the wrapper there, `spec` hands on the inner one
+* `build_in` - marks a wrapper as put there by the constructor
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+W = TypeVar("W", bound=gym.Wrapper)
+
+
+class BuiltIn(gym.Wrapper):
+    """A wrapper that `gymnasium.make` may or may not have to add again when it rebuilds from a spec.
+
+    An id's entry point builds its wrappers itself. If they stood in the spec as well,
+    `gymnasium.make(env.spec)` would hold them against the stored ones and refuse other arguments.
+    """
+
+    _is_built_in = False
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """The environment's spec; without this wrapper if the environment's constructor adds it anyway."""
+        if not self._is_built_in:
+            return super().spec
+        spec = self.env.spec
+        if spec is not None:
+            for name, value in spec.kwargs.items():
+                if isinstance(value, os.PathLike):
+                    spec.kwargs[name] = os.fspath(value)  # so that the spec can be written as JSON
+        return spec
+
+
+def build_in(wrapper: Any) -> Any:
+    """Mark a wrapper as put there by the environment's own constructor.
+
+    Args:
+        wrapper: the wrapper.
+
+    Returns:
+        The same wrapper.
+    """
+    wrapper._is_built_in = True
+    return wrapper

@@ -1,0 +1,328 @@
+"""The one wrapper that turns an environment's knobs as a schedule says.
+
+* `DriftWrapper` - drifts any Gymnasium environment
+* `NOTIFY` - what `info` may tell about the drift
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import RecordConstructorArgs
+
+from drift_envs.errors import ArgumentError, DriftWarning, DrivenKnobError, NoOracleError, StateError
+from drift_envs.knobs import KnobTable, Value
+from drift_envs.schedule import Phase, Schedule, Timeline
+from drift_envs.wrappers.built_in import BuiltIn
+from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, Clock, read_options
+from drift_envs.wrappers.records import DriftLog, DriftState, Visited
+from drift_envs.wrappers.turning import Turner
+
+NOTIFY = ("none", "change", "full")
+"""What `info["drift"]` tells: nothing, whether something changed, or the whole truth."""
+
+REWINDS = 10
+"""Rewinds that never reached the first change before a warning."""
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
+
+
+class DriftWrapper(BuiltIn, RecordConstructorArgs):
+    """Turns an environment's knobs as a schedule says, and leaves everything else as it is.
+
+    Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
+    built in; for any other environment the schedule's section `knobs` declares them. Some knobs need
+    no attribute and fit every environment, see `drift_envs.wrappers.effects`.
+
+    The knobs for a tick are applied before its transition, and before the environment's `reset`.
+    `reset(seed=...)` starts the schedule from its beginning, `reset()` lets time go on.
+
+    | reset option | meaning |
+    |---|---|
+    | `drift_clock: "continue"` | a seed reseeds the environment without rewinding the schedule |
+    | `drift_clock: "hold"` | time stands at the present tick until the next reset without it |
+    | `drift_tick: n` | this episode (or the next step) is tick `n`; time goes on from there |
+    | `drift_phase: name` | the same with the phase's first tick of full weight |
+
+    | info | meaning |
+    |---|---|
+    | `drift` | with `notify="change"`: `changed`; with `"full"`: `phase`, `tick`, `changed`, `knobs` |
+
+    Args:
+        env: the environment.
+        schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
+        oracle: called with this wrapper when somebody asks for `oracle`; gives what evaluators ask.
+        notify: what `info["drift"]` tells the agent: `none`, `change` or `full`.
+
+    Raises:
+        ArgumentError: if `notify` is none of the three.
+        ScheduleError: if the schedule can't be used with this environment.
+
+    Example:
+        >>> from drift_envs.envs import FrozenLake
+        >>> schedule = {"version": 1, "name": "more-slip", "drifts": [{"at": 1, "set": {"slip": 0.5}}]}
+        >>> env = DriftWrapper(FrozenLake(is_slippery=False, show_prob=False), schedule)
+        >>> for episode in range(2):
+        ...     _ = env.reset(seed=0 if episode == 0 else None)
+        ...     print(env.drift_state.phase, env.drift_state.knobs["slip"])
+        source 0.0
+        drift-1 0.5
+        >>> [(change.tick, change.knob, change.new) for change in env.drift_log]
+        [(1, 'slip', 0.5)]
+    """
+
+    _driven: frozenset[str] = frozenset()
+
+    def __init__(
+        self,
+        env: gym.Env,
+        schedule: Source = None,
+        oracle: Callable[[DriftWrapper], Any] | None = None,
+        notify: str = "none",
+    ) -> None:
+        if notify not in NOTIFY:
+            raise ArgumentError(f"`notify` should be one of {', '.join(map(repr, NOTIFY))}. Received {notify!r}")
+        turner = Turner(env, schedule)
+        arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
+        if oracle is not None:
+            arguments["oracle"] = oracle
+        RecordConstructorArgs.__init__(self, **arguments)
+        gym.Wrapper.__init__(self, turner.env)
+        self._schedule = turner.schedule
+        self._turner = turner
+        self._table = turner.table
+        self._plan = turner.schedule or Schedule.model_validate({"version": 1, "name": "no-drift"})
+        self._timeline = Timeline(self._plan, self._table, 0)
+        self._key: int | None = None  # the seed of the present timeline
+        self._clock = Clock(self._plan.clock)
+        self._visited = Visited()
+        self._values: Mapping[str, Value] | None = None
+        self._leader: DriftWrapper | None = None
+        self._oracle_factory = oracle
+        self._oracle: Any = None
+        self._notify = notify
+        self._told: Mapping[str, Value] | None = None
+        self._idle_rewinds = 0
+        turner.hold(self._timeline.names)
+        self._driven = turner.held_names(self._timeline.names)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Turn the knobs if their time has come, then step.
+
+        Args:
+            action: the action.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        clock = self._clock
+        steps = clock.steps
+        if steps >= clock.stop:
+            self._turn()
+        clock.steps = steps + 1
+        if self._notify != "none":
+            return self._tell(*self.env.step(action))
+        return self.env.step(action)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: handed to the environment; starts the schedule from its beginning.
+            options: those that begin with `drift_` move or hold time, the others go to the environment.
+
+        Raises:
+            ArgumentError: if the seed or an option breaks a rule; nothing has changed then.
+        """
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+            raise ArgumentError(f"`seed` should be a whole number, at least 0. Received {seed!r}")
+        clock = self._clock
+        started = clock.stop != NOT_RESET
+        keeps_time = bool(options) and options.get("drift_clock") == "continue"  # type: ignore[union-attr]
+        rewinds = seed is not None and not (started and keeps_time)
+        key = self._key_after(seed if rewinds else None)
+        timeline = self._timeline if key == self._key else Timeline(self._plan, self._table, key)
+        jump = NO_JUMP
+        if options:
+            jump, options = read_options(options, timeline.first_tick)
+        if started:
+            self._remember()
+        if rewinds:
+            if started:
+                self._count_rewind()
+            clock.rewind()
+            self._visited = Visited()
+        self._timeline, self._key = timeline, key
+        clock.begin(jump)
+        self._turn(resetting=True)
+        if self._notify == "none":
+            return self.env.reset(seed=seed, options=options)
+        observation, info = self.env.reset(seed=seed, options=options)
+        if not started or rewinds:
+            self._told = self._values  # what holds from the beginning is no change
+        return observation, {**info, "drift": self._news()}
+
+    def render(self) -> Any:
+        """The environment's picture.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if self._clock.stop == NOT_RESET:
+            raise StateError("`render` was called before `reset`; call `reset` first")
+        return self.env.render()
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule, or `None` if nothing drifts."""
+        return self._schedule
+
+    @property
+    def timeline(self) -> Timeline:
+        """What the schedule means with the present seed. For evaluators."""
+        return self._timeline
+
+    @property
+    def knob_table(self) -> KnobTable:
+        """All knobs that a schedule may turn here."""
+        return self._table
+
+    @property
+    def phase(self) -> Phase:
+        """The present phase. For evaluators."""
+        return self._timeline.phase(self._clock.tick)
+
+    @property
+    def drift_state(self) -> DriftState:
+        """Where the world stands, knob values read back from the environment. For evaluators."""
+        clock = self._clock
+        knobs = self._turner.read()
+        return DriftState(self.phase.id, clock.tick, max(clock.episode, 0), clock.steps, knobs)
+
+    @property
+    def drift_log(self) -> DriftLog:
+        """Every change on visited ticks since the last rewind. For evaluators."""
+        self._remember()
+        return DriftLog.of(self._timeline, self._visited)
+
+    @property
+    def oracle(self) -> Any:
+        """What the best policy would reach. For evaluators.
+
+        Raises:
+            NoOracleError: if nobody handed one in.
+        """
+        if self._oracle_factory is None:
+            raise NoOracleError(
+                f"no oracle is known for {self.env}; hand one in: `DriftWrapper(env, schedule, oracle)`"
+            )
+        if self._oracle is None:
+            self._oracle = self._oracle_factory(self)
+        return self._oracle
+
+    def knobs_at(self, tick: int) -> dict[str, Value]:
+        """The value of every knob at a tick; those that the schedule leaves alone as they are now. For evaluators.
+
+        Args:
+            tick: the tick.
+        """
+        return {**self._turner.read(), **self._timeline.values(tick)}
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Set an attribute of this wrapper or of what it wraps.
+
+        Args:
+            name: the attribute.
+            value: its value.
+            force: whether to create it if nobody has it.
+
+        Raises:
+            DrivenKnobError: if the schedule drives that knob.
+        """
+        self._refuse_driven(name, value)
+        return super().set_wrapper_attr(name, value, force=force)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of this wrapper, unless it looks as if somebody wanted to turn a driven knob."""
+        self._refuse_driven(name, value)
+        super().__setattr__(name, value)
+
+    def _refuse_driven(self, name: str, value: Any) -> None:
+        if name in self._driven:
+            raise DrivenKnobError(
+                f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
+                "write it into the schedule, or build the environment with `schedule=None`"
+            )
+
+    def _turn(self, resetting: bool = False) -> None:
+        """Apply the values of the tick to come, and note until when they hold."""
+        clock = self._clock
+        if self._leader is not None:
+            values: Mapping[str, Value] | None = self._leader._values
+            clock.stop = 0  # ask the leader again before every step
+        elif clock.stop == NOT_RESET and not resetting:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        else:
+            _, stop, values = self._timeline.segment(clock.next_tick)
+            clock.stop_at(stop)
+        if values is not self._values and values is not None:
+            self._turner.turn(values)
+            self._values = values
+
+    def _key_after(self, seed: int | None) -> int:
+        """The seed of the timeline: a new one, the present one, or the one that the environment gave itself."""
+        if seed is not None:
+            return int(seed)
+        if self._key is not None:
+            return self._key
+        own = self.env.unwrapped.np_random_seed
+        if own is None or own < 0:  # somebody handed in a generator: its seed is not known
+            return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        return int(own)
+
+    def _remember(self) -> None:
+        """Note the ticks of this episode as visited."""
+        clock = self._clock
+        if clock.stop != NOT_RESET:
+            self._visited.add(clock.start, clock.tick)
+
+    def _count_rewind(self) -> None:
+        """Warn once when rewinds keep the first change from ever happening."""
+        if self._idle_rewinds >= REWINDS or not self._timeline.can_change:
+            return
+        if self._visited.last >= self._timeline.valid_until(0):
+            self._idle_rewinds = REWINDS  # it has been reached once: no warning any more
+            return
+        self._idle_rewinds += 1
+        if self._idle_rewinds == REWINDS:
+            warnings.warn(
+                f"`reset(seed=...)` has rewound the schedule `{self._plan.name}` {REWINDS} times before anything "
+                "drifted: each seed starts it from its beginning. Seed only the first reset, or pass "
+                '`options={"drift_clock": "continue"}` together with the seed',
+                DriftWarning,
+                stacklevel=3,
+            )
+
+    def _tell(
+        self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
+    ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """A transition with the news in its `info`."""
+        return observation, reward, terminated, truncated, {**info, "drift": self._news()}
+
+    def _news(self) -> dict[str, Any]:
+        """What `notify` lets the agent know; the same keys at every step."""
+        changed = self._told != self._values
+        self._told = self._values
+        if self._notify == "change":
+            return {"changed": changed}
+        state = self.drift_state
+        return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": dict(state.knobs)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the oracle, which is built again when somebody asks."""
+        return {**self.__dict__, "_oracle": None}

@@ -1,0 +1,188 @@
+"""Knobs that need no attribute: what happens between an agent and any environment.
+
+* `Effects` - the wrapper that applies them; `DriftWrapper` puts it in where a schedule asks for it
+* `effect_knobs` - which of them fit an environment's spaces
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from drift_envs.errors import KnobError
+from drift_envs.knobs import FrozenMapping, Knob, Value
+from drift_envs.wrappers.built_in import BuiltIn
+
+LONGEST_DELAY = 16
+"""Steps by which an action may come late."""
+
+_NOISE_TAG = 0xD21F0B5
+"""Sets the stream of the noise apart from all other streams of the same seed."""
+
+
+def effect_knobs(env: gym.Env) -> tuple[Knob, ...]:
+    """The knobs that fit an environment's spaces.
+
+    | knob | default | fits | meaning |
+    |---|---|---|---|
+    | `observation_noise` | 0.0 | `Box` of floats | standard deviation of the noise, cut at the space's bounds |
+    | `observation_mask` | `""` | `Box` | one letter a component: `1` shown, `0` shown as zero; `""` shows all |
+    | `action_permutation` | `{}` | `Discrete` | action: the action that is carried out in its place |
+    | `action_delay` | 0 | all | steps by which an action comes late; until then the episode's first one counts |
+    | `reward_scale` | 1.0 | all | factor of the reward |
+    | `reward_sign` | `"+"` | all | `"-"` turns rewards into costs |
+
+    Args:
+        env: the environment.
+
+    Example:
+        >>> [knob.name for knob in effect_knobs(gym.make("CartPole-v1"))]
+        ['observation_noise', 'observation_mask', 'action_permutation', 'action_delay', 'reward_scale', 'reward_sign']
+    """
+    found = []
+    seen, done = env.observation_space, env.action_space
+    if isinstance(seen, spaces.Box) and np.issubdtype(seen.dtype, np.floating):
+        found.append(Knob("observation_noise", 0.0, (0.0, 1e6), "standard deviation of the observation's noise"))
+    if isinstance(seen, spaces.Box):
+        count = int(np.prod(seen.shape))
+        found.append(
+            Knob(
+                "observation_mask",
+                "",
+                None,
+                "one letter a component: 1 shown, 0 shown as zero; empty shows all",
+                kind="string",
+                parse=_MaskParser(count),
+            )
+        )
+    if isinstance(done, spaces.Discrete):
+        first, count = int(done.start), int(done.n)
+        found.append(
+            Knob(
+                "action_permutation",
+                FrozenMapping({str(action): action for action in range(first, first + count)}),
+                None,
+                "action: the action that is carried out in its place",
+                kind="mapping",
+                parse=_PermutationParser(first, count),
+            )
+        )
+    found += [
+        Knob("action_delay", 0, (0, LONGEST_DELAY), "steps by which an action comes late", kind="integer"),
+        Knob("reward_scale", 1.0, (0.0, 1e6), "factor of the reward"),
+        Knob("reward_sign", "+", ("+", "-"), "- turns rewards into costs", kind="string"),
+    ]
+    return tuple(found)
+
+
+class _MaskParser:
+    """Checks a mask against the number of components."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, mask: str) -> str:
+        if mask and (len(mask) != self.count or set(mask) - set("01")):
+            raise KnobError(f"`observation_mask` should be {self.count} letters 0 or 1. Received {mask!r}")
+        return mask
+
+
+class _PermutationParser:
+    """Completes a permutation and checks that it is one."""
+
+    def __init__(self, first: int, count: int) -> None:
+        self.actions = range(first, first + count)
+
+    def __call__(self, permutation: Mapping[str, Any]) -> FrozenMapping:
+        whole: dict[str, int] = {str(action): action for action in self.actions}
+        for action, instead in permutation.items():
+            if action not in whole or isinstance(instead, bool) or instead not in self.actions:
+                raise KnobError(
+                    f"`action_permutation` should map actions from {self.actions[0]} to {self.actions[-1]} to such. "
+                    f"Received {action!r}: {instead!r}"
+                )
+            whole[action] = int(instead)
+        if len(set(whole.values())) != len(whole):
+            raise KnobError(f"`action_permutation` should use every action once. Received {dict(permutation)!r}")
+        return FrozenMapping(whole)
+
+
+class Effects(BuiltIn):
+    """Applies the knobs of `effect_knobs`.
+
+    Args:
+        env: the environment.
+    """
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self._is_built_in = True
+        self.knobs = effect_knobs(env)
+        self._values: dict[str, Value] = {knob.name: knob.default for knob in self.knobs}
+        self._done: deque[Any] = deque(maxlen=LONGEST_DELAY + 1)
+        self._random: np.random.Generator | None = None
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        self._values.update(values)
+
+    def read_knobs(self) -> dict[str, Value]:
+        """The present value of every knob."""
+        return dict(self._values)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; no delayed action outlives it.
+
+        Args:
+            seed: seeds the environment and the noise.
+            options: handed to the environment.
+        """
+        self._done.clear()
+        observation, info = self.env.reset(seed=seed, options=options)
+        if seed is not None:
+            self._random = np.random.default_rng([seed, _NOISE_TAG])
+        elif self._random is None:
+            own = self.env.unwrapped.np_random_seed
+            self._random = np.random.default_rng([own, _NOISE_TAG] if own is not None and own >= 0 else None)
+        return self._seen(observation), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Carry out the action that the knobs put in the place of this one.
+
+        Args:
+            action: the agent's action.
+        """
+        values = self._values
+        if "action_permutation" in values:
+            action = values["action_permutation"].get(str(action), action)
+        self._done.append(np.copy(action) if isinstance(action, np.ndarray) else action)
+        late = min(values["action_delay"], len(self._done) - 1)
+        observation, reward, terminated, truncated, info = self.env.step(self._done[-1 - late])
+        if values["reward_scale"] != 1.0:
+            reward = reward * values["reward_scale"]  # type: ignore[operator]
+        if values["reward_sign"] == "-":
+            reward = -reward  # type: ignore[operator]
+        return self._seen(observation), reward, terminated, truncated, info
+
+    def _seen(self, observation: Any) -> Any:
+        """The observation as noise and mask leave it."""
+        noise, mask = self._values.get("observation_noise", 0.0), self._values.get("observation_mask", "")
+        if not noise and not mask:
+            return observation
+        space = self.env.observation_space
+        seen = np.array(observation, dtype=space.dtype)
+        if noise and self._random is not None:
+            low, high = space.low, space.high  # type: ignore[attr-defined]
+            seen = np.clip(seen + noise * self._random.standard_normal(seen.shape), low, high).astype(space.dtype)
+        if mask:
+            seen.reshape(-1)[[place for place, letter in enumerate(mask) if letter == "0"]] = 0
+        return seen

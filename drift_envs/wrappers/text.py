@@ -1,0 +1,129 @@
+"""Text worlds: states, tasks and actions in words, for agents that read.
+
+* `TextObservation` - turns the lake and the cars into text worlds
+* `TEXT_CHARACTERS`, `MAX_LENGTH` - the character set and the length that the observation space declares
+"""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
+
+from drift_envs.errors import ArgumentError
+from drift_envs.wrappers.built_in import BuiltIn
+from drift_envs.wrappers.describe import find_describer
+
+TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
+"""Every character that an observation can hold."""
+
+MAX_LENGTH = 128
+"""No observation is longer."""
+
+
+class TextObservation(BuiltIn, RecordConstructorArgs):
+    """Turns the lake and the cars into text worlds.
+
+    The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are.
+
+    | world | observation |
+    |---|---|
+    | lake | `{"cur_pos": [1, 1], "tile_type": "F", "gold_collected": 0.5}` |
+    | cars | `{"position": -0.477000, "velocity": 0.006800}` |
+
+    | info | meaning |
+    |---|---|
+    | `task` | the task in words: size of the lake, destinations, the highest score, what the actions do |
+    | `actions` | the admissible actions as numbers in text; for the continuous car a grid of forces |
+    | `score` | the score so far: the gold collected on the lake, 1.0 for a car at its flag |
+
+    All keys are there at every step and reset, beside those of the environment. The task never holds
+    the map, nor what a single destination is worth. The highest score is
+    that of the schedule's first tick and is never updated: otherwise a change of rewards would show
+    in the task. Size, destinations and flag are those of the present world, since they are what the
+    agent is asked for; a schedule that moves them changes the task for everybody to see.
+
+    Args:
+        env: a lake or a car of this package, drifting or not.
+
+    Raises:
+        ArgumentError: if there are no words for that environment.
+
+    Example:
+        >>> from drift_envs.envs import FrozenLake
+        >>> env = TextObservation(FrozenLake(is_slippery=False, show_prob=False))
+        >>> observation, info = env.reset(seed=0)
+        >>> observation
+        '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
+        >>> info["actions"], info["score"]
+        (['0', '1', '2', '3'], 0.0)
+        >>> for sentence in info["task"].split(". "):
+        ...     print(sentence)
+        You walk over a frozen lake of 4 rows x 4 columns, from [0, 0]
+        Reach the destination with the highest score and avoid holes
+        There are a total of 1 destination(s): [3, 3]
+        The highest score is 1
+        Actions: 0 left, 1 down, 2 right, 3 up.
+    """
+
+    def __init__(self, env: gym.Env) -> None:
+        describer = find_describer(env)
+        if describer is None:
+            raise ArgumentError(f"`env` should be a lake or a car of this package. Received {env}")
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        self._describer = describer
+        self._score = 0.0
+        self._best: float | None = None
+        self.observation_space = spaces.Text(max_length=MAX_LENGTH, min_length=1, charset=TEXT_CHARACTERS)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: handed on.
+            options: handed on.
+
+        Returns:
+            The state as text and `info`.
+        """
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._score = 0.0
+        if self._best is None or seed is not None:
+            self._best = self._describer.best_score(self._knobs_at_first())
+        return self._tell(observation, info)
+
+    def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Step.
+
+        Args:
+            action: as without this wrapper.
+
+        Returns:
+            The state as text, reward, whether the episode ended or was cut, and `info`.
+        """
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self._score = self._describer.score(self._score, float(reward), terminated)
+        text, told = self._tell(observation, info)
+        return text, reward, terminated, truncated, told
+
+    def _tell(self, observation: Any, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The state in words, and what an agent is told beside it."""
+        describer = self._describer
+        told = {
+            **info,
+            "task": describer.task(self._best),
+            "actions": list(describer.actions),
+            "score": self._score,
+        }
+        return describer.state(observation, self._score), told
+
+    def _knobs_at_first(self) -> dict[str, Any]:
+        """The value of every knob at the schedule's first tick."""
+        if self.env.has_wrapper_attr("knobs_at"):
+            knobs: dict[str, Any] = self.env.get_wrapper_attr("knobs_at")(0)
+            return knobs
+        return self._describer.env.read_knobs()
