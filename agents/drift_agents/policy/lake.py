@@ -59,10 +59,8 @@ class LakePlanner:
         ArgumentError: if an option is out of its range.
 
     Example:
-        >>> task = '''Map size: 2 rows x 2 columns
-        ... Destinations: (1, 1)
-        ... Actions: 0 = left, 1 = down, 2 = right, 3 = up
-        ... Highest score there is: 1.0'''
+        >>> task = "A lake of 2 rows x 2 columns. There are a total of 1 destination(s): [1, 1]. "
+        >>> task += "The highest score is 1. Actions: 0 left, 1 down, 2 right, 3 up."
         >>> from drift_agents.prompt import PromptView
         >>> from drift_agents.types import Outcome
         >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
@@ -180,11 +178,12 @@ def _read_cell(state: str) -> Cell:
 
 
 DIRECTIONS: dict[str, Cell] = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
-_SIZE = re.compile(r"map size: (\d+) rows? x (\d+) columns?", re.IGNORECASE)
-_DESTINATIONS = re.compile(r"destinations?: ((?:\(\d+, \d+\)(?:, )?)+)", re.IGNORECASE)
-_PAIR = re.compile(r"\((\d+), (\d+)\)")
-_MEANING = re.compile(r"(\S+) = (left|down|right|up)\b", re.IGNORECASE)
-_HIGHEST = re.compile(r"highest score there is: (\d+(?:\.\d+)?)", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+) rows? x (\d+) columns?", re.IGNORECASE)
+_CELL = r"[\[(](\d+), ?(\d+)[\])]"
+_DESTINATIONS = re.compile(rf"destinations?(?:\(s\))?: ({_CELL}(?:, ?{_CELL})*)", re.IGNORECASE)
+_PAIR = re.compile(_CELL)
+_MEANING = re.compile(r"(\S+)(?: =)? (left|down|right|up)\b", re.IGNORECASE)
+_HIGHEST = re.compile(r"highest score(?: there)?(?: is)?:? (\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
