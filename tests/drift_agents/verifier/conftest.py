@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +11,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-
 from drift_agents.matching import Matching
+from drift_agents.policy.base import Reply
+from drift_agents.prompt import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 
 Answers = list[tuple[Outcome, float]]
+
+SOME_COST = ProbeCost(steps=7, resets=1)
 
 
 @dataclass
@@ -61,7 +65,7 @@ class ScriptedProber:
     """Answers every probe with the same outcomes, and remembers what it was asked."""
 
     outcomes: Sequence[Outcome] = ()
-    cost: ProbeCost = ProbeCost(steps=7, resets=1)
+    cost: ProbeCost = SOME_COST
     privileged: bool = False
     asked: list[tuple[str, str, tuple[str, ...], int]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
@@ -113,3 +117,41 @@ def _outcome() -> Any:
 @pytest.fixture(name="lived")
 def _lived() -> Any:
     return lived
+
+
+class Reader:
+    """A policy that decides by everything in the prompt but the mark of verification: a checksum of its parts."""
+
+    name = "reader"
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        view = parse_prompt(prompt)
+        known = sorted((*item[:5], item.outlook) for item in (*view.here, *view.elsewhere))
+        text = repr((view.state, known, view.step // 5, view.doubt_since))
+        if rng.random() < 0.3:
+            return Reply(view.actions[int(rng.integers(len(view.actions)))])
+        return Reply(view.actions[zlib.crc32(text.encode()) % len(view.actions)])
+
+
+def random_rules(rng: np.random.Generator, states: int, actions: int, *, chance: bool = False) -> Rules:
+    """A world of so many states where each pair leads somewhere, a third of the pairs to the end."""
+    table: dict[tuple[str, str], Answers] = {}
+    for state in range(states):
+        for action in range(actions):
+            answers = []
+            for _ in range(3 if chance else 1):
+                ended = bool(rng.random() < 0.3)
+                score = float(rng.integers(3)) / 2 if ended else 0.0
+                answers.append((Outcome(f'"s{int(rng.integers(states))}"', score, ended), 1 / 3 if chance else 1.0))
+            table[f'"s{state}"', str(action)] = answers
+    return Rules(table, '"s0"', tuple(map(str, range(actions))))
+
+
+@pytest.fixture(name="Reader")
+def _reader() -> type[Reader]:
+    return Reader
+
+
+@pytest.fixture(name="random_rules")
+def _random_rules() -> Any:
+    return random_rules

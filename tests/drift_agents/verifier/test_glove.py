@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
@@ -263,5 +262,5 @@ def test_refusals(ScriptedProber, options: dict[str, Any], message: str) -> None
 
 
 def test_a_prober_is_needed() -> None:
-    with pytest.raises(ArgumentError, match="missing a required .*argument: 'prober'"):
+    with pytest.raises(ArgumentError, match=r"missing a required .*argument: 'prober'"):
         make_verifier("glove")

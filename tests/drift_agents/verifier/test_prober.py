@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact
 from drift_agents.types import Experience, ProbeCost, Transition
@@ -176,5 +175,5 @@ def test_a_snapshot_goes_back_to_the_state_before_the_last_step(corridor, TableW
 
 
 def test_a_snapshot_needs_something_that_saves(corridor, TableWorld) -> None:
-    with pytest.raises(ArgumentError, match="should have save, restore, step and action_space. Received TableWorld"):
+    with pytest.raises(ArgumentError, match=r"should have save, restore, step and action_space\. Received TableWorld"):
         SnapshotProber(TableWorld(corridor))

@@ -9,7 +9,6 @@ from math import comb
 
 import numpy as np
 import pytest
-
 from drift_agents.errors import ArgumentError
 from drift_agents.verifier.statistics import (
     deviation_bound,

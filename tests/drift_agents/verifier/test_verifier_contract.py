@@ -1,0 +1,187 @@
+"""One suite over every verifier that there is."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from drift_agents.agent import Agent
+from drift_agents.memory.none import NoMemory
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.types import Episode, ProbeCost
+from drift_agents.verifier.base import NoVerifier, Verifier
+from drift_agents.verifier.prober import ReplayProber
+from drift_agents.verifier.registry import VERIFIERS, make_verifier
+
+PROBING = ("glove", "probe_keep", "random_probe")
+PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
+OPTIONS: dict[str, dict[str, Any]] = {"periodic_wipe": {"every": 7}}
+NAMES = VERIFIERS.names()
+EPISODES = 40
+
+
+class CountingMemory(VanillaMemory):
+    """A vanilla memory that remembers every call that changes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[Any] = []
+        self.calls: list[str] = []
+
+    def observe(self, experience, now):
+        self.written.append(experience)
+        self.calls.append("observe")
+        return super().observe(experience, now)
+
+    def insert_summary(self, state, action, distribution, n, now):
+        self.calls.append("insert_summary")
+        return super().insert_summary(state, action, distribution, n, now)
+
+
+class CountedTwin:
+    """Counts what is really done with a twin."""
+
+    def __init__(self, twin: Any) -> None:
+        self.twin, self.action_space = twin, twin.action_space
+        self.steps = self.resets = 0
+
+    def reset(self) -> Any:
+        self.resets += 1
+        return self.twin.reset()
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return self.twin.step(action)
+
+
+def in_full(episodes: list[Episode]) -> bytes:
+    """Everything that happened, as bytes."""
+    return repr([asdict(episode) for episode in episodes]).encode()
+
+
+@pytest.fixture(params=[False, True], ids=["deterministic", "chance"])
+def drifting(request, random_rules, TableWorld):
+    """A world and its twin, and a function that lets both drift."""
+
+    def make(seed: int) -> tuple[Any, Any, Any]:
+        rng = np.random.default_rng(seed)
+        rules = random_rules(rng, 6, 3, chance=request.param)
+        later = random_rules(rng, 6, 3, chance=request.param)
+
+        def drift() -> None:
+            for pair in list(rules.table)[::2]:
+                rules.table[pair] = later.table[pair]
+
+        return TableWorld(rules, seed=seed), CountedTwin(TableWorld(rules, seed=seed + 1000)), drift
+
+    return make
+
+
+def build(name: str, twin: Any, **options: Any) -> Verifier:
+    options = {**OPTIONS.get(name, {}), **options}
+    return make_verifier(name, **({"prober": ReplayProber(twin), **options} if name in PROBING else options))
+
+
+def play(name: str, world: Any, twin: Any, drift: Any, policy: Any, memory: Any, **options: Any) -> tuple[Agent, list]:
+    agent = Agent(policy, memory, build(name, twin, **options), seed=5)
+    episodes: list[Episode] = []
+    for index in range(EPISODES):
+        if index == EPISODES // 2:
+            drift()
+        episodes.append(agent.run_episode(world))
+    return agent, episodes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_a_verifier(name: str, drifting) -> None:
+    _, twin, _ = drifting(0)
+    verifier = build(name, twin)
+    assert isinstance(verifier, Verifier)
+    assert verifier.name == name
+    assert verifier.supervision in ("none", "own reward", "judge", "privileged")
+    assert type(verifier).__doc__
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in NAMES] + [(name, PATIENT) for name in (*PROBING, "forget")],
+    ids=lambda value: value if isinstance(value, str) else "patient" if value else "plain",
+)
+def test_nothing_is_lost_silently(name: str, options: dict[str, Any], drifting, Reader) -> None:
+    """Every experience is written once, or quarantined, or replaced by a summary that was inserted."""
+    memory = CountingMemory()
+    agent, episodes = play(name, *drifting(1), Reader(), memory, **options)
+    lived = [step.experience for episode in episodes for step in episode.trace]
+    verdicts = [step.verdict for episode in episodes for step in episode.trace]
+    assert all(times == 1 for times in Counter(memory.written).values()), "nothing is written twice"
+    held = getattr(agent.verifier, "quarantined", ())
+    missing = [experience for experience in lived if experience not in set(memory.written) | set(held)]
+    assert set(held).isdisjoint(memory.written)
+    replaced = [v for v in verdicts if v.inserted is not None and v.observed is None]
+    assert len(missing) == len(replaced) * options.get("persistence", 1)
+    assert {e.transition[:2] for e in missing} == {
+        step.experience.transition[:2]
+        for episode in episodes
+        for step in episode.trace
+        if step.verdict.inserted is not None and step.verdict.observed is None
+    }
+    assert memory.calls.count("insert_summary") == sum(v.inserted is not None for v in verdicts)
+    for verdict in verdicts:
+        assert not verdict.realigned or verdict.surprise
+        assert not verdict.contradicted or verdict.realigned
+        assert verdict.inserted is None or verdict.probed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_costs_add_up(name: str, drifting, Reader) -> None:
+    world, twin, drift = drifting(2)
+    _, episodes = play(name, world, twin, drift, Reader(), VanillaMemory())
+    total = sum((episode.probes for episode in episodes), ProbeCost())
+    assert (total.steps, total.resets) == (twin.steps, twin.resets)
+    assert total.falls + total.purchases <= total.resets
+    assert (total.steps > 0) == (name in PROBING), "this world surprises after its drift"
+    for episode in episodes:
+        assert episode.probes == sum((step.verdict.cost for step in episode.trace), ProbeCost())
+        assert episode.surprises == sum(step.verdict.surprise for step in episode.trace)
+        assert episode.realignments == sum(step.verdict.realigned for step in episode.trace)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_seeds_equal_runs(name: str, drifting, Reader) -> None:
+    runs = []
+    for _ in range(2):
+        memory = VanillaMemory()
+        _, episodes = play(name, *drifting(3), Reader(), memory)
+        runs.append((in_full(episodes), memory.content_hash()))
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_memory_it_changes_nothing(name: str, drifting, Reader) -> None:
+    """`none` with any verifier equals `none` byte for byte: no probe, no draw, the same traces."""
+    world, twin, drift = drifting(4)
+    agent, episodes = play(name, world, twin, drift, Reader(), NoMemory())
+    other_world, _, other_drift = drifting(4)
+    plain = Agent(Reader(), NoMemory(), NoVerifier(), seed=5)
+    expected = []
+    for index in range(EPISODES):
+        if index == EPISODES // 2:
+            other_drift()
+        expected.append(plain.run_episode(other_world))
+    assert in_full(episodes) == in_full(expected)
+    assert (twin.steps, twin.resets) == (0, 0)
+    assert agent.doubt_since is plain.doubt_since is None
+    untouched = np.random.default_rng(np.random.SeedSequence(5).spawn(2)[1])
+    for generator in (v for v in vars(agent.verifier).values() if isinstance(v, np.random.Generator)):
+        assert generator.bit_generator.state == untouched.bit_generator.state
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_pickles(name: str, drifting) -> None:
+    _, twin, _ = drifting(0)
+    verifier = build(name, twin)
+    assert pickle.loads(pickle.dumps(verifier)).name == name
