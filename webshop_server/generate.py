@@ -112,7 +112,7 @@ def _article(draw: random.Random, department: str, make: Make) -> Product:
     first, second, *rest = SENTENCES
     description = " ".join(text.format(**words) for text in (first, second, *draw.sample(rest, 2)))
     bullets = (
-        f"{attributes[0].capitalize()} and {attributes[1]}: a {name} that is made for {use}",
+        f"{attributes[0].capitalize()}, {attributes[1]}: {make.query} made for {use}",
         f"With {feature.lower()}, chosen by {brand}",
         f"Also {attributes[2]}, and easy to live with",
     )

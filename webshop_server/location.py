@@ -17,7 +17,7 @@ import json
 import re
 from enum import Enum
 from typing import NamedTuple
-from urllib.parse import quote, quote_plus, unquote_plus
+from urllib.parse import quote, unquote_plus
 
 from webshop_server.catalog import clean
 from webshop_server.errors import ArgumentError
@@ -27,6 +27,7 @@ MAX_QUERY = 512
 
 MAX_PAGE = 5
 _MAX_SEGMENT = 8192
+_QUOTED = (("%", "%25"), ("+", "%2B"), ("/", "%2F"), ("[", "%5B"))
 _MAX_OPTIONS = 64
 _FIXED = re.compile(r"(?:.*_)?fixed(?:_.*)?_(\d{1,9})")
 
@@ -115,8 +116,11 @@ def to_path(location: Location, session_id: str) -> str:
 
 
 def _keywords_segment(keywords: str) -> str:
-    inner = quote_plus(keywords)
-    if not inner.strip("."):  # "." and ".." would be taken for steps in the path
+    inner = keywords
+    for sign, code in _QUOTED:
+        inner = inner.replace(sign, code)
+    inner = inner.replace(" ", "+")
+    if not inner.strip("."):  # "." and ".." would be taken for steps in the path, nothing for no segment at all
         inner = "+" + inner
     return quote(inner, safe="+")
 

@@ -96,7 +96,7 @@ class Page:
     @cached_property
     def parts(self) -> tuple[str, ...]:
         """The visible texts in reading order; the text nodes of the HTML's `main` are the same."""
-        return tuple(self._fit(element.text) for element in self.elements if element.text)
+        return tuple(self.fit(element.text) for element in self.elements if element.text)
 
     @cached_property
     def text(self) -> str:
@@ -109,7 +109,7 @@ class Page:
         lines: list[str] = []
         chosen: list[str] = []
         for element in self.elements:
-            text = self._fit(element.text)
+            text = self.fit(element.text)
             if not text:
                 continue
             if element.kind in ("button", "submit"):
@@ -141,7 +141,8 @@ class Page:
         """The address without host."""
         return to_path(self.location, self.session_id)
 
-    def _fit(self, text: str) -> str:
+    def fit(self, text: str) -> str:
+        """Give a text with `?` for every character that the page may not show."""
         if text.isascii() and text.isprintable():
             return text
         charset = self.charset

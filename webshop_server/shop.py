@@ -298,7 +298,7 @@ class Session:
     def _item(self, location: Location) -> Page:
         product = self._product(location)
         self._visited[product.asin] = None
-        here = location._replace(kind=Kind.ITEM, asin=product.asin)
+        here = Location(Kind.ITEM, location.keywords, location.page, product.asin, location.options)
         return self._show(here, pages.item_page(self.goal.text, self.settings, here, product))
 
     def _sub(self, location: Location) -> Page:
@@ -325,8 +325,8 @@ class Session:
     def _ad(self, location: Location) -> Page:
         """Show an advertisement, or go where one of its buttons leads."""
         order = location._replace(kind=Kind.DONE, depth=0, button="")
-        if order != self._order:  # an address from another order: begin with this one
-            return self._item(location)
+        if order != self._order:  # the address of an order that is not under way
+            return self._item(order)
         settings = self.settings
         if location.button:
             is_right = location.button == settings.ad_right_button and (self._depth == 0 or settings.ad_escape)

@@ -1,0 +1,129 @@
+"""The shop as a web application.
+
+* `Config` - what an application is made from
+* `create_app` - the application factory
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from webshop_server import views
+from webshop_server.admin import admin_pages
+from webshop_server.catalog import Catalogue
+from webshop_server.errors import ArgumentError, SessionError, ShopError
+from webshop_server.inventory import Inventory
+from webshop_server.render import SECURITY_HEADERS, render_message
+from webshop_server.sessions import SessionLog, SessionStore
+from webshop_server.settings import Settings
+from webshop_server.shop import Shop
+
+MAX_BODY = 64 * 1024
+"""The bytes that a request may send."""
+
+MAX_ADDRESS = 16 * 1024
+"""The characters that an address may have."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What an application is made from.
+
+    Args:
+        catalogue: a catalogue file, or an inventory; the generated default if not given.
+        settings: what an operator may change.
+        goal_kind: `synthetic`, `human` or `color_class`.
+        seed: decides price limits and the order in which new sessions get goals.
+        admin_token: opens `/admin`; without one it does not exist.
+        log_dir: where session logs go; without one nothing is logged.
+        max_sessions: how many shoppers there can be.
+        idle_seconds: how long one may do nothing.
+    """
+
+    catalogue: str | os.PathLike[str] | Inventory | None = None
+    settings: Settings = field(default_factory=Settings)
+    goal_kind: str = "synthetic"
+    seed: int = 0
+    admin_token: str | None = field(default=None, repr=False)
+    log_dir: str | os.PathLike[str] | None = None
+    max_sessions: int = 10_000
+    idle_seconds: float = 3600.0
+
+
+def create_app(config: Config | None = None) -> Flask:
+    """Make the application.
+
+    Args:
+        config: what it is made from; the defaults if not given.
+
+    Raises:
+        CatalogueError: the catalogue cannot be used.
+        ArgumentError: a value of the configuration breaks its rule.
+
+    Example:
+        >>> from webshop_server.inventory import Inventory
+        >>> client = create_app(Config(Inventory.default(products=100))).test_client()
+        >>> "Instruction:" in client.get("/fixed_7").text
+        True
+    """
+    config = config or Config()
+    if config.admin_token is not None and len(config.admin_token) < 8:
+        raise ArgumentError("`admin_token` should have at least 8 characters")
+    shop = Shop(_inventory(config), config.settings, goal_kind=config.goal_kind)
+    len(shop.goals)  # a catalogue without goals of this kind is refused here, not at the first shopper
+    app = Flask("webshop_server")
+    app.config.update(
+        MAX_CONTENT_LENGTH=MAX_BODY, MAX_FORM_MEMORY_SIZE=MAX_BODY, WEBSHOP_ADMIN_TOKEN=config.admin_token
+    )
+    app.json.ensure_ascii = False  # type: ignore[attr-defined]
+    app.extensions["webshop"] = SessionStore(
+        shop, limit=config.max_sessions, idle_seconds=config.idle_seconds, seed=config.seed
+    )
+    app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
+    if config.admin_token is not None:
+        app.register_blueprint(admin_pages)
+    app.register_blueprint(views.shopper_pages)
+    app.register_error_handler(ArgumentError, views.refuse)
+    app.register_error_handler(SessionError, views.refuse)
+    app.register_error_handler(ShopError, _fail)
+    app.register_error_handler(HTTPException, _http_error)
+    app.before_request(_check_address)
+    app.after_request(_secure)
+    return app
+
+
+def _inventory(config: Config) -> Inventory:
+    if isinstance(config.catalogue, Inventory):
+        return config.catalogue
+    if config.catalogue is None:
+        return Inventory.open(Inventory.default().catalogue.path, config.seed)
+    return Inventory(Catalogue(config.catalogue), config.seed)
+
+
+def _check_address() -> Response | None:
+    if len(request.full_path) > MAX_ADDRESS:
+        text = render_message("This address is too long", f"An address has at most {MAX_ADDRESS} characters.")
+        return Response(text, status=414, mimetype="text/html")
+    return None
+
+
+def _secure(response: Response) -> Response:
+    for name, value in SECURITY_HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _fail(error: Exception) -> Response:
+    text = render_message("The shop cannot answer", "The catalogue cannot be read. Please try again later.")
+    return Response(text, status=503, mimetype="text/html")
+
+
+def _http_error(error: HTTPException) -> Response:
+    if error.response is not None:
+        return error.response  # type: ignore[return-value]
+    text = render_message(error.name, error.description or "")
+    return Response(text, status=error.code or 500, mimetype="text/html")
