@@ -155,7 +155,7 @@ class PromptMaker:
 
     def _block(self, state: str, records: tuple[Record, ...]) -> _Block:
         block = self._blocks.get(state)
-        if block is None or block.records != records:
+        if block is None or (block.records is not records and block.records != records):
             lines = "\n".join(item.line() for item in fold(records))
             block = _Block(records, lines, self._is_own(state, records))
             if len(self._blocks) >= KEPT:

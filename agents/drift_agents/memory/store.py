@@ -8,15 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from drift_agents.errors import MemoryStateError
+from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.matching import Exact, Matching
 from drift_agents.types import AgentClock, Experience, Outcome, Plain, Record, RecordId
 
 
 class Ledger:
     """Records about transitions, indexed by (state key, action).
+
+    Every answer is a function of the records alone, not of what was removed: states and actions
+    come in the order of their oldest record, and a state is told by the text of its oldest record.
+    So a restored ledger answers as the one that was saved.
 
     Args:
         matching: when two states count as the same; `Exact` if not given.
@@ -35,7 +40,8 @@ class Ledger:
         self.matching: Matching = Exact() if matching is None else matching
         self._records: dict[RecordId, Record] = {}
         self._index: dict[Hashable, dict[str, dict[RecordId, Record]]] = {}
-        self._first_text: dict[Hashable, str] = {}
+        self._oldest: dict[Hashable, Record] = {}
+        self._in_order = True
         self._next_id = 0
 
     def __len__(self) -> int:
@@ -58,7 +64,15 @@ class Ledger:
     def append_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
     ) -> RecordId:
-        """Write a verified summary of `n` responses; returns its id."""
+        """Write a verified summary of `n` responses; returns its id.
+
+        Raises:
+            ArgumentError: if the distribution is empty or `n` is not positive.
+        """
+        if not distribution or n < 1:
+            raise ArgumentError(
+                f"a summary needs at least one outcome and one response. Received {distribution!r} and n = {n!r}"
+            )
         ordered = sorted(distribution, key=lambda pair: (-pair[1], pair[0]))
         return self._add(state, action, tuple((outcome, float(p)) for outcome, p in ordered), n, now, verified=True)
 
@@ -79,7 +93,7 @@ class Ledger:
     def _put(self, record: Record) -> None:
         key = self.matching.state_key(record.state)
         self._records[record.id] = record
-        self._first_text.setdefault(key, record.state)
+        self._oldest.setdefault(key, record)
         self._index.setdefault(key, {}).setdefault(record.action, {})[record.id] = record
 
     def get(self, record_id: RecordId) -> Record | None:
@@ -92,13 +106,17 @@ class Ledger:
         return list(by_action[action].values()) if by_action and action in by_action else []
 
     def at(self, state: str) -> dict[str, list[Record]]:
-        """All records about this state, by action in order of first mention, each oldest first."""
+        """All records about this state, by action in the order of their oldest record, each oldest first."""
         by_action = self._index.get(self.matching.state_key(state), {})
-        return {action: list(records.values()) for action, records in by_action.items()}
+        groups = [(action, list(records.values())) for action, records in by_action.items()]
+        return dict(sorted(groups, key=lambda group: group[1][0].id))
 
     def states(self) -> Iterator[str]:
-        """One text for every state that has records, in order of first mention."""
-        return iter(self._first_text.values())
+        """One text for every state that has records, in the order of their oldest record."""
+        if not self._in_order:
+            self._oldest = dict(sorted(self._oldest.items(), key=lambda item: item[1].id))
+            self._in_order = True
+        return (record.state for record in self._oldest.values())
 
     def __iter__(self) -> Iterator[Record]:
         """All records, oldest first."""
@@ -112,56 +130,85 @@ class Ledger:
             if record is None:
                 continue
             gone.append(record_id)
-            key = self.matching.state_key(record.state)
-            by_action = self._index[key]
-            del by_action[record.action][record_id]
-            if not by_action[record.action]:
-                del by_action[record.action]
-            if not by_action:
-                del self._index[key]
-                del self._first_text[key]
+            self._forget(record)
         return tuple(gone)
+
+    def _forget(self, record: Record) -> None:
+        """Take a record out of the index."""
+        key = self.matching.state_key(record.state)
+        by_action = self._index[key]
+        del by_action[record.action][record.id]
+        if not by_action[record.action]:
+            del by_action[record.action]
+        if not by_action:
+            del self._index[key], self._oldest[key]
+        elif self._oldest[key].id == record.id:
+            heads = (next(iter(records.values())) for records in by_action.values())
+            self._oldest[key] = min(heads, key=lambda head: head.id)
+            self._in_order = False
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
         return {
             "next_id": self._next_id,
             "records": [
-                [r.id, r.state, r.action, [[list(o), p] for o, p in r.outcomes], r.n, list(r.now), r.verified]
+                [r.id, r.state, r.action, _plain(r.outcomes), r.n, list(r.now), r.verified]
                 for r in self._records.values()
             ],
         }
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot.
+        """Take back a snapshot; nothing changes when that fails.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of a ledger.
         """
         try:
-            records = [
-                Record(
-                    int(record_id),
-                    str(state),
-                    str(action),
-                    tuple((Outcome(str(o[0]), float(o[1]), bool(o[2])), float(p)) for o, p in outcomes),
-                    int(n),
-                    AgentClock(*(int(t) for t in now)),
-                    bool(verified),
-                )
-                for record_id, state, action, outcomes, n, now, verified in data["records"]
-            ]
-            next_id = int(data["next_id"])
+            records = [_read(entry) for entry in data["records"]]
+            next_id = data["next_id"]
+            if not isinstance(next_id, int):
+                raise TypeError(f"`next_id` is {next_id!r}")
+            ids = [record.id for record in records]
+            if any(a >= b for a, b in pairwise([-1, *ids, next_id])):
+                raise ValueError("ids should grow from 0 and stay below `next_id`")
+            fresh = Ledger(self.matching)
+            for record in records:
+                fresh._put(record)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise MemoryStateError(f"not a snapshot of a ledger: {error!r} in {str(data)[:80]!r}") from error
-        self._records, self._index, self._first_text = {}, {}, {}
-        for record in records:
-            self._put(record)
-        self._next_id = next_id
+        self._records, self._index, self._oldest = fresh._records, fresh._index, fresh._oldest
+        self._in_order, self._next_id = True, next_id
 
     def content_hash(self) -> str:
         """SHA-256 of the content in a canonical form, 16 hexadecimal digits."""
         return hash_plain(self.snapshot())
+
+
+def _plain(outcomes: tuple[tuple[Outcome, float], ...]) -> list[Any]:
+    return [[[o.state, float(o.score), bool(o.ended)], p] for o, p in outcomes]
+
+
+def _read(entry: Any) -> Record:
+    """One record of a snapshot."""
+    record_id, state, action, outcomes, n, now, verified = entry
+    record = Record(
+        record_id,
+        state,
+        action,
+        tuple((Outcome(after, float(score), ended), float(p)) for (after, score, ended), p in outcomes),
+        n,
+        AgentClock(*now),
+        verified,
+    )
+    kinds = [(record.id, int), (state, str), (action, str), (n, int), (verified, bool)]
+    kinds += [(t, int) for t in record.now]
+    kinds += [pair for o, _ in record.outcomes for pair in ((o.state, str), (o.ended, bool))]
+    for value, kind in kinds:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} should be of type {kind.__name__}")
+    if not record.outcomes or n < 1:
+        raise ValueError(f"record {record_id} has no outcome or no response")
+    return record
 
 
 def hash_plain(data: Plain) -> str:

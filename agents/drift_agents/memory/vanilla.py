@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from drift_agents.errors import ArgumentError, MemoryStateError
@@ -56,23 +56,29 @@ class VanillaMemory:
     supervision = "none"
 
     def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
-        if not isinstance(k, int) or k < 1:
+        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             raise ArgumentError(f"`k` should be a positive whole number. Received {k!r}")
         if order not in ORDERS:
             raise ArgumentError(f"`order` should be one of {', '.join(ORDERS)}. Received {order!r}")
         self.k, self.order = k, order
         self._ledger = Ledger(matching)
+        # What was answered about a state, by k: most states stay as they are from step to step.
+        self._answers: dict[Hashable, dict[int, Retrieved]] = {}
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` oldest or newest records of every action of this state; no side effect."""
         k = self.k if k is None else k
-        chosen: list[Record] = []
-        for records in self._ledger.at(state).values():
-            chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
-        return Retrieved(tuple(chosen), (1.0,) * len(chosen))
+        answers = self._answers.setdefault(self._ledger.matching.state_key(state), {})
+        if k not in answers:
+            chosen: list[Record] = []
+            for records in self._ledger.at(state).values():
+                chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
+            answers[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
+        return answers[k]
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId:
         """Append it."""
+        self._answers.pop(self._ledger.matching.state_key(experience.state), None)
         return self._ledger.append(experience, now)
 
     def counterparts(self, state: str, action: str) -> list[Record]:
@@ -89,12 +95,18 @@ class VanillaMemory:
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; nothing else rests on them."""
+        self._answers.clear()
         return Removed(self._ledger.remove(ids))
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
     ) -> RecordId:
-        """Append a verified summary."""
+        """Append a verified summary.
+
+        Raises:
+            ArgumentError: if the distribution is empty or `n` is not positive.
+        """
+        self._answers.pop(self._ledger.matching.state_key(state), None)
         return self._ledger.append_summary(state, action, distribution, n, now)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
@@ -110,9 +122,11 @@ class VanillaMemory:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        if data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: kind is {data.get('kind')!r}")
+        kind = data.get("kind") if isinstance(data, Mapping) else data
+        if kind != self.name:
+            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: kind is {kind!r}")
         self._ledger.restore(data.get("ledger", {}))
+        self._answers.clear()
 
     def content_hash(self) -> str:
         """A hash of the content."""
