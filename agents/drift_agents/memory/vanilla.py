@@ -122,9 +122,8 @@ class VanillaMemory:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        kind = data.get("kind") if isinstance(data, Mapping) else data
-        if kind != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: kind is {kind!r}")
+        if not isinstance(data, Mapping) or data.get("kind") != self.name:
+            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
         self._ledger.restore(data.get("ledger", {}))
         self._answers.clear()
 

@@ -1,0 +1,254 @@
+"""One contract for every memory in the registry, held against a naive model."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
+from drift_agents.matching import Exact
+from drift_agents.memory.base import Memory
+from drift_agents.memory.registry import MEMORIES, make_memory
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record
+from hypothesis import given
+
+STATES = ("a", "b", "c", "é;(", "b ")
+ACTIONS = ("0", "1", "left")
+OUTCOMES = tuple(Outcome(state, score, ended) for state in STATES for score, ended in ((0.0, False), (0.5, True)))
+
+observations = st.tuples(
+    st.just("observe"), st.sampled_from(STATES), st.sampled_from(ACTIONS), st.sampled_from(OUTCOMES)
+)
+summaries = st.tuples(
+    st.just("summary"),
+    st.sampled_from(STATES),
+    st.sampled_from(ACTIONS),
+    st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=3, unique=True),
+)
+removals = st.tuples(st.just("remove"), st.lists(st.integers(-1, 40), max_size=4))
+retrievals = st.tuples(st.just("retrieve"), st.sampled_from(STATES), st.sampled_from([None, 1, 3]))
+ends = st.just(("end",))
+histories = st.lists(st.one_of(observations, summaries, removals, retrievals, ends), max_size=40)
+
+every_memory = pytest.mark.parametrize("name", MEMORIES.names())
+
+
+def play(memory: Memory, history: list[Any], check: Callable[[Memory, dict[int, Record]], None] | None = None) -> None:
+    """Do to a memory what the history says; `check` sees it beside a naive model after every step."""
+    model: dict[int, Record] = {}
+    written = [-1]
+    for time, (kind, *arguments) in enumerate(history):
+        now = AgentClock(time // 5, time)
+        if kind == "observe":
+            state, action, outcome = arguments
+            new = memory.observe(Experience(state, action, outcome, 0.0, now), now)
+            record = ((outcome, 1.0),), 1, now, False
+        elif kind == "summary":
+            state, action, outcomes = arguments
+            shares = [(outcome, 1 / len(outcomes)) for outcome in outcomes]
+            new = memory.insert_summary(state, action, shares, 6, now)
+            record = tuple(sorted(shares, key=lambda pair: (-pair[1], pair[0]))), 6, now, True
+        else:
+            new = None
+            if kind == "remove":
+                fell = memory.remove(arguments[0])
+                assert set(fell.records) == set(arguments[0]) & set(model)
+                assert len(set(fell.records)) == len(fell.records)
+                for record_id in fell.records:
+                    del model[record_id]
+            elif kind == "retrieve":
+                memory.retrieve(*arguments, now)
+            else:
+                memory.end_episode(Episode("task", 0.0, 0, True), now)
+        if new is not None:
+            assert new > max(written), "ids grow and are never used twice"
+            written.append(new)
+            model[new] = Record(new, state, action, *record)
+        if check is not None:
+            check(memory, model)
+
+
+def agrees(memory: Memory, model: dict[int, Record]) -> None:
+    assert list(memory.records()) == list(model.values())
+    assert list(memory.states()) == list(dict.fromkeys(record.state for record in model.values()))
+    for state in STATES:
+        for action in ACTIONS:
+            expected = [r for r in model.values() if (r.state, r.action) == (state, action)]
+            assert memory.counterparts(state, action) == expected
+
+
+@every_memory
+def test_it_keeps_the_protocol(name: str) -> None:
+    memory = make_memory(name)
+    assert isinstance(memory, Memory)
+    assert memory.name == name
+    assert memory.needs <= {"outcome", "judge", "critic"}
+    assert memory.supervision in ("none", "own reward", "judge", "privileged")
+
+
+@every_memory
+@given(history=histories)
+def test_it_agrees_with_a_naive_model(name: str, history: list[Any]) -> None:
+    play(make_memory(name), history, agrees)
+
+
+@every_memory
+@given(history=histories)
+def test_what_it_recalls_it_has(name: str, history: list[Any]) -> None:
+    memory = make_memory(name)
+    play(memory, history)
+    known = {record.id: record for record in memory.records()}
+    for state in STATES:
+        for k in (None, 1, 2):
+            answer = memory.retrieve(state, k, AgentClock(9, 99))
+            assert len(answer.records) == len(answer.weights)
+            assert all(0 < weight <= 1 for weight in answer.weights)
+            assert all(known[record.id] == record for record in answer.records)
+            assert len(set(answer.ids)) == len(answer.ids)
+
+
+@every_memory
+@given(history=histories)
+def test_looking_changes_nothing(name: str, history: list[Any]) -> None:
+    memory, untouched = make_memory(name), make_memory(name)
+    play(memory, history)
+    play(untouched, history)
+    before = memory.content_hash()
+    for state in STATES:
+        found = memory.counterparts(state, "0")
+        found.append(None)  # type: ignore[arg-type]  # the caller's own list
+    list(memory.records()), list(memory.states())
+    memory.snapshot().clear()
+    assert memory.content_hash() == before == untouched.content_hash()
+    assert [memory.retrieve(s, None, AgentClock()) for s in STATES] == [
+        untouched.retrieve(s, None, AgentClock()) for s in STATES
+    ]
+
+
+@every_memory
+@given(history=histories, future=histories)
+def test_a_restored_memory_goes_on_like_the_saved_one(name: str, history: list[Any], future: list[Any]) -> None:
+    memory, restored = make_memory(name), make_memory(name)
+    play(memory, history)
+    play(restored, future)
+    data = json.loads(json.dumps(memory.snapshot()))
+    restored.restore(data)
+    twins = [restored, copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))]
+    for twin in twins:
+        assert twin.content_hash() == memory.content_hash()
+    for time, (kind, *arguments) in enumerate(future):
+        now = AgentClock(9, 90 + time)
+        for twin in (memory, *twins):
+            if kind == "observe":
+                twin.observe(Experience(*arguments, 0.0, now), now)
+            elif kind == "remove":
+                twin.remove(arguments[0])
+        answers = {
+            repr([twin.retrieve(state, 2, now) for state in STATES] + [list(twin.states())])
+            for twin in (memory, *twins)
+        }
+        assert len(answers) == 1
+    assert len({twin.content_hash() for twin in (memory, *twins)}) == 1
+
+
+@every_memory
+def test_nothing_of_what_was_removed_comes_back(name: str) -> None:
+    memory = make_memory(name)
+    play(memory, [("observe", s, a, o) for s in STATES for a in ACTIONS for o in OUTCOMES])
+    empty = make_memory(name)
+    memory.remove([record.id for record in memory.records()])
+    assert list(memory.records()) == list(memory.states()) == []
+    assert all(not memory.counterparts(s, a) for s in STATES for a in ACTIONS)
+    assert all(memory.retrieve(s, None, AgentClock()) == empty.retrieve(s, None, AgentClock()) for s in STATES)
+
+
+@every_memory
+def test_unknown_ids_are_passed_over(name: str) -> None:
+    memory = make_memory(name)
+    play(memory, [("observe", "a", "0", OUTCOMES[0])])
+    before = memory.content_hash()
+    assert memory.remove([99, -1]).records == ()
+    assert memory.content_hash() == before
+
+
+FOREIGN = (
+    {},
+    [],
+    None,
+    "vanilla",
+    {"kind": "of another tree"},
+    {"kind": "vanilla"},
+    {"kind": "vanilla", "ledger": []},
+    {"kind": "vanilla", "ledger": {"next_id": 1, "records": "abc"}},
+    {"kind": "vanilla", "ledger": {"next_id": "1", "records": []}},
+    {"kind": "vanilla", "ledger": {"next_id": 1, "records": [[0, "a", "0", [], 1, [0, 0], False]]}},
+    {"kind": "vanilla", "ledger": {"next_id": 1, "records": [[0, "a", 0, [[["b", 0, False], 1]], 1, [0, 0], False]]}},
+    {"kind": "vanilla", "ledger": {"next_id": 1, "records": [[0, "a", "0", [[["b", 0, False], 1]], 0, [0, 0], False]]}},
+    {"kind": "vanilla", "ledger": {"next_id": 0, "records": [[0, "a", "0", [[["b", 0, False], 1]], 1, [0, 0], False]]}},
+    {"kind": "none", "more": 1},
+)
+
+
+@every_memory
+@pytest.mark.parametrize("data", FOREIGN, ids=lambda data: str(data)[:60])
+def test_foreign_data_is_refused_and_changes_nothing(name: str, data: Any) -> None:
+    memory = make_memory(name)
+    play(memory, [("observe", "a", "0", OUTCOMES[0])])
+    before = memory.content_hash()
+    with pytest.raises(MemoryStateError, match="not a snapshot of"):
+        memory.restore(data)
+    assert memory.content_hash() == before
+
+
+@every_memory
+def test_another_memorys_snapshot_is_refused(name: str) -> None:
+    for other in MEMORIES.names():
+        if other != name:
+            with pytest.raises(MemoryStateError, match=name):
+                make_memory(name).restore(make_memory(other).snapshot())
+
+
+PROGRAM = """
+from drift_agents.memory.registry import make_memory
+from drift_agents.types import AgentClock, Experience, Outcome
+memory = make_memory({name!r})
+for time in range(30):
+    now = AgentClock(time // 7, time)
+    outcome = Outcome("s%d" % (time % 5), 0.1 * time, False)
+    memory.observe(Experience("s%d" % (time % 4), str(time % 3), outcome, 0.0, now), now)
+memory.remove([0, 4, 5])
+shares = [(Outcome("é", 0.5, True), 0.5), (Outcome("b", 0.5, True), 0.5)]
+memory.insert_summary("s1", "0", shares, 4, AgentClock(5, 31))
+print(memory.content_hash(), [memory.retrieve("s%d" % i, 2, AgentClock(6, 40)).ids for i in range(4)])
+"""
+
+
+@every_memory
+def test_equal_calls_give_equal_contents_in_every_process(name: str) -> None:
+    program = PROGRAM.format(name=name)
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True, timeout=60
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+
+
+@every_memory
+def test_wrong_options_are_refused_by_name(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"the memory '{name}' does not take these options: .*'colour'"):
+        make_memory(name, colour="red")
+    make_memory(name, matching=Exact())
+
+
+def test_an_unknown_memory_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'vanilla'"):
+        make_memory("vanila")
