@@ -1,0 +1,294 @@
+"""Catalogues made from the original WebShop's files.
+
+* `import_products` - streams the files into a catalogue; goes on where an earlier call stopped
+* `Report` - what became of the records
+* `read_product` - one record of the original as a `Product`
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from webshop_server.catalog import CatalogueWriter, Instruction, Option, Product, Review, clean
+from webshop_server.errors import ImportProblem
+from webshop_server.jsonstream import stream_entries
+
+MAX_ASIN = 10
+MAX_VALUES = 1000
+"""The values of an option, and the bullet points and reviews of a listing, that are kept."""
+
+MAX_TEXT = 20_000
+"""The characters of a text that are kept."""
+
+_BATCH = 1000
+_MAX_PROBLEMS = 100
+_NOT_PRICE = re.compile(r"[^\d.]")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the records.
+
+    Args:
+        path: the catalogue.
+        products: the listings in it.
+        skipped: the records that were left out: bad ones, names longer than ten characters, doubles.
+        problems: the first hundred reasons, with file and position.
+    """
+
+    path: Path
+    products: int
+    skipped: int
+    problems: tuple[str, ...]
+
+
+def import_products(
+    out: str | os.PathLike[str],
+    products: str | os.PathLike[str],
+    attributes: str | os.PathLike[str] | None = None,
+    human: str | os.PathLike[str] | None = None,
+    reviews: str | os.PathLike[str] | None = None,
+    *,
+    resume: bool = True,
+    progress: bool = False,
+) -> Report:
+    """Stream the original's files into a catalogue.
+
+    Memory stays bounded whatever the size of the files: what belongs to a listing is looked up in a
+    scratch file. An interrupted import goes on where it stopped. A record that is no good is
+    reported with its position, skipped and counted.
+
+    Args:
+        out: the catalogue to make.
+        products: `items_shuffle.json`.
+        attributes: `items_ins_v2.json`.
+        human: `items_human_ins.json`.
+        reviews: `reviews.json`.
+        resume: go on with an interrupted import of the same files.
+        progress: show a progress bar on standard error.
+
+    Raises:
+        ImportProblem: a file cannot be read, or another import of other files was interrupted.
+        CatalogueError: the catalogue cannot be written.
+    """
+    sides = {"attributes": attributes, "human": human, "reviews": reviews}
+    source = "; ".join(_identity(path) for path in (products, *sides.values()) if path is not None)
+    with CatalogueWriter(out, resume=resume) as writer, Progress(
+        console=Console(stderr=True), disable=not progress
+    ) as bar:
+        noted = writer.note("source")
+        if noted is not None and noted != source:
+            raise ImportProblem(f"`{writer.partial}` is left from an import of other files ({noted}); begin anew with --fresh")
+        writer.add((), {"source": source})
+        scratch = Path(f"{out}.scratch")
+        with closing(_open_scratch(scratch, source)) as side:
+            _fill(side, {kind: path for kind, path in sides.items() if path is not None}, bar)
+            skipped, problems = _load(writer, Path(products), side, bar)
+        scratch.unlink(missing_ok=True)
+        if writer.count == 0:
+            raise ImportProblem(f"`{products}` should hold at least one product. It holds none that can be used")
+        catalogue = writer.finish(f"imported {source} {writer.count}")
+        return Report(catalogue.path, len(catalogue), skipped, tuple(problems))
+
+
+def _identity(path: str | os.PathLike[str]) -> str:
+    try:
+        state = os.stat(path)
+    except OSError as error:
+        raise ImportProblem(f"`{path}` cannot be read: {error.strerror}") from error
+    return f"{Path(path).name} {state.st_size} {state.st_mtime_ns}"
+
+
+def _open_scratch(path: Path, source: str) -> sqlite3.Connection:
+    try:
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA journal_mode = MEMORY")
+        database.execute("CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (kind, asin)) WITHOUT ROWID")
+        marks = dict(database.execute("SELECT asin, data FROM side WHERE kind = 'mark'"))
+        if marks and marks.get("source") != source:
+            database.execute("DELETE FROM side")
+        database.execute("INSERT OR REPLACE INTO side VALUES ('mark', 'source', ?)", (source,))
+    except sqlite3.Error as error:
+        raise ImportProblem(f"the scratch file `{path}` cannot be used: {error}; remove it and try again") from error
+    return database
+
+
+def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]], bar: Progress) -> None:
+    for kind, path in files.items():
+        if side.execute("SELECT 1 FROM side WHERE kind = 'mark' AND asin = ?", (kind,)).fetchone():
+            continue
+        task = bar.add_task(f"reading {kind}", total=os.stat(path).st_size)
+        side.execute("BEGIN")
+        for entry in stream_entries(path):
+            value = entry.value
+            asin = entry.key or (str(value.get("asin", "")) if isinstance(value, dict) else "")
+            if asin and not entry.problem:
+                row = (kind, asin, json.dumps(value, ensure_ascii=True))
+                side.execute("INSERT OR REPLACE INTO side VALUES (?, ?, ?)", row)
+            bar.update(task, completed=entry.end)
+        side.execute("INSERT INTO side VALUES ('mark', ?, '1')", (kind,))
+        side.execute("COMMIT")
+
+
+def _load(writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Progress) -> tuple[int, list[str]]:
+    state = json.loads(writer.note("progress") or '{"offset": 0, "number": 0, "skipped": 0, "problems": []}')
+    skipped, problems = int(state["skipped"]), list(state["problems"])
+    task = bar.add_task("importing products", total=os.stat(path).st_size, completed=state["offset"])
+    batch: list[Product] = []
+
+    def flush(offset: int, number: int) -> None:
+        nonlocal skipped
+        mark = {"offset": offset, "number": number, "skipped": 0, "problems": problems}
+        # The count of doubles is known only after the insertion; both go into one transaction with the next mark.
+        skipped += len(batch) - writer.add(batch)
+        writer.add((), {"progress": json.dumps({**mark, "skipped": skipped})})
+        batch.clear()
+        bar.update(task, completed=offset)
+
+    seen = int(state["number"])
+    for entry in stream_entries(path, int(state["offset"]), seen):
+        reason = entry.problem
+        if not reason:
+            try:
+                batch.append(read_product(entry.value, _look_up(side, entry.value)))
+            except ImportProblem as error:
+                reason = str(error)
+        if reason:
+            skipped += 1
+            if len(problems) < _MAX_PROBLEMS:
+                problems.append(f"{path.name}: record {entry.number}, byte {entry.start}: {reason}")
+        seen = entry.number + 1
+        if seen % _BATCH == 0:
+            flush(entry.end, seen)
+    flush(os.stat(path).st_size, seen)
+    return skipped, problems
+
+
+def _look_up(side: sqlite3.Connection, record: object) -> dict[str, Any]:
+    asin = record.get("asin") if isinstance(record, dict) else None
+    if not isinstance(asin, str) or not asin.isprintable():
+        return {}
+    return {kind: json.loads(data) for kind, data in side.execute("SELECT kind, data FROM side WHERE asin = ?", (asin,)) if kind != "mark"}
+
+
+def read_product(record: object, side: Mapping[str, Any] | None = None) -> Product:
+    """Read one record of the original.
+
+    Args:
+        record: an element of `items_shuffle.json`.
+        side: what the other files say about it: `attributes`, `human`, `reviews`.
+
+    Raises:
+        ImportProblem: the record has no usable asin, or no name.
+
+    Example:
+        >>> product = read_product({"asin": "B01", "name": "Mug", "pricing": "$4.50 - $6", "query": "Mugs"})
+        >>> product.prices, product.query
+        ((4.5, 6.0), 'mugs')
+    """
+    side = side or {}
+    if not isinstance(record, dict):
+        raise ImportProblem("a record should be an object")
+    asin = clean(record.get("asin") or "")
+    if not asin or asin == "nan" or len(asin) > MAX_ASIN:
+        raise ImportProblem(f"`asin` should have 1 to {MAX_ASIN} characters. Received {asin[:40]!r}")
+    if not isinstance(record.get("name"), str):
+        raise ImportProblem(f"`name` of {asin} should be a text. Received {str(record.get('name'))[:40]!r}")
+    told = side.get("attributes")
+    told = told if isinstance(told, dict) else {}
+    synthetic = None
+    if told.get("instruction"):
+        synthetic = Instruction(_text(told["instruction"]), _texts(told.get("instruction_attributes")))
+    reviewed = side.get("reviews")
+    reviewed = reviewed if isinstance(reviewed, dict) else {}
+    return Product(
+        asin=asin,
+        title=_text(record["name"]),
+        description=_text(record.get("full_description")),
+        bullets=_bullets(record.get("small_description")),
+        prices=read_prices(record.get("pricing")),
+        rating=_text(reviewed.get("average_rating") or record.get("average_rating"))[:20],
+        category=_text(record.get("category")),
+        query=_text(record.get("query")).lower(),
+        product_category=_text(record.get("product_category")),
+        attributes=_texts(told.get("attributes")),
+        options=tuple(_options(record.get("customization_options"))),
+        reviews=tuple(_reviews(reviewed.get("reviews"))),
+        synthetic=synthetic,
+        human=tuple(_human(side.get("human"))),
+    )
+
+
+def read_prices(value: object) -> tuple[float, ...]:
+    """Read a price such as `$4.50` or `$4.50 - $6.00`; what is no price gives nothing.
+
+    Example:
+        >>> read_prices("$1,234.5"), read_prices("from $3"), read_prices("soon"), read_prices(None)
+        ((1234.5,), (3.0,), (), ())
+    """
+    prices = []
+    for part in value.split("$")[1:] if isinstance(value, str) else ():
+        try:
+            price = float(_NOT_PRICE.sub("", part))
+        except ValueError:
+            continue
+        if math.isfinite(price) and 0 <= price < 1e7:
+            prices.append(price)
+    return tuple(sorted(prices[:2]))
+
+
+def _text(value: object) -> str:
+    return clean(value)[:MAX_TEXT] if isinstance(value, (str, int, float)) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else []
+    return tuple(text for text in map(_text, items[:MAX_VALUES]) if text)
+
+
+def _bullets(value: object) -> tuple[str, ...]:
+    return _texts(value if isinstance(value, list) else [value])
+
+
+def _options(value: object) -> Iterator[Option]:
+    groups: dict[str, list[str]] = {}
+    for name, contents in value.items() if isinstance(value, dict) else ():
+        name = _text(name).lower()
+        for content in contents[:MAX_VALUES] if isinstance(contents, list) else ():
+            given = content.get("value") if isinstance(content, dict) else content
+            choice = clean(_text(given).replace("/", " | ")).lower()
+            if name and choice:
+                groups.setdefault(name, []).append(choice)
+    for name, values in groups.items():
+        yield Option(name, tuple(values))
+
+
+def _reviews(value: object) -> Iterator[Review]:
+    for item in value[:MAX_VALUES] if isinstance(value, list) else ():
+        if isinstance(item, dict):
+            stars = item.get("score", item.get("stars"))
+            try:
+                score = min(max(float(str(stars).split(" ")[0]), 0.0), 5.0)
+            except ValueError:
+                score = 0.0
+            yield Review(_text(item.get("title")), score, _text(item.get("body", item.get("review"))))
+
+
+def _human(value: object) -> Iterator[Instruction]:
+    for item in value[:MAX_VALUES] if isinstance(value, list) else ():
+        if isinstance(item, dict):
+            options = tuple(text.lower() for text in _texts(item.get("instruction_options")))
+            yield Instruction(_text(item.get("instruction")), _texts(item.get("instruction_attributes")), options)

@@ -1,0 +1,168 @@
+"""JSON files that are larger than memory, one entry at a time.
+
+* `Entry` - one entry: where it stands, and its value or what is wrong with it
+* `stream_entries` - the entries of a file whose outermost value is a list or an object
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from webshop_server.errors import ImportProblem
+
+CHUNK = 1 << 20
+MAX_ENTRY = 8 << 20
+"""The characters that one entry may have; a larger one is reported and left out."""
+
+_SPACE = re.compile(r"[\s,]*")
+_STRUCTURE = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NEXT = re.compile(r"\}\s*,\s*\{")
+
+
+class Entry(NamedTuple):
+    """One entry.
+
+    Args:
+        number: its place, from 0.
+        end: the byte behind it; a later call can begin there.
+        key: its key in an object, or "".
+        value: its value, or `None`.
+        problem: what is wrong with it, or "".
+        start: the byte where it begins.
+    """
+
+    number: int
+    end: int
+    key: str
+    value: Any
+    problem: str = ""
+    start: int = 0
+
+
+def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 0) -> Iterator[Entry]:
+    """Give the entries of a file whose outermost value is a list or an object.
+
+    Only about a chunk of the file is in memory at a time. An entry that is no JSON is given as a
+    problem, and reading goes on behind it.
+
+    Args:
+        path: the file, in UTF-8.
+        offset: the `end` of the last entry that was read before; 0 begins at the beginning.
+        number: the number of the first entry given.
+
+    Raises:
+        ImportProblem: the file cannot be read, or is neither a list nor an object.
+    """
+    try:
+        with open(path, "rb") as file:
+            yield from _Reader(Path(path), file).entries(offset, number)
+    except OSError as error:
+        raise ImportProblem(f"`{path}` cannot be read: {error.strerror or error}") from error
+
+
+class _Reader:
+    """A window on the file: `text` is what has been read and not yet consumed, from byte `base` on."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path, self.file = path, file
+        self.decode = json.JSONDecoder().raw_decode
+        self.bytes = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self.text, self.at, self.base = "", 0, 0
+        self.is_over = False
+
+    def more(self) -> bool:
+        """Read on; tell whether there was anything."""
+        if self.is_over:
+            return False
+        data = self.file.read(CHUNK)
+        self.is_over = not data
+        self.text += self.bytes.decode(data, final=self.is_over)
+        return not self.is_over
+
+    def consume(self, upto: int) -> None:
+        self.base += len(self.text[:upto].encode("utf-8", "surrogateescape"))
+        self.text, self.at = self.text[upto:], 0
+
+    def skip(self) -> str:
+        """Go to the next sign that is neither space nor comma, and give it; "" at the end."""
+        while True:
+            found = _SPACE.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def value(self, at: int) -> tuple[Any, int, str]:
+        """Give the value that begins at `at`, where it ends, and what is wrong with it."""
+        while True:
+            try:
+                value, end = self.decode(self.text, at)
+                if end < len(self.text) or not self.more():
+                    return value, end, ""
+            except (ValueError, RecursionError) as error:
+                if len(self.text) - at > MAX_ENTRY or not self.more():
+                    return None, self.behind(at), f"{type(error).__name__}: {str(error)[:120]}"
+
+    def behind(self, at: int) -> int:
+        """Find where a damaged value ends: at its closing bracket, else before the next object, else at the end."""
+        depth = 0
+        for found in _STRUCTURE.finditer(self.text, at):
+            sign = found[0]
+            if sign in "{[":
+                depth += 1
+            elif sign in "}]":
+                depth -= 1
+                if depth <= 0:
+                    return found.end()
+        found = _NEXT.search(self.text, at + 1)
+        return found.start() + 1 if found else len(self.text)
+
+    def entries(self, offset: int, number: int) -> Iterator[Entry]:
+        if self.file.read(3) != b"\xef\xbb\xbf":
+            self.file.seek(0)
+        else:
+            self.base = 3
+        opening = self.skip()
+        if opening not in ("[", "{"):
+            raise ImportProblem(f"`{self.path}` should hold a JSON list or object. Its first sign is {opening!r}")
+        self.at += 1
+        if offset:
+            self.file.seek(offset)
+            self.bytes.reset()
+            self.text, self.at, self.base, self.is_over = "", 0, offset, False
+        closing = "]" if opening == "[" else "}"
+        while True:
+            sign = self.skip()
+            self.consume(self.at)
+            if sign == closing:
+                return
+            if not sign:
+                yield Entry(number, self.base, "", None, "the file ends too early", self.base)
+                return
+            start, key, problem, at = self.base, "", "", 0
+            if closing == "}":
+                name, at, problem = self.value(0)
+                while not problem and not self.text[at:].lstrip() and self.more():
+                    pass
+                after = self.text[at:].lstrip()
+                if not problem and (not isinstance(name, str) or not after.startswith(":")):
+                    problem, at = "an entry should begin with a key and a colon", self.behind(0)
+                if not problem:
+                    key = name
+                    at = len(self.text) - len(after) + 1
+                    while not self.text[at:].lstrip() and self.more():
+                        pass
+                    at = len(self.text) - len(self.text[at:].lstrip())
+            value = None
+            if not problem:
+                value, at, problem = self.value(at)
+            self.consume(max(at, 1))
+            yield Entry(number, self.base, key, value, problem, start)
+            number += 1
