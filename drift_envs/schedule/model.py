@@ -87,17 +87,23 @@ class Drift(_Model):
     """
 
     name: str = Field(pattern=_NAME, description="the id of the phase that an occurrence starts; `drift-1` and so on")
-    at: Tick | None = Field(None, description="the tick of the (first) occurrence; with `rate`, the first possible one")
-    every: Span | None = Field(None, description="the ticks between two occurrences; the first is at `at`, or at this")
+    at: Tick | None = Field(
+        default=None, description="the tick of the (first) occurrence; with `rate`, the first possible one"
+    )
+    every: Span | None = Field(
+        default=None, description="the ticks between two occurrences; the first is at `at`, or at this"
+    )
     rate: Annotated[float, Field(strict=True, ge=MIN_RATE, le=1, allow_inf_nan=False)] | None = Field(
-        None, description="the probability that an occurrence starts at a tick"
+        default=None, description="the probability that an occurrence starts at a tick"
     )
-    duration: Span | None = Field(None, alias="for", description="an occurrence is undone after this many ticks")
+    duration: Span | None = Field(
+        default=None, alias="for", description="an occurrence is undone after this many ticks"
+    )
     kind: Literal["sudden", "incremental", "gradual"] = Field(
-        "sudden", description="sudden, interpolated (numbers only), or drawn at each tick from old and new"
+        default="sudden", description="sudden, interpolated (numbers only), or drawn at each tick from old and new"
     )
-    over: Span | None = Field(None, description="the ticks that the weight of the new value takes from 0 to 1")
-    curve: Curve = Field("linear", description="how the weight rises; it falls likewise before `for` ends")
+    over: Span | None = Field(default=None, description="the ticks that the weight of the new value takes from 0 to 1")
+    curve: Curve = Field(default="linear", description="how the weight rises; it falls likewise before `for` ends")
     set: Values = Field(default_factory=FrozenMapping, description="knob: the new value")
     add: Numbers = Field(default_factory=FrozenMapping, description="knob: what is added")
     scale: Numbers = Field(default_factory=FrozenMapping, description="knob: the factor")
@@ -118,24 +124,28 @@ class Drift(_Model):
 class Tasks(_Model):
     """How many different goals a shop schedule draws from, and in which order they come."""
 
-    pool: Span = Field(5, description="how many different goals an agent meets")
-    order: Literal["shuffled", "fixed"] = Field("shuffled", description="drawn anew at each reset, or in turn")
+    pool: Span = Field(default=5, description="how many different goals an agent meets")
+    order: Literal["shuffled", "fixed"] = Field(default="shuffled", description="drawn anew at each reset, or in turn")
 
 
 class KnobSpec(_Model):
     """A knob that a schedule declares: an attribute of the environment, and what it may be."""
 
-    attribute: Attribute | None = Field(None, description="the attribute of the environment; the knob's name if absent")
+    attribute: Attribute | None = Field(
+        default=None, description="the attribute of the environment; the knob's name if absent"
+    )
     kind: Literal["float", "integer", "boolean"] = "float"
-    bounds: tuple[Number, Number] | None = Field(None, description="the lowest and the highest value, both reachable")
-    doc: str = Field("", description="one line of meaning, with the unit")
+    bounds: tuple[Number, Number] | None = Field(
+        default=None, description="the lowest and the highest value, both reachable"
+    )
+    doc: str = Field(default="", description="one line of meaning, with the unit")
 
 
 class Derived(_Model):
     """An attribute that follows others: it is computed anew whenever a knob has been turned."""
 
-    sum: Names | None = Field(None, description="the attributes that are added")
-    product: Names | None = Field(None, description="the attributes that are multiplied")
+    sum: Names | None = Field(default=None, description="the attributes that are added")
+    product: Names | None = Field(default=None, description="the attributes that are multiplied")
 
     @model_validator(mode="after")
     def _is_one_of_both(self) -> Derived:
@@ -183,22 +193,25 @@ class Schedule(_Model):
 
     version: Literal[1] = Field(description="the version of the language")
     name: str = Field(pattern=_SCHEDULE_NAME, description="what logs and tables call it")
-    description: str = Field("", description="one or two sentences for lists")
-    env: str | None = Field(None, description="the id of the environment that it is written for")
+    description: str = Field(default="", description="one or two sentences for lists")
+    env: str | None = Field(default=None, description="the id of the environment that it is written for")
     clock: Literal["episode", "step", "episode_step"] = Field(
-        "episode", description="what a tick counts: resets, steps over the life of the environment, or since the reset"
+        default="episode",
+        description="what a tick counts: resets, steps over the life of the environment, or since the reset",
     )
     visibility: Literal["explicit", "implicit"] | None = Field(
-        None, description="a label: explicit changes structure or dynamics, implicit reward or meaning"
+        default=None, description="a label: explicit changes structure or dynamics, implicit reward or meaning"
     )
-    control: bool = Field(False, strict=True, description="whether it is meant as a control and left out of rankings")
+    control: bool = Field(
+        default=False, strict=True, description="whether it is meant as a control and left out of rankings"
+    )
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] | None = Field(
-        None, description="pins the random parts of the drifts for all instances"
+        default=None, description="pins the random parts of the drifts for all instances"
     )
-    knobs: Knobs | None = Field(None, description="knobs of an environment that declares none")
-    tasks: Tasks | None = Field(None, description="the goals of a shop schedule")
+    knobs: Knobs | None = Field(default=None, description="knobs of an environment that declares none")
+    tasks: Tasks | None = Field(default=None, description="the goals of a shop schedule")
     base: Values = Field(default_factory=FrozenMapping, description="knob: its value in the phase `source`")
-    drifts: tuple[Drift, ...] = Field((), description="the drifts; later ones lie on top")
+    drifts: tuple[Drift, ...] = Field(default=(), description="the drifts; later ones lie on top")
 
     @field_validator("version", mode="before")
     @classmethod

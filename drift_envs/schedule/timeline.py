@@ -1,46 +1,53 @@
-"""What a schedule means: the value of every knob at every tick.
+"""What a schedule means: the value of every driven knob at every tick.
 
 * `Timeline` - a pure function of (schedule, seed, tick)
-* `Segment`, `Phase`, `Change` - what it answers
+* `Segment` - a stretch of ticks with equal values
+* `Phase` - a stretch of ticks between two starts or ends of occurrences
+* `Change` - one knob's change from one tick to the next
 * `NEVER` - the tick that does not come
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.knobs import FrozenMapping, KnobTable, Value
-from drift_envs.schedule.model import Schedule
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
+from drift_envs.schedule.course import Course, Effect
+from drift_envs.schedule.knob_rules import is_draw
+from drift_envs.schedule.layers import Column, Layer, NumberColumn, ObjectColumn
+from drift_envs.schedule.model import MAX_TICK, Schedule
+from drift_envs.schedule.phases import NEVER, Phase, PhaseTable
+from drift_envs.schedule.rules import OPERATIONS
+from drift_envs.schedule.streams import BASE_KEY, Purpose, Stream
 
-NEVER = sys.maxsize
-"""The tick that does not come."""
+__all__ = ["NEVER", "Change", "Phase", "Segment", "Timeline"]
+
+_BLOCK = 256  # ticks that are computed at once where values change often
+_KEPT = 4
 
 
 class Segment(NamedTuple):
-    """Ticks `start` to `stop` (excluded) through which the driven knobs keep these values."""
+    """Ticks `start` to `stop` (excluded) through which the driven knobs keep these values.
+
+    Equal values may go on after `stop` and may have begun before `start`.
+    """
 
     start: int
     stop: int
     values: Mapping[str, Value]
 
 
-@dataclass(frozen=True)
-class Phase:
-    """A stretch between two starts or ends of occurrences."""
-
-    id: str
-    index: int
-    start: int
-    drift: str | None
-    stop: int
+_MAKE_SEGMENT = partial(tuple.__new__, Segment)  # half the cost of a call, which counts where every tick has its own
 
 
 class Change(NamedTuple):
-    """One knob's change from the tick before `tick` to `tick`."""
+    """One knob's change from the tick before `tick` to `tick`; `drift` is what caused it, as in `a+b`."""
 
     tick: int
     knob: str
@@ -50,66 +57,247 @@ class Change(NamedTuple):
 
 
 class Timeline:
-    """The value of every driven knob at every tick: a pure function of (schedule, seed, tick)."""
+    """The value of every driven knob at every tick: a pure function of (schedule, seed, tick).
+
+    Ticks can be asked for in any order. What is remembered between questions changes nothing but their cost;
+    copies and pickles leave most of it behind. One timeline is not for several threads at once.
+
+    Args:
+        schedule: the schedule; load it with the same table first, which finds what is wrong with it.
+        table: the knobs of the environment.
+        seed: the seed of the environment; the schedule's own seed goes first.
+
+    Raises:
+        ArgumentError: if the seed is negative or the schedule has a knob that the table lacks.
+        KnobError: if the schedule holds a value that the knob does not allow.
+
+    Example:
+        >>> from drift_envs.schedule.loader import load_schedule
+        >>> table = KnobTable((Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended"),))
+        >>> thaw = {"name": "thaw", "at": 10, "kind": "incremental", "over": 4, "set": {"slip": 0.5}}
+        >>> timeline = Timeline(load_schedule({"version": 1, "drifts": [thaw]}, table=table), table, seed=0)
+        >>> [timeline.values(tick)["slip"] for tick in (9, 10, 11, 12, 13, 14)]
+        [0.0, 0.0, 0.125, 0.25, 0.375, 0.5]
+        >>> timeline.phase(12)
+        Phase(id='thaw', index=1, start=10, drift='thaw', stop=9223372036854775807)
+    """
 
     def __init__(self, schedule: Schedule, table: KnobTable, seed: int) -> None:
-        self.schedule, self.table, self.seed = schedule, table, seed
-        driven = set(schedule.base).union(*(drift.set for drift in schedule.drifts))
-        self.names = tuple(name for name in table if name in driven)
-        values = {**table.defaults(), **{name: table[name].check(value) for name, value in schedule.base.items()}}
-        self._segments: list[Segment] = []
-        self._phases = [Phase("source", 0, 0, None, NEVER)]
-        starts = sorted((drift.at or 0, index) for index, drift in enumerate(schedule.drifts))
-        begin = 0
-        for at, index in starts:
-            drift = schedule.drifts[index]
-            self._segments.append(Segment(begin, at, FrozenMapping({name: values[name] for name in self.names})))
-            values = {**values, **{name: table[name].check(value) for name, value in drift.set.items()}}
-            self._phases[-1] = replace(self._phases[-1], stop=at)
-            self._phases.append(Phase(drift.name, len(self._phases), at, drift.name, NEVER))
-            begin = at
-        self._segments.append(Segment(begin, NEVER, FrozenMapping({name: values[name] for name in self.names})))
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise ArgumentError(f"`seed` should be a whole number of at least 0. Received {seed!r}")
+        self.schedule, self.table, self.seed = schedule, table, int(seed)
+        self._entropy = self.seed if schedule.seed is None else schedule.seed
+        self._streams = [Stream(self._entropy, index) for index in range(len(schedule.drifts))]
+        self._courses = [Course(drift, stream) for drift, stream in zip(schedule.drifts, self._streams, strict=True)]
+        self._base_draws: dict[str, Value] = {}
+        self.names = self._driven()
+        self._columns = [self._column(table[name]) for name in self.names]
+        self._phases = PhaseTable(self._courses)
+        self._segments: Sequence[Segment] = ()
+        self._start = 0
+        self._still: Segment | None = None
+        self._blocks: OrderedDict[int, list[Segment]] = OrderedDict()
+        self._recent: list[FrozenMapping] = []
 
     @property
     def can_change(self) -> bool:
         """Whether there is any drift."""
-        return bool(self.schedule.drifts)
+        return bool(self._courses)
 
     def segment(self, tick: int) -> Segment:
-        """The stretch of equal values around `tick`."""
-        return next(segment for segment in self._segments if segment.start <= tick < segment.stop)
+        """A stretch of equal values around a tick.
+
+        Args:
+            tick: a tick of at least 0.
+
+        Returns:
+            The segment. It may stop although the values go on as they are, but then the next one holds
+            the same object.
+
+        Raises:
+            ArgumentError: if the tick is negative or too far away.
+        """
+        offset = tick - self._start
+        if 0 <= offset < len(self._segments):
+            return self._segments[offset]
+        return self._find(tick)
 
     def values(self, tick: int) -> Mapping[str, Value]:
-        """The canonical values of `names` at `tick`."""
+        """The canonical values of `names` at a tick; the same object for equal neighbouring ticks."""
         return self.segment(tick).values
 
     def valid_until(self, tick: int) -> int:
-        """The first later tick at which `values` may return another object."""
+        """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
 
     def phase(self, tick: int) -> Phase:
-        """The phase at `tick`."""
-        return next(phase for phase in self._phases if phase.start <= tick < phase.stop)
+        """The phase that holds a tick."""
+        return self._phases.at(self._checked(tick))
 
     def phases(self, stop: int) -> list[Phase]:
         """All phases that start before tick `stop`."""
-        return [phase for phase in self._phases if phase.start < stop]
+        return self._phases.before(stop)
 
     def first_tick(self, phase_id: str) -> int:
-        """The first tick of a phase at which its drift has its full weight."""
-        for phase in self._phases:
-            if phase.id == phase_id:
-                return phase.start
-        raise ArgumentError(f"there is no phase `{phase_id}`, only {', '.join(phase.id for phase in self._phases)}")
+        """The first tick of a phase at which its drift has its full weight.
+
+        Raises:
+            ArgumentError: if there is no such phase, or it ends before the ramp of its drift is up.
+        """
+        return self._phases.full(self._phases.named(phase_id))
 
     def changes(self, start: int, stop: int) -> list[Change]:
-        """Every change of a knob's value on ticks between `start` and `stop`, both excluded."""
-        found = []
-        for before, after in zip(self._segments, self._segments[1:], strict=False):
-            if start < after.start < stop:
-                found += [
-                    Change(after.start, name, before.values[name], after.values[name], self.phase(after.start).id)
-                    for name in self.names
-                    if before.values[name] != after.values[name]
-                ]
+        """Every change of a knob's value at a tick with start < tick < stop, in the order of ticks and knobs."""
+        found: list[Change] = []
+        segment = self.segment(self._checked(start))
+        while segment.stop < min(stop, MAX_TICK + 1):
+            following = self.segment(segment.stop)
+            if following.values is not segment.values:
+                found += self._changed(segment.stop, segment.values, following.values)
+            segment = following
         return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Timeline:
+        """A timeline of its own; schedule and table never change, so that they are shared."""
+        other = type(self)(self.schedule, self.table, self.seed)
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.schedule, self.table, self.seed), self.__getstate__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was drawn for knobs, since it may have cost a search."""
+        drawn = [[layer.drawn for layer in column.layers] for column in self._columns]
+        return {"base": dict(self._base_draws), "drawn": drawn}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._base_draws = dict(state["base"])
+        for column, drawn in zip(self._columns, state["drawn"], strict=True):
+            for layer, values in zip(column.layers, drawn, strict=True):
+                layer.drawn = None if values is None else dict(values)
+
+    def _driven(self) -> tuple[str, ...]:
+        named = dict.fromkeys(self.schedule.base)
+        for drift in self.schedule.drifts:
+            for operation in OPERATIONS:
+                named.update(dict.fromkeys(getattr(drift, operation)))
+        unknown = [name for name in named if name not in self.table]
+        if unknown:
+            raise ArgumentError(f"`schedule` turns knobs that the environment does not have: {', '.join(unknown)}")
+        return tuple(name for name in self.table if name in named)
+
+    def _column(self, knob: Knob) -> Column:
+        written: Any = self.schedule.base.get(knob.name, knob.default)
+        drawn = is_draw(knob, written)
+        base = written if drawn or knob.name not in self.schedule.base else freeze(knob.check(written))
+        kind = NumberColumn if knob.is_numeric else ObjectColumn
+        column = kind(knob, (lambda: self._drawn_base(knob, base)) if drawn else lambda: base)
+        for drift, course, stream in zip(self.schedule.drifts, self._courses, self._streams, strict=True):
+            for operation in OPERATIONS:
+                if knob.name in getattr(drift, operation):
+                    argument = getattr(drift, operation)[knob.name]
+                    column.layers.append(self._layer(column, course, operation, argument, stream))
+        return column
+
+    def _layer(self, column: Column, course: Course, operation: str, argument: Any, stream: Stream) -> Layer:
+        knob, beneath = column.knob, len(column.layers)
+        drawn = operation == "set" and is_draw(knob, argument)
+        if operation == "set" and not drawn:
+            argument = freeze(knob.check(argument))
+        elif operation == "choice":
+            argument = tuple(freeze(knob.check(option)) for option in argument)
+        return Layer(course, knob, operation, argument, drawn, stream, lambda tick: column.at(tick, beneath))
+
+    def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
+        if knob.name not in self._base_draws and knob.draw is not None:
+            generator = Stream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
+            self._base_draws[knob.name] = knob.draw(written["draw"], None, generator)
+        return self._base_draws[knob.name]
+
+    def _checked(self, tick: int) -> int:
+        if isinstance(tick, bool) or not isinstance(tick, (int, np.integer)) or not 0 <= tick <= MAX_TICK:
+            raise ArgumentError(f"`tick` should be a whole number in the interval [0, {MAX_TICK}]. Received {tick!r}")
+        return int(tick)
+
+    def _find(self, tick: int) -> Segment:
+        still = self._still
+        if still is not None and still.start <= tick < still.stop:
+            return still
+        tick = self._checked(tick)
+        until = self._until(tick)
+        if until - tick >= _BLOCK:
+            values = self._interned(FrozenMapping(zip(self.names, self._rows(tick, 1)[0][0], strict=True)))
+            self._still = Segment(tick, until, values)
+            return self._still
+        number = tick // _BLOCK
+        if number not in self._blocks:
+            self._blocks[number] = self._block(number * _BLOCK)
+            if len(self._blocks) > _KEPT:
+                self._blocks.popitem(last=False)
+        self._segments, self._start = self._blocks[number], number * _BLOCK
+        return self._segments[tick - self._start]
+
+    def _until(self, tick: int) -> int:
+        until = min((course.until(tick) for course in self._courses), default=NEVER)
+        return until if until <= MAX_TICK else NEVER
+
+    def _block(self, start: int) -> list[Segment]:
+        """The segment of each tick of a block."""
+        rows, turns = self._rows(start, _BLOCK)
+        names = self.names
+        values = [FrozenMapping(zip(names, row)) for row in rows]  # noqa: B905 - `strict` would cost a third more
+        values[0], values[-1] = self._interned(values[0]), self._interned(values[-1])
+        begins = [start + turn for turn in turns]
+        ends = [*begins[1:], start + _BLOCK]
+        segments = list(map(_MAKE_SEGMENT, zip(begins, ends, values, strict=True)))
+        if len(segments) == _BLOCK:
+            return segments
+        lengths = (end - begin for begin, end in zip(begins, ends, strict=True))
+        return [segment for segment, length in zip(segments, lengths, strict=True) for _ in range(length)]
+
+    def _rows(self, start: int, size: int) -> tuple[list[tuple[Value, ...]], list[int]]:
+        """The distinct rows of values in a stretch of ticks, and the offsets at which they begin."""
+        ticks = np.arange(start, start + size, dtype=np.int64)
+        effects = {id(course): course.effect(ticks) for course in self._courses}
+        folded = [column.fold([effects[id(layer.course)] for layer in column.layers], size) for column in self._columns]
+        differs = np.zeros(size, bool)
+        differs[0] = True
+        for numbers in folded:
+            differs[1:] |= numbers[1:] != numbers[:-1]
+        turns = np.flatnonzero(differs)
+        decoded = [column.decode(numbers[turns]) for column, numbers in zip(self._columns, folded, strict=True)]
+        rows = list(zip(*decoded, strict=True)) if decoded else [()]
+        return rows, turns.tolist()
+
+    def _interned(self, values: FrozenMapping) -> FrozenMapping:
+        """The object that a neighbour holds, if its content is the same."""
+        for known in self._recent:
+            if known == values:
+                return known
+        self._recent = [values, *self._recent[: 2 * _KEPT]]
+        return values
+
+    def _changed(self, tick: int, old: Mapping[str, Value], new: Mapping[str, Value]) -> list[Change]:
+        ticks = np.array([tick - 1, tick], np.int64)
+        effects = {id(course): course.effect(ticks) for course in self._courses}
+        return [
+            Change(tick, name, old[name], new[name], self._cause(column, effects))
+            for name, column in zip(self.names, self._columns, strict=True)
+            if old[name] != new[name]
+        ]
+
+    def _cause(self, column: Column, effects: Mapping[int, Effect]) -> str:
+        """The drifts without whose change the value would be another; all that changed, if there is no such one."""
+        pairs = [effects[id(layer.course)] for layer in column.layers]
+        before, after = [pair.pick(0) for pair in pairs], [pair.pick(1) for pair in pairs]
+        changed = [position for position, effect in enumerate(before) if not effect.equals(after[position])]
+        if len(changed) > 1:
+            value = column.values(after, 1)
+            needed = [
+                position
+                for position in changed
+                if column.values([*after[:position], before[position], *after[position + 1 :]], 1) != value
+            ]
+            changed = needed or changed
+        return "+".join(column.layers[position].course.drift.name for position in changed)

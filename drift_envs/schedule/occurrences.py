@@ -1,0 +1,292 @@
+"""WHEN: the ticks at which the occurrences of a drift start and end.
+
+* `Occurrences` - what both kinds can answer, on whole arrays of ticks
+* `RegularOccurrences` - once, or every so many ticks: closed form
+* `RandomOccurrences` - at random ticks: a chain of geometric gaps, drawn in blocks
+* `Window` - where ticks stand in the run that holds them
+* `occurrences_of` - the occurrences of a drift
+
+An occurrence that `for` ends is called a run: random ones that overlap join to one run. Without `for`,
+every occurrence is a run that never ends, and they accumulate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+
+from drift_envs.schedule.model import MAX_TICK, Drift
+from drift_envs.schedule.streams import Blocks, Purpose, Stream
+
+BEYOND = 4 * MAX_TICK
+"""A tick after every tick there is, small enough that sums with it are exact."""
+
+
+class Window(NamedTuple):
+    """Where ticks stand in the run that holds them.
+
+    Args:
+        run: the index of the run, -1 where there is none.
+        start: the tick at which it starts; meaningless where there is none.
+        end: the tick at which it ends, `BEYOND` where it is known to go on past the next start.
+    """
+
+    run: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+class Occurrences(ABC):
+    """When a drift happens.
+
+    Args:
+        duration: how many ticks each occurrence lasts, or `None` if it stays.
+    """
+
+    density: float
+    """How many occurrences a tick there are in the long run; 0 for a single one."""
+
+    def __init__(self, duration: int | None) -> None:
+        self.duration = duration
+
+    @abstractmethod
+    def count(self, ticks: np.ndarray) -> np.ndarray:
+        """How many occurrences have started at or before each tick (joined ones counted one by one)."""
+
+    @abstractmethod
+    def start(self, runs: np.ndarray) -> np.ndarray:
+        """The ticks at which these runs start; `BEYOND` or later for runs that never do."""
+
+    @abstractmethod
+    def after(self, tick: int) -> int:
+        """The first start after a tick; `BEYOND` if there is none."""
+
+    @abstractmethod
+    def window(self, ticks: np.ndarray) -> Window:
+        """Where the ticks stand in their runs, which `duration` ends."""
+
+    @abstractmethod
+    def bounds(self, low: int, high: int) -> np.ndarray:
+        """The ticks in [low, high) at which a run starts or ends."""
+
+    def latest(self, ticks: np.ndarray) -> np.ndarray:
+        """The start of the run that holds each tick, -1 where there is none."""
+        if self.duration is not None:
+            window = self.window(ticks)
+            return np.where(window.run >= 0, window.start, -1)
+        count = self.count(ticks)
+        found = np.full(ticks.shape, -1, np.int64)
+        some = count > 0
+        if some.any():
+            found[some] = self.start(count[some] - 1)
+        return found
+
+
+class RegularOccurrences(Occurrences):
+    """Occurrences at `first`, `first + period` and so on, or once.
+
+    Example:
+        >>> weekends = RegularOccurrences(first=7, period=7, duration=2)
+        >>> weekends.window(np.array([6, 7, 8, 9, 14])).run
+        array([-1,  0,  0, -1,  1])
+        >>> weekends.bounds(0, 20)
+        array([ 7,  9, 14, 16])
+    """
+
+    def __init__(self, first: int, period: int | None, duration: int | None) -> None:
+        super().__init__(duration)
+        self._first = first
+        self._once = period is None
+        self._period = BEYOND if period is None else period
+        self.density = 0.0 if period is None else 1 / period
+
+    def count(self, ticks: np.ndarray) -> np.ndarray:
+        """How many occurrences have started at or before each tick."""
+        if self._once:
+            return (ticks >= self._first).astype(np.int64)
+        counted: np.ndarray = np.maximum((ticks - self._first) // self._period + 1, 0)
+        return counted
+
+    def start(self, runs: np.ndarray) -> np.ndarray:
+        """The ticks at which these occurrences start."""
+        return self._first + runs * self._period
+
+    def after(self, tick: int) -> int:
+        """The first start after a tick."""
+        if tick < self._first:
+            return self._first
+        return BEYOND if self._once else tick + self._period - (tick - self._first) % self._period
+
+    def window(self, ticks: np.ndarray) -> Window:
+        """Where the ticks stand in their occurrences."""
+        run = self.count(ticks) - 1
+        start = self.start(np.maximum(run, 0))
+        end = start + (BEYOND if self.duration is None else self.duration)
+        return Window(np.where((run >= 0) & (ticks < end), run, -1), start, end)
+
+    def bounds(self, low: int, high: int) -> np.ndarray:
+        """The ticks in [low, high) at which an occurrence starts or ends."""
+        starts = self._starts(low, high)
+        if self.duration is None:
+            return starts
+        ends = self._starts(low - self.duration, high - self.duration) + self.duration
+        merged: np.ndarray = np.union1d(starts, ends)
+        return merged
+
+    def _starts(self, low: int, high: int) -> np.ndarray:
+        counts = self.count(np.array([low - 1, high - 1], np.int64))
+        return self.start(np.arange(counts[0], counts[1]))
+
+
+class _Carry(NamedTuple):
+    """What a block of random events hands to the next: where it stopped."""
+
+    tick: int
+    runs: int
+    run_start: int
+
+
+class _Events(NamedTuple):
+    """A block of random events: ticks, the index of the run of each, and the tick at which that starts."""
+
+    ticks: np.ndarray
+    runs: np.ndarray
+    run_starts: np.ndarray
+
+
+class RandomOccurrences(Occurrences):
+    """Occurrences that start at each tick from `first` on with probability `rate`.
+
+    The gaps between them are geometric, so they are drawn instead of one coin a tick: a question costs
+    by the events before it, not by the ticks.
+
+    Example:
+        >>> storms = RandomOccurrences(Stream(1, 0), first=10, rate=1.0, duration=None)
+        >>> storms.count(np.array([9, 10, 11]))
+        array([0, 1, 2])
+    """
+
+    def __init__(self, stream: Stream, first: int, rate: float, duration: int | None) -> None:
+        super().__init__(duration)
+        self._events = _EventBlocks(stream, first, rate, duration)
+        self.density = rate
+
+    def count(self, ticks: np.ndarray) -> np.ndarray:
+        """How many occurrences have started at or before each tick (joined ones counted one by one)."""
+        return self._events.count(ticks)
+
+    def start(self, runs: np.ndarray) -> np.ndarray:
+        """The ticks at which these runs start."""
+        if self.duration is None:
+            return self._events.ticks(runs)
+        return np.array([self._events.start_of_run(run) for run in runs.tolist()], np.int64)
+
+    def after(self, tick: int) -> int:
+        """The first start after a tick."""
+        return int(self._events.ticks(self.count(np.array([tick])))[0])
+
+    def window(self, ticks: np.ndarray) -> Window:
+        """Where the ticks stand in their runs."""
+        duration = BEYOND if self.duration is None else self.duration
+        count = self.count(ticks)
+        event = np.maximum(count - 1, 0)
+        end = self._events.ticks(event) + duration
+        goes_on = self._events.ticks(event + 1) < end
+        held = (count > 0) & (ticks < end)
+        run = np.where(held, self._events.runs(event), -1)
+        return Window(run, self._events.run_starts(event), np.where(goes_on, BEYOND, end))
+
+    def bounds(self, low: int, high: int) -> np.ndarray:
+        """The ticks in [low, high) at which a run starts or ends."""
+        if self.duration is None:
+            return self._ticks(low, high)
+        starts = self._ticks(low, high)
+        if len(starts):
+            starts = np.unique(self.latest(starts))
+        ends = self._ticks(low - self.duration, high - self.duration) + self.duration
+        if len(ends):  # an end within a joined run is none
+            ends = ends[self.window(ends - 1).end == ends]
+        both = np.union1d(starts, ends)
+        inside: np.ndarray = both[(both >= low) & (both < high)]
+        return inside
+
+    def _ticks(self, low: int, high: int) -> np.ndarray:
+        counts = self.count(np.array([low - 1, high - 1], np.int64))
+        events = np.arange(counts[0], counts[1])
+        return self._events.ticks(events) if len(events) else events
+
+
+class _EventBlocks(Blocks[_Events, _Carry]):
+    """The chain of random events."""
+
+    def __init__(self, stream: Stream, first: int, rate: float, duration: int | None) -> None:
+        super().__init__(_Carry(first - 1, -1, -1))
+        self._stream, self._rate = stream, rate
+        self._duration = 0 if duration is None else duration
+        self._ends = [first - 1]  # the tick of the last event before each block
+
+    def ticks(self, events: np.ndarray) -> np.ndarray:
+        return self.gather(events, lambda block: block.ticks)
+
+    def runs(self, events: np.ndarray) -> np.ndarray:
+        return self.gather(events, lambda block: block.runs)
+
+    def run_starts(self, events: np.ndarray) -> np.ndarray:
+        return self.gather(events, lambda block: block.run_starts)
+
+    def count(self, ticks: np.ndarray) -> np.ndarray:
+        low, high = int(ticks.min()), int(ticks.max())
+        while self._ends[-1] <= high:
+            self.extend()
+        first, last = (max(bisect_right(self._ends, tick) - 1, 0) for tick in (low, high))
+        if first == last:
+            counted: np.ndarray = self.offset(first) + np.searchsorted(self.block(first).ticks, ticks, "right")
+            return counted
+        counted = np.zeros(ticks.shape, np.int64)
+        for number in range(first, last + 1):
+            mask = ticks >= self._ends[number]
+            counted[mask] = self.offset(number) + np.searchsorted(self.block(number).ticks, ticks[mask], "right")
+        return counted
+
+    def start_of_run(self, run: int) -> int:
+        while self.carries[-1].runs < run:
+            self.extend()
+        number = bisect_right(self.carries, run - 1, key=lambda carry: carry.runs) - 1
+        block = self.block(max(number, 0))
+        return int(block.run_starts[np.searchsorted(block.runs, run)])
+
+    def extend(self) -> None:
+        super().extend()
+        self._ends.append(self.carries[-1].tick)
+
+    def _build(self, number: int, size: int, carry: _Carry) -> tuple[_Events, _Carry]:
+        gaps = self._stream.generator(Purpose.TIMES, number).geometric(self._rate, size)
+        ticks = np.cumsum(gaps) + carry.tick
+        begins = gaps >= max(self._duration, 1)
+        if carry.runs < 0:
+            begins[0] = True
+        runs = np.cumsum(begins) + carry.runs
+        run_starts = np.maximum.accumulate(np.where(begins, ticks, carry.run_start))
+        return _Events(ticks, runs, run_starts), _Carry(int(ticks[-1]), int(runs[-1]), int(run_starts[-1]))
+
+
+def occurrences_of(drift: Drift, stream: Stream) -> Occurrences:
+    """The occurrences of a drift.
+
+    Args:
+        drift: the drift.
+        stream: the source of its random numbers.
+
+    Example:
+        >>> drift = Drift.model_validate({"name": "tide", "every": 5, "at": 2, "set": {"slip": 0.5}})
+        >>> occurrences_of(drift, Stream(0, 0)).after(2)
+        7
+    """
+    if drift.rate is not None:
+        return RandomOccurrences(stream, drift.at or 0, drift.rate, drift.duration)
+    if drift.every is not None:
+        return RegularOccurrences(drift.every if drift.at is None else drift.at, drift.every, drift.duration)
+    return RegularOccurrences(drift.at or 0, None, drift.duration)

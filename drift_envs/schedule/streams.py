@@ -1,0 +1,242 @@
+"""Random numbers that can be asked for in any order: blocks, each with a generator of its own.
+
+* `Stream` - the source of a drift's random numbers; gives independent generators by purpose and place
+* `Purpose` - what a generator is for
+* `Blocks` - a long chain, cut into blocks that are computed when asked for; ends of blocks are remembered
+* `Sums` - the running sum of random increments, for random walks and chains of choices
+* `Coins` - one uniform number a tick
+"""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from drift_envs.errors import ArgumentError
+
+DRIFT_KEY = 0xD21F
+"""Keeps the drifts' streams apart from those of the environment, which has the same seed."""
+
+BASE_KEY = 0xBA5E
+"""Stands for the base in the place where drifts have their index."""
+
+MOST_EVENTS = 100_000_000
+"""The most random events that are drawn to answer a question; more take longer than anyone waits."""
+
+_FIRST_BLOCK = 256
+_GROWING = 8  # blocks double until they hold 65,536 events: a short run draws little, a long one few blocks
+_LARGEST_BLOCK = _FIRST_BLOCK << _GROWING
+_GROWN = _LARGEST_BLOCK - _FIRST_BLOCK  # the events in all blocks that are smaller than the largest
+_KEPT = 4
+_COINS = 1024
+
+Block = TypeVar("Block")
+Carry = TypeVar("Carry")
+
+
+class Purpose(IntEnum):
+    """What a generator is for; part of its key, so that one purpose can't disturb another."""
+
+    TIMES = 0
+    WALK = 1
+    CHOICE = 2
+    COIN = 3
+    DRAW = 4
+
+
+class Stream:
+    """The source of the random numbers of one drift, or of the base.
+
+    Args:
+        seed: the seed of the schedule or of the environment.
+        key: the index of the drift, or `BASE_KEY`.
+
+    Example:
+        >>> stream = Stream(7, 0)
+        >>> stream.generator(Purpose.WALK, 3).normal() == stream.generator(Purpose.WALK, 3).normal()
+        True
+    """
+
+    def __init__(self, seed: int, key: int) -> None:
+        self._entropy = (seed, DRIFT_KEY, key)
+
+    def generator(self, purpose: Purpose, *place: int | str) -> np.random.Generator:
+        """The generator of that purpose and place; texts stand for themselves, not for their position."""
+        numbers = (zlib.crc32(part.encode()) if isinstance(part, str) else part for part in place)
+        return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, *numbers)))
+
+
+class Blocks(ABC, Generic[Block, Carry]):
+    """A long chain, cut into blocks that are computed when asked for.
+
+    A block depends on its number and on what is carried over from the block before. What is carried is
+    remembered for every block, the last few blocks are kept, so that a chain of ten million events
+    takes a few megabytes.
+
+    Args:
+        first: what is carried into the first block.
+    """
+
+    def __init__(self, first: Carry) -> None:
+        self.carries: list[Carry] = [first]
+        self._kept: OrderedDict[int, Block] = OrderedDict()
+
+    @abstractmethod
+    def _build(self, number: int, size: int, carry: Carry) -> tuple[Block, Carry]:
+        """The block of that number, and what is carried into the next."""
+
+    def block(self, number: int) -> Block:
+        """The block of that number."""
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        while len(self.carries) <= number:
+            self.extend()
+        if number not in self._kept:
+            self._keep(number, self._build(number, self.size(number), self.carries[number])[0])
+        return self._kept[number]
+
+    def extend(self) -> None:
+        """Compute one more block at the end of the chain.
+
+        Raises:
+            ArgumentError: if the chain has become too long.
+        """
+        number = len(self.carries) - 1
+        if self.offset(number) > MOST_EVENTS:
+            raise ArgumentError(f"`tick` should have at most {MOST_EVENTS} random events before it")
+        block, carry = self._build(number, self.size(number), self.carries[number])
+        self._keep(number, block)
+        self.carries.append(carry)
+
+    def _keep(self, number: int, block: Block) -> None:
+        self._kept[number] = block
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+
+    @staticmethod
+    def size(number: int) -> int:
+        """How many events a block holds."""
+        return _FIRST_BLOCK << min(number, _GROWING)
+
+    @staticmethod
+    def offset(number: int) -> int:
+        """How many events lie before a block.
+
+        Example:
+            >>> [Sums.offset(number) for number in (0, 1, 2, 8, 9)]
+            [0, 256, 768, 65280, 130816]
+        """
+        if number <= _GROWING:
+            return _FIRST_BLOCK * ((1 << number) - 1)
+        return _GROWN + (number - _GROWING) * _LARGEST_BLOCK
+
+    @staticmethod
+    def number(event: int) -> int:
+        """The number of the block that holds an event.
+
+        Example:
+            >>> [Sums.number(event) for event in (0, 255, 256, 65279, 65280, 130816)]
+            [0, 0, 1, 7, 8, 9]
+        """
+        if event < _GROWN:
+            return (event // _FIRST_BLOCK + 1).bit_length() - 1
+        return _GROWING + (event - _GROWN) // _LARGEST_BLOCK
+
+    def gather(self, events: np.ndarray, pick: Callable[[Block], np.ndarray]) -> np.ndarray:
+        """One number for each event.
+
+        Args:
+            events: indices of events, at least one, all non-negative.
+            pick: takes the array of the wanted numbers out of a block.
+
+        Returns:
+            The numbers, in the order of `events`.
+        """
+        low, high = self.number(int(events.min())), self.number(int(events.max()))
+        if low == high:
+            picked: np.ndarray = pick(self.block(low))[events - self.offset(low)]
+            return picked
+        found: np.ndarray | None = None
+        for number in range(low, high + 1):
+            offset = self.offset(number)
+            mask = (events >= offset) & (events < offset + self.size(number))
+            if mask.any():
+                numbers = pick(self.block(number))
+                if found is None:
+                    found = np.zeros(events.shape, numbers.dtype)
+                found[mask] = numbers[events[mask] - offset]
+        return events if found is None else found
+
+
+class Sums(Blocks[tuple[np.ndarray, np.ndarray], Any]):
+    """The running sum of random increments.
+
+    Args:
+        generator: gives the generator of a block.
+        draw: draws that many increments.
+
+    Example:
+        >>> stream = Stream(0, 0)
+        >>> ones = Sums(lambda block: stream.generator(Purpose.WALK, block), lambda rng, n: np.ones(n, int))
+        >>> ones.totals(np.array([0, 1, 300]))
+        array([  1,   2, 301])
+    """
+
+    def __init__(
+        self,
+        generator: Callable[[int], np.random.Generator],
+        draw: Callable[[np.random.Generator, int], np.ndarray],
+    ) -> None:
+        super().__init__(0)
+        self._generator, self._draw = generator, draw
+
+    def totals(self, events: np.ndarray) -> np.ndarray:
+        """The sum of all increments up to and with each event."""
+        return self.gather(events, lambda block: block[1])
+
+    def increments(self, events: np.ndarray) -> np.ndarray:
+        """The increment of each event."""
+        return self.gather(events, lambda block: block[0])
+
+    def _build(self, number: int, size: int, carry: Any) -> tuple[tuple[np.ndarray, np.ndarray], Any]:
+        increments = self._draw(self._generator(number), size)
+        totals = np.cumsum(increments) + carry
+        return (increments, totals), totals[-1]
+
+
+class Coins:
+    """One uniform number in [0, 1) a tick, a pure function of stream and tick.
+
+    Example:
+        >>> coins = Coins(Stream(0, 0))
+        >>> both = coins.at(np.array([3, 5000]))
+        >>> bool(both[1] == coins.at(np.array([5000]))[0])
+        True
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
+
+    def at(self, ticks: np.ndarray) -> np.ndarray:
+        """The numbers of these ticks."""
+        numbers = ticks // _COINS
+        found = np.empty(ticks.shape)
+        for number in np.unique(numbers).tolist():
+            mask = numbers == number
+            found[mask] = self._block(number)[ticks[mask] - number * _COINS]
+        return found
+
+    def _block(self, number: int) -> np.ndarray:
+        if number not in self._kept:
+            self._kept[number] = self._stream.generator(Purpose.COIN, number).random(_COINS)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[number]
