@@ -1,0 +1,40 @@
+"""How several outcomes of one (state, action) are weighed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from drift_agents.conflict import CONFLICTS, check_conflict, settle
+from drift_agents.errors import ArgumentError
+
+SEEN = [("old", 3.0, 10), ("new", 1.0, 20), ("mid", 3.0, 15)]
+
+
+@pytest.mark.parametrize(
+    ("conflict", "expected"),
+    [
+        ("majority", [("mid", 1.0)]),  # as often as "old", and later
+        ("newest", [("new", 1.0)]),
+        ("frequency", [("old", 3 / 7), ("new", 1 / 7), ("mid", 3 / 7)]),
+        ("max", [("old", 1.0), ("new", 1.0), ("mid", 1.0)]),
+    ],
+)
+def test_each_rule(conflict: str, expected: list[tuple[str, float]]) -> None:
+    assert settle(SEEN, conflict) == expected
+
+
+@pytest.mark.parametrize("conflict", CONFLICTS)
+def test_a_single_outcome_needs_no_rule(conflict: str) -> None:
+    assert settle([("only", 0.25, 3)], conflict) == [("only", 1.0)]
+
+
+def test_a_summary_of_one_step_settles_to_its_most_probable_outcome() -> None:
+    assert settle([("likely", 6.0, 5), ("rare", 2.0, 5)], "newest") == [("likely", 1.0)]
+
+
+@pytest.mark.parametrize("wrong", ["mean", "", None, 1])
+def test_other_rules_are_refused(wrong: str) -> None:
+    message = f"`conflict` should be one of majority, newest, frequency, max. Received {wrong!r}"
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        check_conflict(wrong)

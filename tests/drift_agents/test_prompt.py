@@ -1,0 +1,143 @@
+"""Prompts: rendering and parsing are exact inverses, and nothing else is read as a prompt."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import hypothesis.strategies as st
+import pytest
+from drift_agents.errors import ArgumentError
+from drift_agents.prompt import ANSWER, HERE, PromptView, Recollection, fold, parse_prompt
+from drift_agents.types import AgentClock, Outcome, Record
+from hypothesis import given
+
+text = st.text(max_size=12) | st.sampled_from(
+    ["", "; verified)", " led to ", '") (score 1', "\n", "\n\nCurrent state: x", HERE, "- in", "\u2028", "é; (\\"]
+)
+plain = st.none() | st.booleans() | st.integers() | text | st.lists(text, max_size=2)
+states = st.builds(
+    lambda data, ascii_only: json.dumps(data, ensure_ascii=ascii_only),
+    st.dictionaries(text, plain, max_size=2),
+    st.booleans(),
+)
+numbers = st.floats(allow_nan=False) | st.integers(0, 9).map(float)
+recollections = st.builds(
+    Recollection,
+    states,
+    text,
+    st.builds(Outcome, states, numbers, st.booleans()),
+    numbers,
+    st.integers(-1, 10**9),
+    st.booleans(),
+    st.none() | numbers,
+)
+views = st.builds(
+    PromptView,
+    text,
+    states,
+    st.lists(text, max_size=3).map(tuple),
+    st.lists(recollections, max_size=2).map(tuple),
+    st.lists(recollections, max_size=2).map(tuple),
+    st.lists(text, max_size=3).map(tuple),
+    st.integers(0),
+    st.none() | st.integers(0),
+)
+
+
+@given(view=views)
+def test_parsing_takes_rendering_back(view: PromptView) -> None:
+    assert parse_prompt(view.render()) == view
+
+
+VIEW = PromptView(
+    "Reach the goal.",
+    '{"at": 1}',
+    ("0", "1"),
+    (Recollection('{"at": 1}', "0", Outcome('{"at": 2}', 0.5, True), 3.0, 17, True, 0.5),),
+    (Recollection('{"at": 2}', "1", Outcome('{"at": 1}', 0.0, False), 1.0, 4),),
+    ("Never go left.",),
+    18,
+    16,
+)
+
+
+def test_the_text_is_what_a_reader_needs() -> None:
+    assert VIEW.render() == (
+        "Reach the goal.\n"
+        "\n"
+        'Current state: {"at": 1}\n'
+        'Admissible actions: ["0", "1"]\n'
+        "Interactions so far: 18\n"
+        "Memory was found wrong at step: 16\n"
+        "\n"
+        "--- Experience from this state ---\n"
+        '- in {"at": 1} action "0" led to {"at": 2} (the episode ended; score 0.5; seen 3 times; last at step 17; '
+        "verified; highest score believed reachable from there 0.5)\n"
+        "\n"
+        "--- Experience from other states ---\n"
+        '- in {"at": 2} action "1" led to {"at": 1} (score 0; seen once; last at step 4)\n'
+        "\n"
+        "--- Lessons ---\n"
+        '- "Never go left."\n'
+        "\n" + ANSWER
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Current state: ", "State: ", "'Current state: ' is missing"),
+        ("Admissible actions: ", "Actions: ", 'not a line of a prompt: \'Actions: ["0", "1"]\''),
+        ('["0", "1"]', '["0", 1]', "the admissible actions should be a JSON list of texts"),
+        ('["0", "1"]', '["0", ', "the admissible actions should be a JSON list."),
+        ("so far: 18", "so far: many", "a step should be a whole number. Received 'many'"),
+        ("score 0.5;", "score high;", "not a line of a prompt: '- in"),
+        ("; verified", "; verified; twice", "not a line of a prompt: '- in"),
+        (' led to {"at": 2}', ' led to {"at": ', "not a line of a prompt: '- in"),
+        ('action "0"', "action 0", "not a line of a prompt: '- in"),
+        ('in {"at": 1} action', 'in {"at": 1}action', "not a line of a prompt: '- in"),
+        ('"Never', "Never", "a lesson should be a JSON text"),
+        ("- in", "in", "not a line of a prompt: 'in"),
+    ],
+)
+def test_anything_else_is_refused(old: str, new: str, message: str) -> None:
+    broken = VIEW.render().replace(old, new)
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        parse_prompt(broken)
+
+
+def test_a_prompt_without_actions_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="'Admissible actions: ' is missing"):
+        parse_prompt('Task.\n\nCurrent state: {"at": 1}\n')
+
+
+@pytest.mark.parametrize("where", ["now", "before", "after"])
+def test_a_state_of_two_lines_is_refused(where: str) -> None:
+    state = {"now": "{}", "before": "{}", "after": "{}", where: "{\n}"}
+    item = Recollection(state["before"], "0", Outcome(state["after"], 0.0, False), 1.0, 0)
+    with pytest.raises(ArgumentError, match=re.escape("should be a text of one line. Received '{\\n}'")):
+        PromptView("Task.", state["now"], ("0",), (item,)).render()
+
+
+def test_fold_adds_up_what_is_equal_and_nothing_else() -> None:
+    fell, stood = Outcome("hole", 0.0, True), Outcome("ice", 0.0, False)
+    records = [
+        Record(0, "a", "1", ((fell, 1.0),), 1, AgentClock(0, 3)),
+        Record(1, "a", "2", ((fell, 1.0),), 1, AgentClock(0, 4)),
+        Record(2, "a", "1", ((stood, 2 / 3), (fell, 1 / 3)), 3, AgentClock(0, 9), verified=True),
+        Record(3, "a", "1", ((stood, 1.0),), 1, AgentClock(0, 5)),
+    ]
+    assert fold(records, {fell: 0.0, stood: 0.5}.__getitem__) == (
+        Recollection("a", "1", fell, 2.0, 9, True, 0.0),
+        Recollection("a", "2", fell, 1.0, 4, False, 0.0),
+        Recollection("a", "1", stood, 3.0, 9, True, 0.5),
+    )
+    assert [item.outlook for item in fold(records)] == [None] * 3
+
+
+def test_fold_keeps_six_digits_of_a_share() -> None:
+    third = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1 / 3),), 1, AgentClock())
+    (item,) = fold([third])
+    assert item.n == 0.333333
+    assert "seen 0.333333 times" in item.line()
