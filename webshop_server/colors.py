@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-COLORS = tuple(
-    """
+_WORDS = """
     alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel camo
     caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry cream crystal
     dark denim eggplant elephant espresso fuchsia gold granite grape graphite grass gray green grey heather indigo
@@ -20,8 +19,8 @@ COLORS = tuple(
     mushroom mustard natural navy nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand
     sapphire seashell silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
     wheat white wine yellow
-    """.split()
-)
+"""
+COLORS = tuple(_WORDS.split())
 """The colour words, in alphabetical order, which is also the order in which they win."""
 
 

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from webshop_server.catalog import Catalogue, CatalogueWriter, Instruction, Option, Product, Review
+from webshop_server.catalog import Catalogue, CatalogueWriter
 from webshop_server.errors import ArgumentError, CatalogueError
+from webshop_server.product import Instruction, Option, Product, Review
 from webshop_server.vocabulary import (
     ADJECTIVES,
     BRANDS,
@@ -108,7 +109,13 @@ def _article(draw: random.Random, department: str, make: Make) -> Product:
     options = tuple(_option(draw, group) for group in make.groups)
     name = make.name.lower().removeprefix("women's ").removeprefix("men's ")
     title = f"{brand} {adjective} {make.name} with {feature}, {attributes[0].title()}, {attributes[1].title()}"
-    words = {"brand": brand, "use": use, "name": name, "feature": feature.lower(), "attributes": " and ".join(attributes[:2])}
+    words = {
+        "brand": brand,
+        "use": use,
+        "name": name,
+        "feature": feature.lower(),
+        "attributes": " and ".join(attributes[:2]),
+    }
     first, second, *rest = SENTENCES
     description = " ".join(text.format(**words) for text in (first, second, *draw.sample(rest, 2)))
     bullets = (

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from webshop_server.catalog import KINDS, UNKNOWN_PRICE, Catalogue, Instruction, Product
+from webshop_server.catalog import KINDS, Catalogue
 from webshop_server.errors import ArgumentError
+from webshop_server.product import UNKNOWN_PRICE, Instruction, Product
 
 NO_LIMIT = 1_000_000.0
 """The price limit of a goal without one, in dollars, as in the original."""
@@ -133,9 +134,7 @@ class Goals(Sequence[Goal]):
         ArgumentError: the kind is unknown, or the catalogue has no goal of it.
     """
 
-    def __init__(
-        self, catalogue: Catalogue, kind: str = "synthetic", *, seed: int = 0, limit: int = MAX_GOALS
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, kind: str = "synthetic", *, seed: int = 0, limit: int = MAX_GOALS) -> None:
         if kind not in KINDS:
             raise ArgumentError(f"`kind` should be one of {', '.join(KINDS)}. Received {kind!r}")
         self.kind = kind

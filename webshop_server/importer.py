@@ -21,9 +21,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from webshop_server.catalog import CatalogueWriter, Instruction, Option, Product, Review, clean
+from webshop_server.catalog import CatalogueWriter
 from webshop_server.errors import ImportProblem
 from webshop_server.jsonstream import stream_entries
+from webshop_server.product import Instruction, Option, Product, Review, clean
 
 MAX_ASIN = 10
 MAX_VALUES = 1000
@@ -85,12 +86,15 @@ def import_products(
     """
     sides = {"attributes": attributes, "human": human, "reviews": reviews}
     source = "; ".join(_identity(path) for path in (products, *sides.values()) if path is not None)
-    with CatalogueWriter(out, resume=resume) as writer, Progress(
-        console=Console(stderr=True), disable=not progress
-    ) as bar:
+    with (
+        CatalogueWriter(out, resume=resume) as writer,
+        Progress(console=Console(stderr=True), disable=not progress) as bar,
+    ):
         noted = writer.note("source")
         if noted is not None and noted != source:
-            raise ImportProblem(f"`{writer.partial}` is left from an import of other files ({noted}); begin anew with --fresh")
+            raise ImportProblem(
+                f"`{writer.partial}` is left from an import of other files ({noted}); begin anew with --fresh"
+            )
         writer.add((), {"source": source})
         scratch = Path(f"{out}.scratch")
         with closing(_open_scratch(scratch, source)) as side:
@@ -116,7 +120,9 @@ def _open_scratch(path: Path, source: str) -> sqlite3.Connection:
         database = sqlite3.connect(path, isolation_level=None)
         database.execute("PRAGMA synchronous = OFF")
         database.execute("PRAGMA journal_mode = MEMORY")
-        database.execute("CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (kind, asin)) WITHOUT ROWID")
+        database.execute(
+            "CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (kind, asin)) WITHOUT ROWID"
+        )
         marks = dict(database.execute("SELECT asin, data FROM side WHERE kind = 'mark'"))
         if marks and marks.get("source") != source:
             database.execute("DELETE FROM side")
@@ -181,7 +187,11 @@ def _look_up(side: sqlite3.Connection, record: object) -> dict[str, Any]:
     asin = record.get("asin") if isinstance(record, dict) else None
     if not isinstance(asin, str) or not asin.isprintable():
         return {}
-    return {kind: json.loads(data) for kind, data in side.execute("SELECT kind, data FROM side WHERE asin = ?", (asin,)) if kind != "mark"}
+    return {
+        kind: json.loads(data)
+        for kind, data in side.execute("SELECT kind, data FROM side WHERE asin = ?", (asin,))
+        if kind != "mark"
+    }
 
 
 def read_product(record: object, side: Mapping[str, Any] | None = None) -> Product:

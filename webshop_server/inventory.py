@@ -12,9 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from webshop_server.catalog import Catalogue, Product
+from webshop_server.catalog import Catalogue
 from webshop_server.generate import DEFAULT_PRODUCTS, default_catalogue
 from webshop_server.goals import Goals, price_of
+from webshop_server.product import Product
 from webshop_server.search import SearchIndex
 from webshop_server.settings import Settings
 

@@ -20,7 +20,7 @@ CHUNK = 1 << 20
 MAX_ENTRY = 8 << 20
 """The characters that one entry may have; a larger one is reported and left out."""
 
-_SPACE = re.compile(r"[\s,]*")
+_BETWEEN = " \t\r\n,"
 _STRUCTURE = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NEXT = re.compile(r"\}\s*,\s*\{")
 
@@ -92,8 +92,8 @@ class _Reader:
     def skip(self) -> str:
         """Go to the next sign that is neither space nor comma, and give it; "" at the end."""
         while True:
-            found = _SPACE.match(self.text, self.at)
-            self.at = found.end() if found else self.at
+            while self.at < len(self.text) and self.text[self.at] in _BETWEEN:
+                self.at += 1
             if self.at < len(self.text):
                 return self.text[self.at]
             if not self.more():
@@ -121,8 +121,8 @@ class _Reader:
                 depth -= 1
                 if depth <= 0:
                     return found.end()
-        found = _NEXT.search(self.text, at + 1)
-        return found.start() + 1 if found else len(self.text)
+        after = _NEXT.search(self.text, at + 1)
+        return after.start() + 1 if after else len(self.text)
 
     def entries(self, offset: int, number: int) -> Iterator[Entry]:
         if self.file.read(3) != b"\xef\xbb\xbf":

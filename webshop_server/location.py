@@ -19,8 +19,8 @@ from enum import Enum
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
-from webshop_server.catalog import clean
 from webshop_server.errors import ArgumentError
+from webshop_server.product import clean
 
 MAX_QUERY = 512
 """Characters of a query that count; the rest is cut."""
@@ -79,10 +79,10 @@ class Location(NamedTuple):
 
 
 def normal_query(text: str) -> str:
-    """Give a query as the shop uses it: one line in lower case, of at most `MAX_QUERY` characters.
+    r"""Give a query as the shop uses it: one line in lower case, of at most `MAX_QUERY` characters.
 
     Example:
-        >>> normal_query("  Red\\n SHOES ")
+        >>> normal_query("  Red\n SHOES ")
         'red shoes'
     """
     return clean(text[: 4 * MAX_QUERY]).lower()[:MAX_QUERY].strip()

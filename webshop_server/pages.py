@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from webshop_server.catalog import UNKNOWN_PRICE, Product
 from webshop_server.inventory import factor_of, is_target
 from webshop_server.location import SUB_PAGES, Kind, Location
 from webshop_server.page import Element, Section
+from webshop_server.product import UNKNOWN_PRICE, Product
 from webshop_server.reward import Score
 from webshop_server.settings import Settings
 

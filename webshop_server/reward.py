@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from webshop_server.catalog import Product
 from webshop_server.colors import COLORS, normalize_color
 from webshop_server.goals import Goal
+from webshop_server.product import Product
 
 MATCH = 85
 """Two texts are the same when their token-set ratio is above this, in percent."""
@@ -28,22 +28,24 @@ MATCH = 85
 _NOT_WORDS = re.compile(r"[\W_]+")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
 
-_FUNCTION_WORDS = frozenset(
-    "and are but for from has have her his into its not off our out over per she than that the their them then these "
-    "they this those through under upon very was were what when which while who will with without you your all any "
-    "both each more most other some such can may must does did been being plus via size sizes color colors pack packs "
-    "pcs set sets inch inches count ounce ounces".split()
-)
-_ADJECTIVES = frozenset(
-    "adult beautiful best big black bold bright casual cheap classic clean clear cold compact comfortable comfy cool "
-    "cotton cute dark deep deluxe digital dry easy elegant extra fashion fast fine flat flexible formal free fresh full "
-    "fun genuine gentle gift good gourmet great green hard heavy hidden high hot huge ideal improved large light little "
-    "long loose low lovely low luxury mens modern natural new nice old organic original outdoor perfect personal plain "
-    "plus portable premium pretty pro professional pure quick quiet raw real regular rich romantic round rustic safe "
-    "sexy sharp short simple slim small smart smooth soft solid special square standard strong stylish super sweet "
-    "thick thin tight tiny top traditional ultra unique unisex universal vintage warm wet white wide wild winter summer "
-    "spring autumn fall women men kids girls boys womens ladies".split()
-)
+_FUNCTION_WORDS_TEXT = """
+and are but for from has have her his into its not off our out over per she than that the their them then these
+they this those through under upon very was were what when which while who will with without you your all any
+both each more most other some such can may must does did been being plus via size sizes color colors pack packs
+pcs set sets inch inches count ounce ounces
+"""
+_FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
+_ADJECTIVES_TEXT = """
+adult beautiful best big black bold bright casual cheap classic clean clear cold compact comfortable comfy cool
+cotton cute dark deep deluxe digital dry easy elegant extra fashion fast fine flat flexible formal free fresh
+full fun genuine gentle gift good gourmet great green hard heavy hidden high hot huge ideal improved large light
+little long loose low lovely luxury mens modern natural new nice old organic original outdoor perfect personal
+plain plus portable premium pretty pro professional pure quick quiet raw real regular rich romantic round rustic
+safe sexy sharp short simple slim small smart smooth soft solid special square standard strong stylish super
+sweet thick thin tight tiny top traditional ultra unique unisex universal vintage warm wet white wide wild
+winter summer spring autumn fall women men kids girls boys womens ladies
+"""
+_ADJECTIVES = frozenset(_ADJECTIVES_TEXT.split())
 _ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "proof", "ly", "ed", "ish")
 
 

@@ -26,18 +26,20 @@ import numpy as np
 import Stemmer
 from bm25s.tokenization import Tokenized
 
-from webshop_server.catalog import Catalogue, Product
+from webshop_server.catalog import Catalogue
 from webshop_server.errors import CatalogueError
+from webshop_server.product import Product
 
 K1, B = 0.9, 0.4
 MAX_RESULTS = 50
 MAX_TERMS = 64
 """The terms of a query that count; what follows is left out."""
 
-STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with".split()
-)
+_STOP_WORDS_TEXT = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
+to was will with
+"""
+STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 """Lucene's English stop words."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
@@ -149,7 +151,9 @@ class SearchIndex:
         try:
             return cls(bm25s.BM25.load(place, mmap=True, show_progress=False), size)
         except (OSError, ValueError, KeyError) as error:
-            raise CatalogueError(f"the search index `{place}` is damaged: {error}; remove it, and it is made again") from error
+            raise CatalogueError(
+                f"the search index `{place}` is damaged: {error}; remove it, and it is made again"
+            ) from error
 
     def save(self, place: Path, mark: dict[str, Any]) -> None:
         """Write the index: into a directory of its own first, so that nobody ever reads half of one."""

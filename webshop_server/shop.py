@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webshop_server import pages
-from webshop_server.catalog import Product
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, Goals
 from webshop_server.inventory import Inventory, is_target
 from webshop_server.location import SUB_PAGES, Kind, Location, normal_query
 from webshop_server.page import BASE_CHARSET, MAX_LENGTH, Page, Section
+from webshop_server.product import Product
 from webshop_server.reward import Score, score_purchase
 from webshop_server.settings import Pairs, Settings, merged
 
