@@ -70,7 +70,7 @@ class Occurrences(ABC):
 
     @abstractmethod
     def bounds(self, low: int, high: int) -> np.ndarray:
-        """The ticks in [low, high) at which a run starts or ends."""
+        """The ticks in [low, high) at which a run starts or ends, in any order, some of them twice."""
 
     def latest(self, ticks: np.ndarray) -> np.ndarray:
         """The start of the run that holds each tick, -1 where there is none."""
@@ -93,7 +93,7 @@ class RegularOccurrences(Occurrences):
         >>> weekends.window(np.array([6, 7, 8, 9, 14])).run
         array([-1,  0,  0, -1,  1])
         >>> weekends.bounds(0, 20)
-        array([ 7,  9, 14, 16])
+        array([ 7, 14,  9, 16])
     """
 
     def __init__(self, first: int, period: int | None, duration: int | None) -> None:
@@ -133,8 +133,7 @@ class RegularOccurrences(Occurrences):
         if self.duration is None:
             return starts
         ends = self._starts(low - self.duration, high - self.duration) + self.duration
-        merged: np.ndarray = np.union1d(starts, ends)
-        return merged
+        return np.concatenate((starts, ends))
 
     def _starts(self, low: int, high: int) -> np.ndarray:
         counts = self.count(np.array([low - 1, high - 1], np.int64))
@@ -201,22 +200,20 @@ class RandomOccurrences(Occurrences):
 
     def bounds(self, low: int, high: int) -> np.ndarray:
         """The ticks in [low, high) at which a run starts or ends."""
+        events, ticks = self._between(low, high)
         if self.duration is None:
-            return self._ticks(low, high)
-        starts = self._ticks(low, high)
-        if len(starts):
-            starts = np.unique(self.latest(starts))
-        ends = self._ticks(low - self.duration, high - self.duration) + self.duration
-        if len(ends):  # an end within a joined run is none
-            ends = ends[self.window(ends - 1).end == ends]
-        both = np.union1d(starts, ends)
-        inside: np.ndarray = both[(both >= low) & (both < high)]
-        return inside
+            return ticks
+        starts = ticks[self._events.run_starts(events) == ticks] if len(events) else ticks
+        events, ticks = self._between(low - self.duration, high - self.duration)
+        if len(events):  # an occurrence that the next one joins has no end
+            ticks = ticks[self._events.ticks(events + 1) - ticks >= self.duration]
+        return np.concatenate((starts, ticks + self.duration))
 
-    def _ticks(self, low: int, high: int) -> np.ndarray:
+    def _between(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """The indices and the ticks of the events in [low, high)."""
         counts = self.count(np.array([low - 1, high - 1], np.int64))
         events = np.arange(counts[0], counts[1])
-        return self._events.ticks(events) if len(events) else events
+        return events, self._events.ticks(events) if len(events) else events
 
 
 class _EventBlocks(Blocks[_Events, _Carry]):

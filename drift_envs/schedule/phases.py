@@ -189,7 +189,8 @@ class PhaseTable:
         bounds = [course.occurrences.bounds(low, high) for course in self._courses]
         if number == 0:
             bounds.append(np.zeros(1, np.int64))
-        starts = np.unique(np.concatenate(bounds)) if bounds else np.zeros(0, np.int64)
+        starts = np.sort(np.concatenate([np.zeros(0, np.int64), *bounds]), kind="stable")
+        starts = starts[np.diff(starts, prepend=-1) > 0]
         owners = np.zeros(len(starts), np.int64)
         latest = np.full(len(starts), -1, np.int64)
         if len(starts):
@@ -200,7 +201,7 @@ class PhaseTable:
         counts = self._counts[number]
         visits = np.zeros(len(starts), np.int64)
         after = counts.copy()
-        for owner in np.unique(owners).tolist():
+        for owner in np.flatnonzero(np.bincount(owners)).tolist():
             mine = owners == owner
             visits[mine] = counts[owner] + np.arange(1, int(mine.sum()) + 1)
             after[owner] += int(mine.sum())

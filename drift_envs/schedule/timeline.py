@@ -28,7 +28,7 @@ from drift_envs.schedule.streams import BASE_KEY, Purpose, Stream
 
 __all__ = ["NEVER", "Change", "Phase", "Segment", "Timeline"]
 
-_BLOCK = 256  # ticks that are computed at once where values change often
+_BLOCK = 512  # ticks that are computed at once where values change often
 _KEPT = 4
 
 
