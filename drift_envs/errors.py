@@ -8,6 +8,7 @@
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
 * `NoOracleError` - nobody knows the optimum of this environment
+* `HiddenError` - an agent asked for what only evaluators may know
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 * `DriftWarning` - something that works but is hardly what was meant
 """
@@ -82,6 +83,10 @@ class StateError(DriftEnvsError, RuntimeError):
 
 class NoOracleError(DriftEnvsError, AttributeError):
     """Nobody knows the optimum of this environment."""
+
+
+class HiddenError(DriftEnvsError, AttributeError):
+    """An agent asked for what only evaluators may know."""
 
 
 class MissingDependencyError(DriftEnvsError, ImportError):

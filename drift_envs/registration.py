@@ -2,6 +2,7 @@
 
 * `IDS` - one table: id, entry point, step limit and default schedule
 * `Entry` - a row of it
+* `Extras` - what all ids can have around their environment
 * `frozen_lake`, `mountain_car`, `mountain_car_continuous` - the entry points
 * `register_all` - tells Gymnasium; done when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may turn under an id
@@ -22,6 +23,7 @@ from drift_envs.knobs import KnobTable
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.wrappers.built_in import build_in
 from drift_envs.wrappers.drift import DriftWrapper, Source
+from drift_envs.wrappers.overlay import DriftOverlay, Window
 from drift_envs.wrappers.text import TextObservation
 from drift_envs.wrappers.turning import driven_names, knob_table
 
@@ -66,6 +68,53 @@ CAR_ARGUMENTS = {"goal_velocity": None}
 """The arguments of Gymnasium's cars; no knob says the same."""
 
 
+class Extras(NamedTuple):
+    """What all ids can have around their environment.
+
+    Args:
+        notify: what `info["drift"]` tells.
+        text: whether the world is one of text.
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        overlay: whether pictures tell the truth; by default those of `human` do.
+    """
+
+    notify: str
+    text: bool
+    render_mode: str | None
+    overlay: bool | None
+
+    def has_overlay(self, schedule: Source) -> bool:
+        """Whether pictures tell the truth.
+
+        Args:
+            schedule: the schedule; without one there is nothing to tell.
+        """
+        wanted = self.render_mode == "human" if self.overlay is None else self.overlay
+        return wanted and schedule is not None and self.render_mode is not None
+
+    def base_mode(self, schedule: Source) -> str | None:
+        """How the innermost environment renders: a window with an overlay shows pictures, it is not drawn directly.
+
+        Args:
+            schedule: the schedule.
+        """
+        return "rgb_array" if self.render_mode == "human" and self.has_overlay(schedule) else self.render_mode
+
+    def wrap(self, env: gym.Env, schedule: Source) -> gym.Env:
+        """The environment inside the wrappers of this package.
+
+        Args:
+            env: the innermost environment.
+            schedule: its schedule.
+        """
+        world: gym.Env = build_in(DriftWrapper(env, schedule, notify=self.notify))
+        if self.has_overlay(schedule):
+            world = build_in(DriftOverlay(world))
+            if self.render_mode == "human":
+                world = build_in(Window(world))
+        return build_in(TextObservation(world)) if self.text else world
+
+
 def register_all() -> None:
     """Register every id with Gymnasium.
 
@@ -88,6 +137,7 @@ def frozen_lake(
     schedule: Source = IDS["DriftFrozenLake-v0"].schedule,
     notify: str = "none",
     text: bool = False,
+    overlay: bool | None = None,
     **arguments: Any,
 ) -> gym.Env:
     """Build a drifting frozen lake.
@@ -100,6 +150,7 @@ def frozen_lake(
         schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
         notify: what `info["drift"]` tells: `none`, `change` or `full`.
         text: whether the world is one of text, see `TextObservation`.
+        overlay: whether pictures show phase, tick and what changed; by default those of `human` do.
         **arguments: those of Gymnasium's lake: `desc`, `map_name`, `is_slippery`, `success_rate`,
             `reward_schedule`.
 
@@ -113,8 +164,9 @@ def frozen_lake(
         Discrete(64)
     """
     _check_arguments(arguments, LAKE_ARGUMENTS, None)
+    extras = Extras(notify, text, render_mode, overlay)
     if schedule is None:
-        return _wrap(FrozenLake(render_mode, **arguments), None, notify, text)
+        return extras.wrap(FrozenLake(extras.base_mode(schedule), **arguments), None)
     base = {**arguments, "is_slippery": arguments.get("is_slippery", "success_rate" in arguments)}
     plan = load_schedule(schedule, table=knob_table(FrozenLake(**base)))
     if plan is None:  # `load_schedule` gives `None` for `None` alone
@@ -123,7 +175,7 @@ def frozen_lake(
     sizes = list(_map_sizes(plan))
     if "map" in driven_names(plan) and sizes:
         base["desc"] = _blank(*sizes[0])  # the schedule's own map is laid before the first episode
-    return _wrap(FrozenLake(render_mode, **base, show_prob=False, room_for=sizes), plan, notify, text)
+    return extras.wrap(FrozenLake(extras.base_mode(plan), **base, show_prob=False, room_for=sizes), plan)
 
 
 def mountain_car(
@@ -132,6 +184,7 @@ def mountain_car(
     schedule: Source = IDS["DriftMountainCar-v0"].schedule,
     notify: str = "none",
     text: bool = False,
+    overlay: bool | None = None,
     **arguments: Any,
 ) -> gym.Env:
     """Build a drifting mountain car.
@@ -141,6 +194,7 @@ def mountain_car(
         schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
         notify: what `info["drift"]` tells: `none`, `change` or `full`.
         text: whether the world is one of text, see `TextObservation`.
+        overlay: whether pictures show phase, tick and what changed; by default those of `human` do.
         **arguments: those of Gymnasium's car: `goal_velocity`.
 
     Raises:
@@ -148,7 +202,8 @@ def mountain_car(
         ScheduleError: if the schedule can't be used.
     """
     _check_arguments(arguments, CAR_ARGUMENTS, None)
-    return _wrap(MountainCar(render_mode, **arguments), schedule, notify, text)
+    extras = Extras(notify, text, render_mode, overlay)
+    return extras.wrap(MountainCar(extras.base_mode(schedule), **arguments), schedule)
 
 
 def mountain_car_continuous(
@@ -157,6 +212,7 @@ def mountain_car_continuous(
     schedule: Source = IDS["DriftMountainCarContinuous-v0"].schedule,
     notify: str = "none",
     text: bool = False,
+    overlay: bool | None = None,
     **arguments: Any,
 ) -> gym.Env:
     """Build a drifting continuous mountain car.
@@ -166,6 +222,7 @@ def mountain_car_continuous(
         schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
         notify: what `info["drift"]` tells: `none`, `change` or `full`.
         text: whether the world is one of text, see `TextObservation`.
+        overlay: whether pictures show phase, tick and what changed; by default those of `human` do.
         **arguments: those of Gymnasium's car: `goal_velocity`.
 
     Raises:
@@ -173,7 +230,8 @@ def mountain_car_continuous(
         ScheduleError: if the schedule can't be used.
     """
     _check_arguments(arguments, CAR_ARGUMENTS, None)
-    return _wrap(MountainCarContinuous(render_mode, **arguments), schedule, notify, text)
+    extras = Extras(notify, text, render_mode, overlay)
+    return extras.wrap(MountainCarContinuous(extras.base_mode(schedule), **arguments), schedule)
 
 
 # Gymnasium reads the render modes from the entry point, for instance to offer `rgb_array_list`.
@@ -198,12 +256,6 @@ def knob_table_of(env_id: str) -> KnobTable:
     if env_id not in IDS:
         raise ArgumentError(f"`env_id` should be one of {', '.join(IDS)}. Received {env_id!r}")
     return knob_table(IDS[env_id].base())
-
-
-def _wrap(env: gym.Env, schedule: Source, notify: str, text: bool) -> gym.Env:
-    """The environment inside its own wrappers."""
-    world: gym.Env = build_in(DriftWrapper(env, schedule, notify=notify))
-    return build_in(TextObservation(world)) if text else world
 
 
 def _check_arguments(arguments: Mapping[str, Any], known: Mapping[str, str | None], plan: Schedule | None) -> None:

@@ -160,14 +160,15 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         room_for: Iterable[tuple[int, int]] = (),
     ) -> None:
         FrozenLakeEnv.__init__(self, render_mode, desc, map_name, is_slippery, success_rate, reward_schedule)  # type: ignore[arg-type]
-        self._reward_schedule = tuple(reward_schedule)
+        goal, hole, ice = reward_schedule
+        self._reward_schedule = (goal, hole, ice)
         self._show_prob = show_prob
         self._map: Map = _rows(self._desc)
         self._goal_rewards = FrozenMapping()
         self._transient = 0.0
         # From `success_rate` itself: 1 - (1 - 1/3) is not 1/3 in floating point.
         self._set_slip(1.0 - success_rate if is_slippery else 0.0, success_rate if is_slippery else 1.0)
-        self._tables = lake_tables(self._map, self._goal_rewards, self._reward_schedule)
+        self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))
         sizes = [(self.nrow, self.ncol), *((int(rows), int(columns)) for rows, columns in room_for)]
         self._states = max(rows * columns for rows, columns in sizes)
         self.observation_space = spaces.Discrete(self._states)
@@ -214,7 +215,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """
         here = self.s
         try:
-            outcomes = self._tables.outcomes[here][a]
+            outcomes = self._outcomes[here][a]
         except (KeyError, TypeError):
             raise ArgumentError(f"`action` should be one of 0, 1, 2, 3. Received {a!r}") from None
         chance = self._np_random.random()  # type: ignore[union-attr]
@@ -248,6 +249,20 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         # Below the threshold, the same number is uniform again and chooses among the targets.
         return targets[min(int(chance * len(targets)), len(targets) - 1)], self._reward_schedule[2], False
 
+    def save_state(self) -> dict[str, Any]:
+        """Where the agent stands and what it did last."""
+        return {"place": divmod(self.s, self.ncol), "lastaction": self.lastaction}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another episode stood; on a smaller map, at its edge.
+
+        Args:
+            state: what `save_state` gave.
+        """
+        row, column = state["place"]
+        self.s = min(row, self.nrow - 1) * self.ncol + min(column, self.ncol - 1)
+        self.lastaction = state["lastaction"]
+
     def turn(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
@@ -280,8 +295,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """Rewards of goal, hole and plain ice."""
         return self._reward_schedule
 
-    @property
-    def desc(self) -> np.ndarray:  # type: ignore[override]
+    @property  # type: ignore[override]
+    def desc(self) -> np.ndarray:
         """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""
         return self._desc
 
@@ -305,6 +320,11 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         self._until = side + success
         self._whole = side + success + side
 
+    def _use(self, tables: LakeTables) -> None:
+        """Let `step` and `reset` read these tables."""
+        self._tables = tables
+        self._outcomes = tables.outcomes
+
     def _lay(self, lake: Map, goal_rewards: FrozenMapping) -> None:
         """Lay a map and its rewards."""
         rows, columns = len(lake), len(lake[0])
@@ -322,7 +342,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             self._desc = np.asarray(lake, dtype="c")
             self.initial_state_distrib = np.array(self.desc == b"S").astype("float64").ravel()
             self.initial_state_distrib /= self.initial_state_distrib.sum()
-        self._map, self._goal_rewards, self._tables = lake, goal_rewards, tables
+        self._map, self._goal_rewards = lake, goal_rewards
+        self._use(tables)
         self.__dict__.pop("P", None)
         if resized:
             self.nrow, self.ncol = rows, columns
@@ -361,10 +382,10 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """Everything but surfaces and tables; both are rebuilt."""
         state = super().__getstate__()
         state.pop("P", None)
-        del state["_tables"]
+        del state["_tables"], state["_outcomes"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the tables of the map from the cache."""
         self.__dict__.update(state)
-        self._tables = lake_tables(self._map, self._goal_rewards, self._reward_schedule)
+        self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))

@@ -82,6 +82,7 @@ class MountainCar(TunableEnv, MountainCarEnv):
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
+    state_names: ClassVar[tuple[str, ...]] = ("state",)
     force = KnobAttribute()
     gravity = KnobAttribute()
     goal_position = KnobAttribute()
@@ -205,6 +206,7 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
+    state_names: ClassVar[tuple[str, ...]] = ("state",)
     power = KnobAttribute()
     gravity = KnobAttribute()
     goal_position = KnobAttribute()

@@ -39,11 +39,13 @@ class TunableEnv:
 
     A subclass names its knobs in `knobs` and writes `turn`; it has no notion of why or when
     somebody turns them. `surfaces` names the attributes that hold drawing surfaces, which can be
-    neither pickled nor copied; a copy draws its own at the next `render`.
+    neither pickled nor copied; a copy draws its own at the next `render`. `state_names` names the
+    attributes that say where an episode stands.
     """
 
     knobs: ClassVar[KnobTable]
     surfaces: ClassVar[tuple[str, ...]] = ()
+    state_names: ClassVar[tuple[str, ...]] = ()
     _held: frozenset[str] = frozenset()
 
     def turn(self, values: Mapping[str, Value]) -> None:
@@ -87,6 +89,19 @@ class TunableEnv:
             for knob, text in self.knobs.problems({**self.read_knobs(), name: checked}):
                 raise KnobError(f"`{knob}`: {text}")
         self.turn({name: checked})
+
+    def save_state(self) -> dict[str, Any]:
+        """Where the episode stands: no knobs, no random numbers."""
+        return {name: getattr(self, name) for name in self.state_names}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another episode stood.
+
+        Args:
+            state: what `save_state` gave.
+        """
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the drawing surfaces."""

@@ -2,11 +2,27 @@
 
 * `DriftWrapper` - turns an environment's knobs as a schedule says
 * `TextObservation` - turns the lake and the cars into text worlds
+* `DriftOverlay` - draws phase, tick and what changed under pictures
+* `twin`, `Twin` - a second instance that follows the drift, for probing
+* `snapshot`, `Snapshot` - going back to an exact state, a privilege
 * `DriftState`, `DriftLog` - the truth about a drifting world, for evaluators
 """
 
 from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.overlay import DriftOverlay
 from drift_envs.wrappers.records import DriftLog, DriftState
+from drift_envs.wrappers.snapshot import Snapshot, snapshot
 from drift_envs.wrappers.text import TextObservation
+from drift_envs.wrappers.twin import Twin, twin
 
-__all__ = ["DriftLog", "DriftState", "DriftWrapper", "TextObservation"]
+__all__ = [
+    "DriftLog",
+    "DriftOverlay",
+    "DriftState",
+    "DriftWrapper",
+    "Snapshot",
+    "TextObservation",
+    "Twin",
+    "snapshot",
+    "twin",
+]

@@ -1,12 +1,14 @@
 """How wrappers that belong to an environment stay out of its spec.
 
 * `BuiltIn` - a mixin: when the environment's own constructor put the wrapper there, `spec` hands on the inner one
+* `layers` - a world and everything inside of it
 * `build_in` - marks a wrapper as put there by the constructor
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import gymnasium as gym
@@ -35,6 +37,29 @@ class BuiltIn(gym.Wrapper):
                 if isinstance(value, os.PathLike):
                     spec.kwargs[name] = os.fspath(value)  # so that the spec can be written as JSON
         return spec
+
+    def save_episode(self) -> Any:
+        """Where this wrapper's part of the episode stands, as plain data; see `snapshot`."""
+        return None
+
+    def load_episode(self, saved: Any) -> None:
+        """Stand where another episode stood.
+
+        Args:
+            saved: what `save_episode` gave.
+        """
+
+
+def layers(world: gym.Env) -> Iterator[gym.Env]:
+    """A world and everything inside of it, from the outside to the inside.
+
+    Args:
+        world: the world.
+    """
+    yield world
+    while isinstance(world, gym.Wrapper):
+        world = world.env
+        yield world
 
 
 def build_in(wrapper: Any) -> Any:

@@ -13,9 +13,13 @@ from typing import Any
 
 from drift_envs.errors import ArgumentError
 from drift_envs.schedule import NEVER
+from drift_envs.schedule.model import MAX_TICK
 
 NOT_RESET = -1
 """The `stop` of a clock that waits for its first reset: every step is later than it."""
+
+LAST_TICK = MAX_TICK // 2
+"""The last tick that can be jumped to; time has to go on from there."""
 
 _CLOCK_OPTIONS = ("continue", "hold")
 
@@ -61,8 +65,10 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
     if clock is not None and clock not in _CLOCK_OPTIONS:
         raise ArgumentError(f"`drift_clock` should be one of 'continue', 'hold'. Received {clock!r}")
     tick = options.get("drift_tick")
-    if tick is not None and (isinstance(tick, bool) or not isinstance(tick, int) or not 0 <= tick < NEVER):
-        raise ArgumentError(f"`drift_tick` should be a whole number, at least 0. Received {tick!r}")
+    if tick is not None and (isinstance(tick, bool) or not isinstance(tick, int) or not 0 <= tick <= LAST_TICK):
+        raise ArgumentError(
+            f"`drift_tick` should be a whole number in the interval [0, {LAST_TICK}]. Received {tick!r}"
+        )
     if options.get("drift_phase") is not None:
         tick = first_tick(options["drift_phase"])
     return Jump(tick, hold=clock == "hold"), left
@@ -83,6 +89,8 @@ class Clock:
         resume: the tick at which time goes on with the next reset that neither jumps nor holds.
         held: whether time stands still in this episode.
         episode: episodes before this one since the last rewind.
+        since: the first tick of the present span, through which time has only gone on.
+        until: the tick at which the knob values that are in force may change.
     """
 
     unit: str
@@ -92,6 +100,8 @@ class Clock:
     resume: int = 0
     held: bool = False
     episode: int = -1
+    since: int = 0
+    until: int = 0
 
     @property
     def is_running(self) -> bool:
@@ -110,9 +120,29 @@ class Clock:
 
     def rewind(self) -> None:
         """Start from tick 0."""
-        self.steps = self.start = self.resume = 0
+        self.steps = self.start = self.resume = self.since = 0
         self.episode = -1
         self.held = False
+
+    def go_on(self) -> bool:
+        """Begin an episode the plain way: without a seed, a jump or a stop, before or now.
+
+        Returns:
+            Whether that was possible and the values that are in force still hold.
+        """
+        if self.held or self.unit == "episode_step":
+            self.begin(NO_JUMP)
+            return False
+        if self.unit == "episode":
+            self.start = self.resume
+            self.resume += 1
+        else:
+            self.start += self.steps
+            if self.until < NEVER:
+                self.stop = self.until - self.start
+        self.steps = 0
+        self.episode += 1
+        return self.start < self.until
 
     def begin(self, jump: Jump) -> None:
         """Begin an episode.
@@ -133,10 +163,17 @@ class Clock:
             self.start = self.resume
         if self.unit == "episode" and not jump.hold:
             self.resume = self.start + 1
+        if self.start not in (present, present + 1):
+            self.since = self.start
         self.held = jump.hold
         self.steps = 0
         self.episode += 1
 
     def stop_at(self, tick: int) -> None:
-        """Let `stop` be the step of this episode that has that tick."""
+        """Let `stop` be the step of this episode that has that tick.
+
+        Args:
+            tick: the tick at which values may change.
+        """
+        self.until = tick
         self.stop = tick - self.start if self.is_running and tick < NEVER else NEVER

@@ -77,6 +77,8 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
     """
 
     _driven: frozenset[str] = frozenset()
+    rewinds: int
+    """How often the schedule has started from its beginning."""
 
     def __init__(
         self,
@@ -106,8 +108,11 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._oracle_factory = oracle
         self._oracle: Any = None
         self._notify = notify
+        self._tells = notify != "none"
+        self._is_plain = not self._tells  # nothing but time to look after when an episode begins
         self._told: Mapping[str, Value] | None = None
         self._idle_rewinds = 0
+        self.rewinds = 0
         turner.hold(self._timeline.names)
         self._driven = turner.held_names(self._timeline.names)
 
@@ -125,7 +130,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         if steps >= clock.stop:
             self._turn()
         clock.steps = steps + 1
-        if self._notify != "none":
+        if self._tells:
             return self._tell(*self.env.step(action))
         return self.env.step(action)
 
@@ -139,9 +144,14 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         Raises:
             ArgumentError: if the seed or an option breaks a rule; nothing has changed then.
         """
+        clock = self._clock
+        if seed is None and not options and self._is_plain and clock.stop != NOT_RESET:
+            self._go_on()
+            return self.env.reset(options=options)
+        if self._leader is not None:
+            return self._reset_like(self._leader, seed)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
             raise ArgumentError(f"`seed` should be a whole number, at least 0. Received {seed!r}")
-        clock = self._clock
         started = clock.stop != NOT_RESET
         keeps_time = bool(options) and options.get("drift_clock") == "continue"  # type: ignore[union-attr]
         rewinds = seed is not None and not (started and keeps_time)
@@ -157,10 +167,12 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
                 self._count_rewind()
             clock.rewind()
             self._visited = Visited()
+        if rewinds or not started:
+            self.rewinds += 1
         self._timeline, self._key = timeline, key
         clock.begin(jump)
         self._turn(resetting=True)
-        if self._notify == "none":
+        if not self._tells:
             return self.env.reset(seed=seed, options=options)
         observation, info = self.env.reset(seed=seed, options=options)
         if not started or rewinds:
@@ -225,6 +237,23 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             self._oracle = self._oracle_factory(self)
         return self._oracle
 
+    def follow(self, leader: DriftWrapper) -> None:
+        """From now on stand where another wrapper stands, instead of counting ticks.
+
+        Args:
+            leader: the wrapper of the same schedule that is followed.
+        """
+        self._leader = leader
+        self._is_plain = False
+
+    def derive_seed(self, *tags: int) -> int:
+        """A seed for a stream of its own, drawn from the seed that the schedule runs with. For evaluators.
+
+        Args:
+            *tags: numbers that tell the stream from others.
+        """
+        return int(np.random.SeedSequence([self._key or 0, *tags]).generate_state(1)[0])
+
     def knobs_at(self, tick: int) -> dict[str, Value]:
         """The value of every knob at a tick; those that the schedule leaves alone as they are now. For evaluators.
 
@@ -274,6 +303,21 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             self._turner.turn(values)
             self._values = values
 
+    def _reset_like(self, leader: DriftWrapper, seed: int | None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode at the tick where the leader stands."""
+        self._timeline = leader._timeline
+        self._clock.steps = 0
+        self._turn(resetting=True)
+        observation, info = self.env.reset(seed=seed)
+        return observation, {**info, "drift": self._news()} if self._tells else info
+
+    def _go_on(self) -> None:
+        """Begin an episode the plain way, at the price of a few comparisons."""
+        if self._clock.unit == "episode_step":
+            self._remember()
+        if not self._clock.go_on():
+            self._turn(resetting=True)
+
     def _key_after(self, seed: int | None) -> int:
         """The seed of the timeline: a new one, the present one, or the one that the environment gave itself."""
         if seed is not None:
@@ -289,7 +333,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         """Note the ticks of this episode as visited."""
         clock = self._clock
         if clock.stop != NOT_RESET:
-            self._visited.add(clock.start, clock.tick)
+            self._visited.add(clock.since, clock.tick)
 
     def _count_rewind(self) -> None:
         """Warn once when rewinds keep the first change from ever happening."""
@@ -320,7 +364,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._told = self._values
         if self._notify == "change":
             return {"changed": changed}
-        state = self.drift_state
+        state = (self._leader or self).drift_state
         return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": dict(state.knobs)}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -173,6 +173,18 @@ class Effects(BuiltIn):
             reward = -reward  # type: ignore[operator]
         return self._seen(observation), reward, terminated, truncated, info
 
+    def save_episode(self) -> list[Any]:
+        """The last actions, which may still come late."""
+        return list(self._done)
+
+    def load_episode(self, saved: list[Any]) -> None:
+        """Go on with another episode's actions.
+
+        Args:
+            saved: what `save_episode` gave.
+        """
+        self._done = deque(saved, maxlen=LONGEST_DELAY + 1)
+
     def _seen(self, observation: Any) -> Any:
         """The observation as noise and mask leave it."""
         noise, mask = self._values.get("observation_noise", 0.0), self._values.get("observation_mask", "")

@@ -98,7 +98,9 @@ class DriftLog(Sequence[Change]):
             timeline: what the schedule means.
             visited: the ticks.
         """
-        return cls(tuple(change for first, last in visited.spans for change in timeline.changes(first - 1, last + 1)))
+        return cls(
+            tuple(change for first, last in visited.spans for change in timeline.changes(max(first - 1, 0), last + 1))
+        )
 
     def __getitem__(self, index: Any) -> Any:
         """One change, or a slice of them."""

@@ -110,6 +110,18 @@ class TextObservation(BuiltIn, RecordConstructorArgs):
         text, told = self._tell(observation, info)
         return text, reward, terminated, truncated, told
 
+    def save_episode(self) -> float:
+        """The score so far."""
+        return self._score
+
+    def load_episode(self, saved: float) -> None:
+        """Go on with another episode's score.
+
+        Args:
+            saved: what `save_episode` gave.
+        """
+        self._score = saved
+
     def _tell(self, observation: Any, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The state in words, and what an agent is told beside it."""
         describer = self._describer

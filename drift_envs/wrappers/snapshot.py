@@ -1,0 +1,111 @@
+"""Going back to an exact state: a privilege that no agent without it should have.
+
+* `snapshot` - saves where a world's episode stands
+* `Snapshot` - puts it back, into the same world or into its twin
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import gymnasium as gym
+
+from drift_envs.envs.tunable import TunableEnv
+from drift_envs.errors import ArgumentError, StateError
+from drift_envs.wrappers.built_in import BuiltIn, layers
+from drift_envs.wrappers.twin import Twin, inside
+
+_NOT_STATE = ("action_space", "observation_space", "spec", "render_mode", "_np_random", "_np_random_seed")
+_NOT_COPIED = ("pygame",)
+"""Modules whose objects can't be copied: windows, surfaces, clocks."""
+
+
+def snapshot(world: gym.Env) -> Snapshot:
+    """Save where a world's episode stands: the state, the score so far and the random numbers to come.
+
+    Drift time, knobs and step limits are no part of it: the state is put back into the world as it
+    is then. Whoever may do this knows more than an agent can learn by acting, so it is for
+    references and evaluators.
+
+    Args:
+        world: the world, or a twin.
+
+    Example:
+        >>> from drift_envs.envs import FrozenLake
+        >>> lake = FrozenLake()
+        >>> _ = lake.reset(seed=0)
+        >>> saved = snapshot(lake)
+        >>> first = [lake.step(1)[0] for _ in range(5)]
+        >>> saved.restore()
+        >>> [lake.step(1)[0] for _ in range(5)] == first
+        True
+    """
+    return Snapshot(world)
+
+
+class Snapshot:
+    """Where a world's episode stood; built by `snapshot`.
+
+    Args:
+        world: the world, or a twin.
+    """
+
+    def __init__(self, world: gym.Env) -> None:
+        self._world = world
+        inner = inside(world)
+        base = inner.unwrapped
+        self._kind = type(base)
+        self._state = copy.deepcopy(_save(base))
+        self._random = copy.deepcopy(base.np_random.bit_generator.state)
+        self._layers = _layers_of(inner)
+        self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}
+
+    def restore(self, into: gym.Env | None = None) -> None:
+        """Stand there again.
+
+        Args:
+            into: a world of the same kind, for instance a twin; by default the one that was saved.
+                Only that one gets its random numbers back, any other goes on with its own.
+
+        Raises:
+            ArgumentError: if the other world is of another kind.
+            StateError: if the other world is a twin that was never reset.
+        """
+        target = self._world if into is None else into
+        if isinstance(target, Twin) and not target.is_ready:
+            raise StateError("a state was put into a twin before its first `reset`; call `reset` first")
+        inner = inside(target)
+        base = inner.unwrapped
+        if type(base) is not self._kind:
+            raise ArgumentError(f"`into` should be a {self._kind.__name__}. Received {type(base).__name__}")
+        _load(base, copy.deepcopy(self._state))
+        if target is self._world:
+            base.np_random.bit_generator.state = copy.deepcopy(self._random)
+        for name, layer in _layers_of(inner).items():
+            if name in self._episode:
+                layer.load_episode(copy.deepcopy(self._episode[name]))
+
+
+def _layers_of(world: gym.Env) -> dict[str, BuiltIn]:
+    """The wrappers of this package in a world, by class."""
+    return {type(layer).__name__: layer for layer in layers(world) if isinstance(layer, BuiltIn)}
+
+
+def _save(base: gym.Env) -> dict[str, Any]:
+    """The attributes that say where the episode stands."""
+    if isinstance(base, TunableEnv):
+        return base.save_state()
+    return {
+        name: value
+        for name, value in vars(base).items()
+        if name not in _NOT_STATE and not type(value).__module__.startswith(_NOT_COPIED)
+    }
+
+
+def _load(base: gym.Env, state: dict[str, Any]) -> None:
+    """Set them."""
+    if isinstance(base, TunableEnv):
+        base.load_state(state)
+    else:
+        vars(base).update(state)

@@ -1,0 +1,178 @@
+"""A second instance of a drifting world, for probing.
+
+* `twin` - a world that follows another one's drift with random numbers of its own
+* `Twin` - what it gives: a world without the truth
+* `inside` - the second instance behind a twin, for evaluators
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NoReturn
+
+import gymnasium as gym
+
+from drift_envs.errors import ArgumentError, HiddenError, StateError
+from drift_envs.wrappers.built_in import layers
+from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.text import TextObservation
+
+HIDDEN = ("drift_log", "drift_state", "knobs_at", "oracle", "phase", "schedule", "timeline")
+"""What a twin's holder may not know."""
+
+_TWIN_TAG = 0x7717
+"""Sets the streams of twins apart from all other streams of the same seed."""
+
+
+def twin(world: gym.Env, stream: int = 0) -> Twin:
+    """A second instance of a drifting world that follows its drift.
+
+    The twin has the knobs that the world has at that moment, whenever it resets or steps; its own
+    steps do not move time. It shares nothing else: what happens in it, and which random numbers it
+    draws, are its own. It has the world's text view, but no step limit, and none of the wrappers
+    that others have put around.
+
+    Args:
+        world: a world with a `DriftWrapper` in it.
+        stream: the number of the twin: those of equal number draw the same random numbers, and
+            draw them again when the world is seeded anew.
+
+    Raises:
+        ArgumentError: if there is no `DriftWrapper` in the world.
+
+    Example:
+        >>> from drift_envs.envs import FrozenLake
+        >>> schedule = {"version": 1, "name": "b", "drifts": [{"at": 1, "set": {"map": ["SG"]}}]}
+        >>> world = DriftWrapper(FrozenLake(is_slippery=False, show_prob=False, room_for=[(1, 2)]), schedule)
+        >>> _ = world.reset(seed=0)
+        >>> _ = world.reset()
+        >>> second = twin(world)
+        >>> _ = second.reset()
+        >>> second.step(2)
+        (1, 1, True, False, {})
+        >>> world.drift_state.step
+        0
+    """
+    return Twin(world, stream)
+
+
+class Twin(gym.Env):
+    """A world without the truth; built by `twin`.
+
+    Args:
+        world: the world that is followed.
+        stream: the number of the twin.
+    """
+
+    def __init__(self, world: gym.Env, stream: int = 0) -> None:
+        if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
+            raise ArgumentError(f"`stream` should be a whole number, at least 0. Received {stream!r}")
+        leader = next((layer for layer in layers(world) if isinstance(layer, DriftWrapper)), None)
+        if leader is None:
+            raise ArgumentError(f"`world` should have a `DriftWrapper` in it. Received {world}")
+        top = next(layer for layer in layers(world) if isinstance(layer, (TextObservation, DriftWrapper)))
+        # The timeline is a pure function and may hold much: it is shared, not copied.
+        inner = copy.deepcopy(top, {id(leader.timeline): leader.timeline})
+        inner.unwrapped.render_mode = None
+        follower = next(layer for layer in layers(inner) if isinstance(layer, DriftWrapper))
+        follower.follow(leader)
+        self.__leader = leader
+        self.__inner = inner
+        self.__stream = stream
+        self.__seeded = 0
+        self.__ready = False
+        self.action_space = inner.action_space
+        self.observation_space = inner.observation_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in the present world.
+
+        Args:
+            seed: must not be given.
+            options: must not be given.
+
+        Raises:
+            ArgumentError: if a seed or options are given.
+            StateError: if the world that is followed was never reset.
+        """
+        if seed is not None or options:
+            given = f"seed={seed!r}" if seed is not None else f"options={options!r}"
+            raise ArgumentError(f"a twin should be reset without seed and options. Received {given}")
+        if not self.__leader.rewinds:
+            raise StateError("a twin was reset before its world; reset the world first")
+        own = None
+        if self.__seeded != self.__leader.rewinds:
+            self.__seeded = self.__leader.rewinds
+            own = self.__leader.derive_seed(_TWIN_TAG, self.__stream)
+        self.__ready = True
+        return self.__inner.reset(seed=own)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step in the present world; its time stands still meanwhile.
+
+        Args:
+            action: as in the world that is followed.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if not self.__ready:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        return self.__inner.step(action)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it was reset."""
+        return self.__ready
+
+    def render(self) -> NoReturn:
+        """A twin has no picture.
+
+        Raises:
+            StateError: always.
+        """
+        raise StateError("a twin has no picture; render its world")
+
+    def close(self) -> None:
+        """Close the second instance."""
+        self.__inner.close()
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> NoReturn:  # type: ignore[override]
+        """Hidden.
+
+        Raises:
+            HiddenError: always.
+        """
+        raise _hidden("np_random")
+
+    @property
+    def np_random_seed(self) -> NoReturn:  # type: ignore[override]
+        """Hidden.
+
+        Raises:
+            HiddenError: always.
+        """
+        raise _hidden("np_random_seed")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what only evaluators may know."""
+        if name in HIDDEN:
+            raise _hidden(name)
+        raise AttributeError(f"a twin has no attribute {name!r}")
+
+    def __str__(self) -> str:
+        return f"<Twin{self.__inner}>"
+
+
+def inside(world: gym.Env) -> gym.Env:
+    """The second instance behind a twin, or the world itself if it is none. For evaluators: `snapshot` needs it.
+
+    Args:
+        world: a twin or any other world.
+    """
+    return world._Twin__inner if isinstance(world, Twin) else world  # type: ignore[attr-defined]
+
+
+def _hidden(name: str) -> HiddenError:
+    return HiddenError(f"`{name}` is hidden from whoever holds a twin; ask the world, if you are an evaluator")
