@@ -1,0 +1,236 @@
+"""The command `drift-agents`: run experiments and read what came of them.
+
+* `main` - the command; returns the exit status
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+from drift_agents.experiment.checking import AXES
+from drift_agents.experiment.files import load_experiment, shipped_experiments
+from drift_agents.experiment.report import write_report
+from drift_agents.experiment.run import run_experiment
+from drift_envs.errors import DriftEnvsError
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""The exit status: all well, the work failed, wrong usage, Ctrl-C."""
+
+WIDTH = 100
+"""How wide tables are where the output is no terminal."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `drift-agents`.
+
+    Args:
+        arguments: those of the command line if not given.
+
+    Returns:
+        The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
+    """
+    parser = _parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else USAGE
+    try:
+        options.command(options)
+    except KeyboardInterrupt:
+        print(f"drift-agents: interrupted{_how_to_go_on(options)}", file=sys.stderr)
+        return INTERRUPTED
+    except (DriftAgentsError, DriftEnvsError) as error:
+        if options.debug:
+            traceback.print_exc()
+        else:
+            print(f"drift-agents: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, (UnknownNameError, ArgumentError)) else FAILED
+    except BrokenPipeError:
+        # The reader of our output has gone (`drift-agents report ... | head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="drift-agents",
+        description="Agents with memory in drifting worlds: run experiments and read what came of them.",
+        epilog="example: drift-agents run glove-quick --jobs 2",
+    )
+    parser.add_argument("--version", action="version", version=f"drift-envs {version('drift-envs')}")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    listing = commands.add_parser(
+        "list",
+        parents=[common],
+        help="experiments, memories, verifiers and policies",
+        description="List what experiment files can name: experiments, memories, verifiers and policies.",
+        epilog="example: drift-agents list",
+    )
+    listing.set_defaults(command=_list)
+
+    run = commands.add_parser(
+        "run",
+        parents=[common],
+        help="run an experiment",
+        description="Run an experiment and print its report. Every episode is on disk when it is over; an "
+        "interrupted run goes on with --resume. The options below replace what the file says.",
+        epilog="example: drift-agents run glove-quick --seeds 3 --memory none,vanilla --out runs/try --jobs 2",
+    )
+    run.add_argument("experiment", metavar="NAME|FILE", help="a shipped experiment, or the path of an experiment file")
+    run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/NAME)")
+    run.add_argument("--seeds", type=_positive, metavar="N", help="play the seeds 0 to N-1")
+    run.add_argument("--rounds", type=_positive, metavar="N", help="play the first N episodes of every phase")
+    run.add_argument("--memory", type=_names, metavar="A,B", help="play these memories, of every block of the file")
+    run.add_argument("--policy", type=_names, metavar="P", help="play with this policy (or several: P,Q)")
+    run.add_argument(
+        "--jobs",
+        type=_positive,
+        metavar="N",
+        default=_cores(),
+        help="cells at a time (default: one a core, %(default)s)",
+    )
+    again = run.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="go on with the run in the folder")
+    again.add_argument("--fresh", action="store_true", help="throw away the run in the folder and begin anew")
+    run.set_defaults(command=_run)
+
+    report = commands.add_parser(
+        "report",
+        parents=[common],
+        help="print what a run showed",
+        description="Print the report of a finished run, and write it into the run's folder as report.md.",
+        epilog="example: drift-agents report runs/glove-quick",
+    )
+    report.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
+    report.set_defaults(command=_report)
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text) if text.isdigit() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"should be a positive whole number. Received {text!r}")
+    return value
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"should be names with commas between them. Received {text!r}")
+    return names
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _list(options: argparse.Namespace) -> None:
+    console = _console()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    experiments = [(name, load_experiment(name).about) for name in shipped_experiments()]
+    for title, rows in (("experiments", experiments), *((_plural(axis), _described(axis)) for axis in AXES)):
+        table.add_row(Text(title, style="bold underline"), "")
+        for name, about in rows:
+            table.add_row(Text(f"  {name}"), Text(about))
+        table.add_row("", "")
+    console.print(table)
+
+
+def _plural(axis: str) -> str:
+    return {"memory": "memories", "verifier": "verifiers", "policy": "policies"}[axis]
+
+
+def _described(axis: str) -> list[tuple[str, str]]:
+    """Every name of an axis with the first line of what stands behind it."""
+    rows = []
+    for name in AXES[axis].names():
+        text = (AXES[axis].load(name).__doc__ or "").strip()
+        rows.append((name, text.splitlines()[0] if text else ""))
+    return rows
+
+
+def _run(options: argparse.Namespace) -> None:
+    experiment = load_experiment(options.experiment, _overrides(options))
+    folder = options.out or Path("runs") / experiment.name
+    options.out = folder  # for the message of an interrupted run
+    with _Bars() as bars:
+        run_experiment(experiment, folder, jobs=options.jobs, resume=options.resume, fresh=options.fresh, progress=bars)
+    write_report(folder, _console())
+
+
+def _overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command's options replace, with what the file says about the rest."""
+    overrides: dict[str, Any] = {}
+    if options.seeds is not None:
+        overrides["seeds"] = options.seeds
+    if options.rounds is not None:
+        overrides |= {"rounds": options.rounds, "episodes": None}
+    axes = {name: getattr(options, name) for name in ("memory", "policy") if getattr(options, name) is not None}
+    if axes:
+        agents = load_experiment(options.experiment).to_dict()["agents"]
+        overrides["agents"] = [{**block, **axes} for block in agents]
+    return overrides
+
+
+def _how_to_go_on(options: argparse.Namespace) -> str:
+    if options.command is not _run or options.out is None:
+        return ""
+    words = [arg for arg in sys.argv[1:] if arg not in ("--fresh", "--resume")]
+    return f". What is done is kept; go on with: drift-agents {' '.join(words)} --resume"
+
+
+def _report(options: argparse.Namespace) -> None:
+    write_report(options.folder, _console())
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+
+
+class _Bars:
+    """A bar for every schedule, on standard error."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("episodes"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self._bars: dict[str, TaskID] = {}
+
+    def __enter__(self) -> _Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def begin(self, schedule: str, episodes: int) -> None:
+        """A bar for a schedule."""
+        self._bars[schedule] = self._progress.add_task(schedule, total=episodes)
+
+    def advance(self, schedule: str, episodes: int) -> None:
+        """So many episodes of it are done."""
+        self._progress.advance(self._bars[schedule], episodes)

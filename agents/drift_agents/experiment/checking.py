@@ -1,0 +1,155 @@
+"""Plain data into an experiment, with everything that is wrong with it.
+
+* `parse_experiment` - checks structure, names, doubles and lengths
+* `AXES` - the axes of an agent, with the names that there are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.experiment.config import Agents, Experiment, RecallOptions, World
+from drift_agents.memory.registry import MEMORIES
+from drift_agents.policy.registry import POLICIES
+from drift_agents.registry import Registry
+from drift_agents.verifier.registry import VERIFIERS
+from drift_envs.errors import Problem
+from drift_envs.schedule.plain import key_path, show
+
+AXES: dict[str, Registry[Any]] = {"memory": MEMORIES, "verifier": VERIFIERS, "policy": POLICIES}
+"""The axes of an agent, with the names that there are."""
+
+Path = tuple[str | int, ...]
+"""Where something stands in a file: keys and positions."""
+
+
+def parse_experiment(data: Any, where: str = "<dict>", line: Callable[[Path], int | None] | None = None) -> Experiment:
+    """Check plain data.
+
+    Args:
+        data: what stands in the file.
+        where: the file's name, for messages.
+        line: gives the line of a key, for messages.
+
+    Returns:
+        The experiment.
+
+    Raises:
+        ExperimentError: with everything that is wrong, one finding a line.
+    """
+    if not isinstance(data, Mapping):
+        raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
+    try:
+        experiment = Experiment.model_validate(data)
+        found = list(_findings(experiment, data))
+    except ValidationError as error:
+        found = [_finding(details, data) for details in error.errors()]
+        experiment = None
+    if found:
+        problems = [Problem(where, None if line is None else line(path), key_path(path), text) for path, text in found]
+        raise ExperimentError("\n".join(map(str, problems)))
+    return experiment  # type: ignore[return-value]
+
+
+def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """What pydantic cannot see: names, doubles and lengths."""
+    for key, values in (("schedules", experiment.schedules), ("seeds", experiment.seeds)):
+        if len(set(values)) < len(values):
+            double = next(value for index, value in enumerate(values) if value in values[:index])
+            yield (key,), f"every entry should be there once. Received {double!r} twice"
+    for index, agents in enumerate(experiment.agents):
+        block: Path = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
+        for axis, registry in AXES.items():
+            parts = getattr(agents, axis)
+            for position, part in enumerate(parts):
+                path: Path = (
+                    (*block, axis, position) if isinstance(data_at(data, (*block, axis)), list) else (*block, axis)
+                )
+                if part.name not in registry.names():
+                    yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
+                elif part in parts[:position]:
+                    yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
+    for schedule, world in experiment.worlds.items():
+        if schedule not in experiment.schedules:
+            yield (
+                ("worlds", schedule),
+                str(UnknownNameError("schedule of this experiment", schedule, experiment.schedules)),
+            )
+        for axis, registry in AXES.items():
+            named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
+            for name in getattr(world, axis):
+                if name not in named:
+                    yield (
+                        ("worlds", schedule, axis, name),
+                        str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
+                    )
+    if experiment.rounds is not None and experiment.episodes is not None:
+        yield ("episodes",), "`rounds` and `episodes` exclude each other"
+    for position, schedule in enumerate(experiment.schedules):
+        world = experiment.world(schedule)
+        if world.rounds is None and world.episodes is None:
+            yield (
+                ("schedules", position),
+                f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
+            )
+
+
+def data_at(data: Any, path: Path) -> Any:
+    """What stands at that place of plain data; `None` if nothing does."""
+    for step in path:
+        is_item = isinstance(data, (list, tuple)) and isinstance(step, int) and step < len(data)
+        if is_item or (isinstance(data, Mapping) and step in data):
+            data = data[step]
+        else:
+            return None
+    return data
+
+
+_WORDS = {
+    "Input should": "should",
+    "String should": "should",
+    "List should": "should",
+    "Tuple should": "should",
+    "a valid dictionary": "a mapping",
+    "a valid integer": "a whole number",
+    "a valid string": "a text",
+    "a valid tuple": "a list",
+}
+"""Pydantic's words for types, and ours."""
+
+
+def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[Path, str]:
+    """One finding of pydantic in our words, at the place where the file has it."""
+    path: list[str | int] = []
+    here: Any = data
+    for step in details["loc"]:
+        if step == "options" and isinstance(here, Mapping) and len(here) == 1:
+            step = next(iter(here))  # the file has `{name: options}`
+        # pydantic counts positions also where the file has one entry without a list
+        counted = isinstance(step, int) and not isinstance(here, (list, tuple))
+        inside = data_at(here, (step,))
+        if not counted and not isinstance(here, str) and (inside is not None or step == details["loc"][-1]):
+            path.append(step)
+            here = inside
+    kind, text = details["type"], details["msg"]
+    if kind == "extra_forbidden":
+        known = _known_keys(tuple(path[:-1]))
+        return tuple(path), str(UnknownNameError("key", str(path[-1]), known))
+    if kind == "missing":
+        return tuple(path), "is missing"
+    for theirs, ours in _WORDS.items():
+        text = text.replace(theirs, ours)
+    return tuple(path), f"{text}. Received {show(details['input'])}"
+
+
+def _known_keys(parent: Path) -> tuple[str, ...]:
+    if not parent:
+        return tuple(Experiment.model_fields)
+    if parent[0] == "agents":
+        return tuple(Agents.model_fields)
+    return tuple(RecallOptions.model_fields if parent[-1] == "recall" else World.model_fields)

@@ -1,0 +1,194 @@
+"""The experiment file: which agents play which schedules, how often.
+
+* `Experiment` - a checked experiment; plain data, hashable by `config_hash`
+* `Agents` - memories, verifiers and policies whose combinations are played
+* `Part` - a name with options
+* `World` - what is different on one schedule
+
+`drift_agents.experiment.checking` turns plain data into an `Experiment` and tells everything that is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant"]
+"""What stands beside the agents in every table (`drift_agents.experiment.references`)."""
+
+Options = dict[str, Any]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Part(_Model):
+    """A memory, a verifier or a policy: its name, and options if they differ from the defaults.
+
+    In a file it is the name alone, or a mapping of the name to its options.
+
+    Example:
+        >>> Part.model_validate({"glove": {"epsilon": 0.5}}).options
+        {'epsilon': 0.5}
+        >>> Part.model_validate("none").name
+        'none'
+    """
+
+    name: str = Field(min_length=1)
+    options: Options = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_file(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"name": data}
+        if isinstance(data, Mapping) and not isinstance(data.get("name"), str):
+            if len(data) != 1:
+                raise PydanticCustomError("part", "should be a name, or one name with its options")
+            ((name, options),) = data.items()
+            return {"name": name, "options": {} if options is None else options}
+        return data
+
+    def label(self, among: Iterable[Part] = ()) -> str:
+        """How lines and tables call it: the name, with its options where the name alone is ambiguous.
+
+        Args:
+            among: the parts that it stands beside.
+        """
+        if sum(other.name == self.name for other in among) < 2 or not self.options:
+            return self.name
+        return f"{self.name}({', '.join(f'{key}={_short(value)}' for key, value in sorted(self.options.items()))})"
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _as_list(data: Any) -> Any:
+    return data if isinstance(data, (list, tuple)) else [data]
+
+
+def _as_seeds(data: Any) -> Any:
+    if isinstance(data, int) and not isinstance(data, bool):
+        if data < 1:
+            raise PydanticCustomError("seeds", "should be at least 1")
+        return list(range(data))
+    return data
+
+
+Parts = Annotated[tuple[Part, ...], BeforeValidator(_as_list), Field(min_length=1)]
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+
+
+class Agents(_Model):
+    """Memories, verifiers and policies; every combination is played.
+
+    The memory `none` is played once, with the verifier `none`: there is nothing in it to verify,
+    and any other verifier gives the same run.
+
+    Args:
+        memory: what is remembered.
+        verifier: what becomes of an experience.
+        policy: who decides.
+    """
+
+    memory: Parts
+    verifier: Parts = (Part(name="none"),)
+    policy: Parts
+
+
+class RecallOptions(_Model):
+    """What of memory goes into a prompt; the defaults are those of `drift_agents.Recall`.
+
+    Args:
+        k: records for each question.
+        states: how many other states are asked at the most.
+    """
+
+    k: Count | None = None
+    states: Annotated[int, Field(strict=True, ge=0)] | None = None
+
+
+class World(_Model):
+    """What is different on one schedule.
+
+    Args:
+        rounds: instead of the experiment's.
+        episodes: instead of the experiment's.
+        recall: instead of the environment's.
+        memory: name -> options, laid over those of the memory of that name.
+        verifier: likewise.
+        policy: likewise, as in `{planner: {conflict: frequency}}`.
+    """
+
+    rounds: Count | None = None
+    episodes: Count | None = None
+    recall: RecallOptions | None = None
+    memory: dict[str, Options] = Field(default_factory=dict)
+    verifier: dict[str, Options] = Field(default_factory=dict)
+    policy: dict[str, Options] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_length(self) -> World:
+        if self.rounds is not None and self.episodes is not None:
+            raise PydanticCustomError("length", "`rounds` and `episodes` exclude each other")
+        return self
+
+
+class Experiment(_Model):
+    """A checked experiment.
+
+    Args:
+        name: its name; the default folder of its runs is called so.
+        about: one sentence for lists.
+        schedules: shipped names or paths of schedule files.
+        agents: what is played: one block of axes, or several.
+        references: what is played beside the agents.
+        seeds: a number n (the seeds 0 to n - 1) or the seeds themselves; each is an instance.
+        rounds: the first so many episodes of every phase.
+        episodes: the first so many episodes, for schedules whose phases have no fixed episodes.
+        worlds: schedule -> what is different there.
+
+    Example:
+        >>> experiment = Experiment.model_validate(
+        ...     {"name": "tiny", "schedules": ["frozen_lake/explicit"], "rounds": 2, "seeds": 3,
+        ...      "agents": {"memory": ["none", "vanilla"], "policy": "random"}}
+        ... )
+        >>> experiment.seeds, [part.name for part in experiment.agents[0].memory]
+        ((0, 1, 2), ['none', 'vanilla'])
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    about: str = ""
+    schedules: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
+    agents: Annotated[tuple[Agents, ...], BeforeValidator(_as_list), Field(min_length=1)]
+    references: Annotated[tuple[Reference, ...], BeforeValidator(_as_list)] = ()
+    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1)]
+    rounds: Count | None = None
+    episodes: Count | None = None
+    worlds: dict[str, World] = Field(default_factory=dict)
+
+    def world(self, schedule: str) -> World:
+        """What is different on that schedule, with the experiment's own length filled in."""
+        world = self.worlds.get(schedule, World())
+        if world.rounds is None and world.episodes is None:
+            world = world.model_copy(update={"rounds": self.rounds, "episodes": self.episodes})
+        return world
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what a run's folder keeps."""
+        data: dict[str, Any] = json.loads(self.model_dump_json(exclude_defaults=True))
+        return data
+
+    def config_hash(self) -> str:
+        """SHA-256 of the content in a canonical form, 16 hexadecimal digits; `about` does not count."""
+        data = {key: value for key, value in self.to_dict().items() if key != "about"}
+        text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,238 @@
+"""The folder of a run: what it holds, and whether it may be used.
+
+* `RunFolder` - opens, refuses, empties and reads the folder of a run
+* `versions` - what has to be the same for a run to be continued
+
+A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a cell),
+`finished.jsonl` (the cells that are done, with their hashes), and when all are done
+`episodes.jsonl` and `report.md`. Nothing in it depends on the time, the machine or the number of
+jobs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+import gymnasium
+import numpy
+import scipy
+
+from drift_agents.errors import ExperimentError
+from drift_envs._version import __version__
+
+MANIFEST, CELLS, FINISHED, EPISODES, REPORT, LOCK = (
+    "run.json",
+    "cells",
+    "finished.jsonl",
+    "episodes.jsonl",
+    "report.md",
+    ".lock",
+)
+OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT, LOCK)
+"""Everything that a run writes; nothing else in its folder is ever touched."""
+
+
+def versions() -> dict[str, str]:
+    """The versions that a run depends on."""
+    return {
+        "drift-envs": __version__,
+        "gymnasium": gymnasium.__version__,
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),
+    }
+
+
+class RunFolder:
+    """The folder of a run, held against other writers while it is open.
+
+    Args:
+        path: the folder.
+
+    Raises:
+        ExperimentError: if it is no folder, or another process writes into it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: TextIO | None = None
+
+    def open(self, manifest: Mapping[str, Any], *, resume: bool, fresh: bool) -> None:
+        """Prepare the folder for a run.
+
+        Args:
+            manifest: what is to be played.
+            resume: whether what lies there may be continued.
+            fresh: whether a run that lies there may be thrown away.
+
+        Raises:
+            ExperimentError: if what lies there may not be used.
+        """
+        self._take_lock()
+        if self._is_empty():
+            self._write(MANIFEST, _pretty(manifest))
+        elif not (self.path / MANIFEST).exists():
+            raise ExperimentError(f"{self.path}: is not empty and holds no run. Choose another folder with --out")
+        elif fresh:
+            self._empty()
+            self._write(MANIFEST, _pretty(manifest))
+        elif resume:
+            self._check_same(manifest)
+        else:
+            raise ExperimentError(
+                f"{self.path}: holds a run already. Go on with it with --resume, throw it away with --fresh, "
+                "or choose another folder with --out"
+            )
+        (self.path / CELLS).mkdir(exist_ok=True)
+
+    def __enter__(self) -> RunFolder:
+        """The folder itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+            (self.path / LOCK).unlink(missing_ok=True)
+
+    def manifest(self) -> dict[str, Any]:
+        """What is played there.
+
+        Raises:
+            ExperimentError: if the folder holds no run.
+        """
+        return read_manifest(self.path)
+
+    def cell(self, key: str) -> Path:
+        """The file of a cell."""
+        return self.path / CELLS / f"{key}.jsonl"
+
+    def finished(self) -> dict[str, str]:
+        """The cells that are done, with the hash of their files.
+
+        A torn last line is passed over: that cell is played again and compared.
+        """
+        path = self.path / FINISHED
+        found: dict[str, str] = {}
+        for line in path.read_text("utf-8").split("\n")[:-1] if path.exists() else ():
+            try:
+                entry = json.loads(line)
+                found[str(entry["cell"])] = str(entry["sha256"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise ExperimentError(f"{path}: not a list of finished cells: {line[:80]!r}") from error
+        return found
+
+    def note_finished(self, key: str) -> None:
+        """Note that a cell is done."""
+        line = json.dumps({"cell": key, "sha256": file_hash(self.cell(key))})
+        with open(self.path / FINISHED, "a+b") as file:
+            file.seek(0)
+            whole = file.read().rpartition(b"\n")[0]
+            file.truncate(len(whole) + 1 if whole else 0)
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def merge(self, keys: Iterable[str]) -> Path:
+        """Write the lines of all cells, in this order, to `episodes.jsonl`; all of it or nothing.
+
+        Returns:
+            The file.
+        """
+        target, part = self.path / EPISODES, self.path / f"{EPISODES}.part"
+        with open(part, "wb") as file:
+            for key in keys:
+                file.write(self.cell(key).read_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+        return target
+
+    def _take_lock(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = open(self.path / LOCK, "w")  # noqa: SIM115 - held until `__exit__`
+        except OSError as error:
+            raise ExperimentError(f"{self.path}: cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            self._lock = None
+            raise ExperimentError(f"{self.path}: another run is writing there at this moment") from error
+
+    def _is_empty(self) -> bool:
+        return not any(entry.name not in (LOCK, f"{MANIFEST}.part") for entry in self.path.iterdir())
+
+    def _empty(self) -> None:
+        for name in OURS:
+            target = self.path / name
+            if target.is_dir():
+                shutil.rmtree(target)
+            elif name != LOCK:
+                target.unlink(missing_ok=True)
+
+    def _check_same(self, manifest: Mapping[str, Any]) -> None:
+        found = self.manifest()
+        for key, what in (("config_hash", "another experiment"), ("schedules", "other schedules")):
+            if found.get(key) != manifest[key]:
+                raise ExperimentError(
+                    f"{self.path}: holds {what}: `{key}` is {_brief(found.get(key))}, this run's is "
+                    f"{_brief(manifest[key])}. Choose another folder with --out, or throw that run away with --fresh"
+                )
+        theirs, ours = found.get("versions", {}), manifest["versions"]
+        for name in ours:
+            if theirs.get(name) != ours[name]:
+                raise ExperimentError(
+                    f"{self.path}: was begun with {name} {theirs.get(name)}, here is {ours[name]}: the lines would not "
+                    "be comparable. Use that version, or begin anew with --fresh"
+                )
+
+    def _write(self, name: str, text: str) -> None:
+        part = self.path / f"{name}.part"
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, self.path / name)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a folder's run plays.
+
+    Raises:
+        ExperimentError: if the folder holds no run.
+    """
+    path = folder / MANIFEST
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ExperimentError(f"{folder}: holds no run, {MANIFEST} is missing") from error
+    except (OSError, ValueError) as error:
+        raise ExperimentError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(data, dict) or "config_hash" not in data:
+        raise ExperimentError(f"{path}: does not describe a run")
+    return data
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _pretty(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,221 @@
+"""Lines of a run and the files that hold them.
+
+* `FIELDS` - the fields of a line, in order
+* `to_line`, `from_line` - a row to its line and back
+* `CellLog` - the file of one cell: takes up where it was torn off, checks what is replayed
+* `read_rows` - all rows of a file
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from drift_agents.errors import ExperimentError
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "env": (str,),
+    "schedule": (str,),
+    "schedule_hash": (str,),
+    "memory": (str,),
+    "verifier": (str,),
+    "controller": (str,),
+    "team": (str,),
+    "policy": (str,),
+    "seed": (int,),
+    "episode": (int,),
+    "round": (int,),
+    "phase": (str,),
+    "tick": (int,),
+    "success": (bool,),
+    "score": (float,),
+    "steps": (int,),
+    "probe_steps": (int,),
+    "probe_resets": (int,),
+    "probe_falls": (int,),
+    "probe_purchases": (int,),
+    "surprises": (int,),
+    "realignments": (int,),
+    "false_realignments": (int, type(None)),  # null without oracle
+    "memory_size": (int,),
+    "memory_truth_rate": (float, type(None)),  # null without oracle, and for an empty memory
+    "invalid_actions": (int,),
+    "model_calls": (int,),
+    "tokens_in": (int,),
+    "tokens_out": (int,),
+    "regret": (float, type(None)),  # null without oracle
+}
+
+FIELDS = tuple(_KINDS)
+"""The fields of a line, in order; `docs/experiments.md` says what each means."""
+
+
+_KIND_NAMES = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", type(None): "null"}
+
+ORPHAN_SECONDS = 60
+"""How long to wait for a worker of a killed run that still writes to a cell's file."""
+
+_POLL_SECONDS = 0.05
+
+
+def to_line(row: Mapping[str, Any]) -> str:
+    """A row as its line, without the line's end: every field of `FIELDS`, in order, and no other.
+
+    Raises:
+        ValueError: if a number is not finite, which JSON cannot hold.
+        KeyError: if a field is missing.
+    """
+    return json.dumps({field: row[field] for field in FIELDS}, ensure_ascii=False, allow_nan=False)
+
+
+def from_line(line: str, where: str) -> dict[str, Any]:
+    """The row of a line.
+
+    Args:
+        line: without the line's end.
+        where: file and line number, for messages.
+
+    Raises:
+        ExperimentError: if it is not a line of a run.
+    """
+    try:
+        row = json.loads(line, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise ExperimentError(f"{where}: not a line of a run: {error}") from error
+    if not isinstance(row, dict) or list(row) != list(FIELDS):
+        missing = [field for field in FIELDS if not isinstance(row, dict) or field not in row]
+        what = f"{', '.join(missing)} missing" if missing else "other fields, or another order"
+        raise ExperimentError(f"{where}: not a line of this version of drift-envs: {what}")
+    for field, kinds in _KINDS.items():
+        if type(row[field]) not in kinds:
+            wanted = " or ".join(_KIND_NAMES[kind] for kind in kinds)
+            raise ExperimentError(f"{where}: `{field}` should be {wanted}. Received {row[field]!r}")
+    return row
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """All rows of a file.
+
+    Raises:
+        ExperimentError: if the file cannot be read, or a line is not one of a run.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise ExperimentError(f"{path}: cannot be read: {reason}") from error
+    lines = text.split("\n")
+    if lines.pop():
+        raise ExperimentError(f"{path}:{len(lines) + 1}: the last line is torn off; go on with the run first")
+    return [from_line(line, f"{path}:{number}") for number, line in enumerate(lines, 1)]
+
+
+class CellLog:
+    """The file of one cell.
+
+    A file that a killed run left behind is kept: its complete lines are compared with what the cell
+    writes again from its seed, a torn last line is cut off, and writing goes on behind them.
+
+    Args:
+        path: the file; it may exist.
+
+    Raises:
+        ExperimentError: if the file cannot be read or opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written = 0
+        try:
+            self._file = open(path, "a+b")  # noqa: SIM115 - closed by `__exit__`
+            _wait_for_lock(self._file, path)
+            self._file.seek(0)
+            whole, _, _ = self._file.read().rpartition(b"\n")
+            self._old = whole.split(b"\n") if whole else []
+            self._file.truncate(len(whole) + 1 if whole else 0)
+        except OSError as error:
+            raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+
+    def __enter__(self) -> CellLog:
+        """The log itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Write a row, or compare it with the line that stands there already.
+
+        A line is on disk when this returns.
+
+        Raises:
+            ExperimentError: if the line that stands there is another, or the disk is full.
+        """
+        line = to_line(row).encode("utf-8")
+        self.written += 1
+        if self.written <= len(self._old):
+            old = self._old[self.written - 1]
+            if old != line:
+                what = _first_difference(old, row)
+                raise ExperimentError(
+                    f"{self.path}:{self.written}: this line is not what the cell's seed gives{what}. The file was "
+                    "changed, or it comes from another version; remove it, or begin with --fresh"
+                )
+            return
+        try:
+            self._file.write(line + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise ExperimentError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def close_after(self, episodes: int) -> None:
+        """Check that the file holds no more lines than the cell has episodes.
+
+        Raises:
+            ExperimentError: if it does.
+        """
+        if len(self._old) > episodes:
+            raise ExperimentError(f"{self.path}: holds {len(self._old)} lines, the cell has {episodes} episodes")
+
+
+def _wait_for_lock(file: BinaryIO, path: Path) -> None:
+    """Wait until a worker that outlived its killed run has finished with the file.
+
+    Raises:
+        ExperimentError: if it does not finish in time.
+    """
+    for _ in range(round(ORPHAN_SECONDS / _POLL_SECONDS)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_POLL_SECONDS)
+        else:
+            return
+    raise ExperimentError(f"{path}: another process is still writing there; end it, or try again later")
+
+
+def _first_difference(old: bytes, row: Mapping[str, Any]) -> str:
+    """Which field differs, if the old line can be read at all."""
+    try:
+        found = json.loads(old)
+    except ValueError:
+        return " (it is not JSON)"
+    if isinstance(found, dict):
+        for field in FIELDS:
+            if field not in found or found[field] != row[field]:
+                return f" (`{field}` is {found.get(field)!r}, should be {row[field]!r})"
+    return ""

@@ -1,0 +1,189 @@
+"""What an experiment consists of: cells, and the episodes of each.
+
+* `Cell` - one agent or reference on one schedule with one seed: played on its own, written to its own file
+* `plan_cells` - the cells of an experiment, in the order of the merged log
+* `Planned` - one episode: its round, phase and tick as far as they are known beforehand
+* `plan_episodes` - the episodes of a schedule
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import Experiment, Options, Part, World
+from drift_envs.schedule.model import Schedule
+from drift_envs.schedule.timeline import Timeline
+
+NO_PART = Part(name="none")
+_LONGEST = 160  # file systems end at 255 bytes
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One agent or reference on one schedule with one seed.
+
+    Args:
+        schedule: as the experiment names it.
+        memory: what is remembered.
+        verifier: what becomes of an experience; for the references `oracle_realign` and
+            `oracle_reset` it carries their name.
+        policy: who decides; for the reference `clairvoyant` it carries its name.
+        seed: of the environment, the drift and the agent.
+        labels: how lines call memory, verifier and policy.
+        reference: the reference that this is, if it is one.
+    """
+
+    schedule: str
+    memory: Part
+    verifier: Part
+    policy: Part
+    seed: int
+    labels: tuple[str, str, str]
+    reference: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of its file, without the ending."""
+        words = [self.schedule, *self.labels]
+        text = "--".join(re.sub(r"[^A-Za-z0-9_.=-]+", "-", word).strip("-.") for word in words)
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]}-{hashlib.sha256('|'.join(words).encode()).hexdigest()[:8]}"
+        return f"{text}--{self.seed}"
+
+
+def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
+    """The cells of an experiment: by schedule, then agent by agent as the file has them, then by seed.
+
+    Args:
+        experiment: a checked experiment.
+
+    Raises:
+        ExperimentError: if two cells would write the same file.
+    """
+    cells = [
+        Cell(schedule, memory, verifier, policy, seed, labels, reference)
+        for schedule in experiment.schedules
+        for memory, verifier, policy, labels, reference in _players(experiment, experiment.world(schedule))
+        for seed in experiment.seeds
+    ]
+    seen: dict[str, Cell] = {}
+    for cell in cells:
+        other = seen.setdefault(cell.key.lower(), cell)
+        if other is not cell:
+            raise ExperimentError(
+                f"{experiment.name}: two agents would be written to the same file {cell.key}.jsonl: "
+                f"{other.schedule} {other.labels} and {cell.schedule} {cell.labels}"
+            )
+    return tuple(cells)
+
+
+_Player = tuple[Part, Part, Part, tuple[str, str, str], str | None]
+
+
+def _players(experiment: Experiment, world: World) -> list[_Player]:
+    """Everybody who plays a schedule: the agents, each memory's references behind its agents, clairvoyant last."""
+    memories = [part for agents in experiment.agents for part in agents.memory]
+    verifiers = [part for agents in experiment.agents for part in agents.verifier]
+    policies = [part for agents in experiment.agents for part in agents.policy]
+    players: dict[tuple[str, str, str], _Player] = {}
+
+    def add(memory: Part, verifier: Part, policy: Part, reference: str | None) -> None:
+        labels = (
+            memory.label(_distinct(memories)),
+            verifier.label(_distinct(verifiers)),
+            policy.label(_distinct(policies)),
+        )
+        player = (
+            _overlaid(memory, world.memory),
+            _overlaid(verifier, world.verifier),
+            _overlaid(policy, world.policy),
+            labels,
+            reference,
+        )
+        players.setdefault(labels, player)
+
+    for agents in experiment.agents:
+        for policy in agents.policy:
+            for memory in agents.memory:
+                for verifier in agents.verifier if memory.name != "none" else [NO_PART]:
+                    add(memory, verifier, policy, None)
+                if memory.name != "none":
+                    for name in ("oracle_realign", "oracle_reset"):
+                        if name in experiment.references:
+                            add(memory, Part(name=name), policy, name)
+    if "clairvoyant" in experiment.references:
+        add(NO_PART, NO_PART, Part(name="clairvoyant"), "clairvoyant")
+    return list(players.values())
+
+
+def _distinct(parts: list[Part]) -> list[Part]:
+    return [part for index, part in enumerate(parts) if part not in parts[:index]]
+
+
+def _overlaid(part: Part, changes: Mapping[str, Options]) -> Part:
+    changed = changes.get(part.name)
+    return part if changed is None else Part(name=part.name, options={**part.options, **changed})
+
+
+class Planned(NamedTuple):
+    """One episode.
+
+    Args:
+        episode: its number in the cell, from 0.
+        round: its number in its phase, from 1; `None` if only playing shows it.
+        phase: the phase's id; `None` if only playing shows it.
+        tick: the tick to jump to; `None` where time simply goes on.
+    """
+
+    episode: int
+    round: int | None = None
+    phase: str | None = None
+    tick: int | None = None
+
+
+def plan_episodes(schedule: Schedule, timeline: Timeline, world: World) -> tuple[Planned, ...]:
+    """The episodes of a schedule.
+
+    With `rounds` the first so many episodes of every phase are played; each is jumped to, so that a
+    phase of fifty episodes can be played for twenty. With `episodes` time goes on as it does.
+
+    Args:
+        schedule: the schedule.
+        timeline: its timeline.
+        world: says how long it is played.
+
+    Raises:
+        ExperimentError: if the schedule's phases have no fixed episodes, or a phase holds fewer.
+    """
+    if world.episodes is not None:
+        return tuple(Planned(episode) for episode in range(world.episodes))
+    rounds = world.rounds or 0
+    odd = [f"its clock is `{schedule.clock}`"] if schedule.clock != "episode" else []
+    odd += [f"the drift {drift.name!r} has {_odd_keys(drift)}" for drift in schedule.drifts if _odd_keys(drift)]
+    if odd:
+        raise ExperimentError(
+            f"{schedule.name}: `rounds` needs phases with fixed episodes, that is `clock: episode` and drifts with "
+            f"a plain `at`, but {odd[0]}. Give this schedule `episodes` instead: "
+            f"worlds: {{{schedule.name}: {{episodes: N}}}}"
+        )
+    stop = max((drift.at or 0 for drift in schedule.drifts), default=0) + 1
+    planned: list[Planned] = []
+    for phase in timeline.phases(stop):
+        if phase.stop - phase.start < rounds:
+            raise ExperimentError(
+                f"{schedule.name}: `rounds` should be at most the episodes of the shortest phase. "
+                f"Received {rounds}, phase {phase.id!r} holds {phase.stop - phase.start}"
+            )
+        for index in range(rounds):
+            planned.append(Planned(len(planned), index + 1, phase.id, phase.start + index))
+    return tuple(planned)
+
+
+def _odd_keys(drift: Any) -> str:
+    keys = [("every", drift.every), ("rate", drift.rate), ("for", drift.duration)]
+    return " and ".join(f"`{name}`" for name, value in keys if value is not None)

@@ -1,0 +1,190 @@
+"""One cell, episode by episode.
+
+* `Setup` - who plays a cell: its world, its agent and what an evaluator notes
+* `make_setup` - everything that a cell needs
+* `play` - the rows of a cell
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drift_agents.agent import Agent, Recall
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.plan import Cell, Planned, plan_episodes
+from drift_agents.experiment.references import Clairvoyant, OracleVerifier
+from drift_agents.experiment.truth import Truth
+from drift_agents.experiment.watch import Watched
+from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
+from drift_agents.memory.base import Memory
+from drift_agents.memory.none import NoMemory
+from drift_agents.memory.registry import make_memory
+from drift_agents.policy.registry import make_policy
+from drift_agents.types import Episode
+from drift_agents.verifier.base import Verifier
+from drift_agents.verifier.registry import VERIFIERS, make_verifier
+from drift_envs.schedule.model import Schedule
+
+EPISODE_STREAM, AGENT_STREAM = 0xE915, 0xA6E7
+"""What keeps the streams of episodes and agents apart from each other and from those of the drifts."""
+
+SUCCESS = 1.0
+"""The score from which an episode counts as a success: all that there is to get."""
+
+SUPERVISION = ("none", "own reward", "judge", "privileged")
+"""What an agent is told beyond its own observations, from nothing to the truth."""
+
+
+@dataclass
+class Setup:
+    """Who plays a cell, and where.
+
+    Args:
+        schedule: the schedule.
+        world: the world.
+        agent: the agent or the reference.
+        memory: the agent's memory.
+        supervision: what the agent is told beyond its own observations.
+        episodes: what is played.
+    """
+
+    schedule: Schedule
+    world: Watched
+    agent: Agent | Clairvoyant
+    memory: Memory
+    supervision: str
+    episodes: tuple[Planned, ...]
+
+
+def make_setup(cell: Cell, settings: World) -> Setup:
+    """Everything that a cell needs, freshly made.
+
+    Args:
+        cell: the cell.
+        settings: what the experiment says about its schedule.
+
+    Raises:
+        DriftAgentsError: if a part cannot be made.
+        ScheduleError: if the schedule cannot be used.
+    """
+    schedule = read_schedule(cell.schedule)
+    world = make_world(cell.schedule)
+    world.reset(seed=cell.seed)
+    episodes = plan_episodes(schedule, world.timeline, settings)
+    if cell.reference is not None and world.oracle is None:
+        raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
+    world = make_world(cell.schedule)
+    if cell.reference == "clairvoyant":
+        return Setup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
+    side = agent_side(str(schedule.env))
+    matching = side.matching()
+    recall = side.recall
+    if settings.recall is not None:
+        recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
+    memory = make_memory(cell.memory.name, **{"matching": matching, **cell.memory.options})
+    if cell.reference is not None:
+        verifier: Verifier = OracleVerifier(cell.reference, world, memory)
+    else:
+        verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, world))
+    agent = Agent(
+        make_policy(cell.policy.name, **cell.policy.options),
+        memory,
+        verifier,
+        matching=matching,
+        recall=recall,
+        seed=np.random.SeedSequence([cell.seed, AGENT_STREAM]),
+    )
+    supervision = max(memory.supervision, verifier.supervision, key=SUPERVISION.index)
+    return Setup(schedule, world, agent, memory, supervision, episodes)
+
+
+def _with_prober(part: Part, world: Watched) -> dict[str, Any]:
+    """The options of a verifier, with the prober itself where they name one, or where it needs one."""
+    options = dict(part.options)
+    if "prober" in inspect.signature(VERIFIERS.load(part.name)).parameters:
+        options["prober"] = make_prober(Part.model_validate(options.get("prober", "replay")), world)
+    return options
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed of an episode's own stream: the same for all agents, whatever they did before.
+
+    Args:
+        seed: the cell's.
+        episode: its number in the cell.
+
+    Example:
+        >>> episode_seed(0, 0) == episode_seed(0, 0), episode_seed(0, 0) == episode_seed(0, 1)
+        (True, False)
+    """
+    return int(np.random.SeedSequence([seed, EPISODE_STREAM, episode]).generate_state(1)[0])
+
+
+def play(cell: Cell, settings: World) -> Iterator[dict[str, Any]]:
+    """Play a cell.
+
+    The world is seeded once, for the drift; every episode then begins with a stream of its own.
+
+    Args:
+        cell: the cell.
+        settings: what the experiment says about its schedule.
+
+    Yields:
+        One row an episode, with the fields of `drift_agents.experiment.log.FIELDS`.
+    """
+    setup = make_setup(cell, settings)
+    world, truth = setup.world, Truth(setup.world)
+    world.env.reset(seed=cell.seed)
+    phase, number = world.phase, 0
+    for planned in setup.episodes:
+        options: dict[str, Any] = {"drift_clock": "continue"}
+        if planned.tick is not None or planned.episode == 0:
+            options["drift_tick"] = planned.tick or 0
+        episode = setup.agent.run_episode(world, seed=episode_seed(cell.seed, planned.episode), options=options)
+        number = number + 1 if world.phase == phase else 1
+        phase = world.phase
+        yield _row(cell, setup, planned.episode, number, episode, truth)
+
+
+def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, truth: Truth) -> dict[str, Any]:
+    """The row of an episode that has just ended."""
+    memory, verifier, policy = cell.labels
+    judged = truth.judge(episode, setup.memory)
+    return {
+        "env": setup.schedule.env,
+        "schedule": setup.schedule.name,
+        "schedule_hash": setup.schedule.content_hash(),
+        "memory": memory,
+        "verifier": verifier,
+        "controller": "direct",
+        "team": "solo",
+        "policy": policy,
+        "seed": cell.seed,
+        "episode": index,
+        "round": number,
+        "phase": setup.world.phase.id,
+        "tick": setup.world.start,
+        "success": episode.score >= SUCCESS,
+        "score": episode.score,
+        "steps": episode.steps,
+        "probe_steps": episode.probes.steps,
+        "probe_resets": episode.probes.resets,
+        "probe_falls": episode.probes.falls,
+        "probe_purchases": episode.probes.purchases,
+        "surprises": episode.surprises,
+        "realignments": episode.realignments,
+        "false_realignments": judged.false_realignments,
+        "memory_size": judged.memory_size,
+        "memory_truth_rate": judged.memory_truth_rate,
+        "invalid_actions": episode.invalid_actions,
+        "model_calls": episode.model_calls,
+        "tokens_in": episode.tokens_in,
+        "tokens_out": episode.tokens_out,
+        "regret": judged.regret,
+    }

@@ -1,0 +1,104 @@
+"""What stands beside the agents in every table: players who know when the world has changed, and how.
+
+* `OracleVerifier` - *oracle realign* and *oracle reset*: an agent's memory, put right when the drift happens
+* `Clairvoyant` - the optimal policy of every tick
+
+Without them nobody could tell "failed to adapt" from "got harder". All three are privileged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from drift_agents.experiment.watch import Watched
+from drift_agents.matching import Matching
+from drift_agents.memory.base import Memory
+from drift_agents.types import AgentClock, Episode, Experience, Verdict
+from drift_agents.verifier.base import BaseVerifier, NoVerifier
+
+
+class OracleVerifier(BaseVerifier):
+    """Puts memory right at the very tick at which the world changes; writes every experience.
+
+    *Oracle realign* removes exactly the records whose response is another one now than when they were
+    written: the upper reference for everything that repairs a memory. *Oracle reset* removes all of
+    them; it can be beaten, since it throws away what is still true.
+
+    Args:
+        name: `oracle_realign` or `oracle_reset`.
+        world: where the agent plays.
+        memory: the agent's memory.
+    """
+
+    supervision = "privileged"
+
+    def __init__(self, name: str, world: Watched, memory: Memory) -> None:
+        super().__init__()
+        self.name = name
+        self._world, self._memory = world, memory
+        self._plain = NoVerifier()
+        self._values: Mapping[str, Any] | None = None
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the matching rule, to say what was a surprise."""
+        self._plain.bind(matching, rng)
+
+    def begin_episode(self) -> None:
+        """Put memory right before the first decision, if the world has changed."""
+        self._follow()
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Write the experience; put memory right before the next decision, if the world changes in between."""
+        verdict = self._plain.verify(experience, memory, prefix, now)
+        self._follow()
+        return verdict
+
+    def _follow(self) -> None:
+        tick = self._world.tick
+        values = self._world.knobs(tick)
+        if self._values is not None and values != self._values:
+            oracle, tick_of = self._world.oracle, self._world.tick_of
+            self._memory.remove(
+                [
+                    record.id
+                    for record in self._memory.records()
+                    if self.name == "oracle_reset"
+                    or oracle.changed(record.state, record.action, tick_of(record.now.step), tick)
+                ]
+            )
+        self._values = values
+
+
+class Clairvoyant:
+    """Plays the optimal policy of every tick, where the exact model is known, else the best known policy.
+
+    It has no memory and reads no prompt; it stands where an `Agent` would.
+
+    Args:
+        world: where it plays.
+    """
+
+    def __init__(self, world: Watched) -> None:
+        self._watched = world
+
+    def run_episode(
+        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> Episode:
+        """Play one episode to its end.
+
+        Args:
+            world: the environment; it is reset first.
+            seed: handed to `reset`.
+            options: handed to `reset`.
+        """
+        state, info = world.reset(seed=seed, options=None if options is None else dict(options))
+        steps, terminated, truncated = 0, False, False
+        while not (terminated or truncated):
+            action = self._watched.oracle.action(state, self._watched.tick)
+            state, _, terminated, truncated, info = world.step(action)
+            steps += 1
+        return Episode(str(info["task"]), float(info["score"]), steps, bool(terminated))

@@ -1,0 +1,224 @@
+"""All cells of an experiment, in parallel, with resume.
+
+* `run_experiment` - plays an experiment into a folder
+* `describe` - what is played: the content of `run.json`
+* `Progress` - told about every step forward
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+
+from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
+from drift_agents.experiment.config import Experiment, World
+from drift_agents.experiment.folder import RunFolder, file_hash, versions
+from drift_agents.experiment.log import CellLog
+from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.play import Setup, make_setup, play
+from drift_envs.errors import DriftEnvsError
+
+
+class Progress(Protocol):
+    """Told about every step forward; what it does with that is its own affair."""
+
+    def begin(self, schedule: str, episodes: int) -> None:
+        """So many episodes are to be played on a schedule."""
+
+    def advance(self, schedule: str, episodes: int) -> None:
+        """So many episodes of it are done."""
+
+
+class Silent:
+    """A `Progress` that nobody sees."""
+
+    def begin(self, schedule: str, episodes: int) -> None:
+        """Nothing."""
+
+    def advance(self, schedule: str, episodes: int) -> None:
+        """Nothing."""
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    resume: bool = False,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Path:
+    """Play an experiment into a folder.
+
+    Args:
+        experiment: what is played.
+        folder: where to; it is made if it does not exist.
+        jobs: how many cells are played at the same time; the results do not depend on it.
+        resume: go on with the run that lies there.
+        fresh: throw away the run that lies there.
+        progress: told about every step forward.
+
+    Returns:
+        The file with all lines, `episodes.jsonl`.
+
+    Raises:
+        ArgumentError: if `jobs` is not positive, or both `resume` and `fresh` are asked for.
+        ExperimentError: if the experiment cannot be played, or the folder cannot be used.
+    """
+    if jobs < 1:
+        raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
+    if resume and fresh:
+        raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
+    progress = Silent() if progress is None else progress
+    cells = plan_cells(experiment)
+    manifest, lengths = describe(experiment, cells)
+    with RunFolder(folder) as held:
+        held.open(manifest, resume=resume, fresh=fresh)
+        left = _left(held, cells)
+        for schedule in experiment.schedules:
+            here = [cell for cell in cells if cell.schedule == schedule]
+            progress.begin(schedule, len(here) * lengths[schedule])
+            done = sum(cell not in left for cell in here)
+            progress.advance(schedule, done * lengths[schedule])
+        for cell in _play_all(experiment, held, left, jobs):
+            held.note_finished(cell.key)
+            progress.advance(cell.schedule, lengths[cell.schedule])
+        return held.merge(cell.key for cell in cells)
+
+
+def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str, Any], dict[str, int]]:
+    """What is played: the content of `run.json`, and how many episodes a cell of each schedule has.
+
+    Everybody who plays is made once, so that whatever cannot be made is told before anything is played.
+
+    Args:
+        experiment: the experiment.
+        cells: its cells.
+
+    Raises:
+        ExperimentError: if a part cannot be made, or two schedules have one name.
+    """
+    schedules: dict[str, dict[str, Any]] = {}
+    players: list[dict[str, Any]] = []
+    lengths: dict[str, int] = {}
+    first_seed = experiment.seeds[0]
+    for cell in cells:
+        if cell.seed != first_seed:
+            continue
+        player = _make(cell, experiment.world(cell.schedule))
+        schedule = player.schedule
+        if cell.schedule not in lengths:
+            if schedule.name in schedules:
+                raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
+            lengths[cell.schedule] = len(player.episodes)
+            schedules[schedule.name] = {
+                "env": schedule.env,
+                "hash": schedule.content_hash(),
+                "visibility": schedule.visibility,
+                "clock": schedule.clock,
+                "control": schedule.control,
+                "description": schedule.description,
+                "episodes": len(player.episodes),
+            }
+        memory, verifier, policy = cell.labels
+        players.append(
+            {
+                "schedule": schedule.name,
+                "memory": memory,
+                "verifier": verifier,
+                "policy": policy,
+                "reference": cell.reference,
+                "supervision": player.supervision,
+            }
+        )
+    manifest = {
+        "name": experiment.name,
+        "config_hash": experiment.config_hash(),
+        "versions": versions(),
+        "experiment": experiment.to_dict(),
+        "schedules": schedules,
+        "players": players,
+        "cells": len(cells),
+    }
+    return manifest, lengths
+
+
+def _make(cell: Cell, settings: World) -> Setup:
+    try:
+        return make_setup(cell, settings)
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(f"{cell.schedule}, {' + '.join(cell.labels)}: {error}") from error
+
+
+def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
+    """The cells that are not done.
+
+    Raises:
+        ExperimentError: if the file of one that is done has been changed since.
+    """
+    finished = folder.finished()
+    left = []
+    for cell in cells:
+        path = folder.cell(cell.key)
+        if cell.key not in finished:
+            left.append(cell)
+        elif not path.exists() or file_hash(path) != finished[cell.key]:
+            raise ExperimentError(
+                f"{path}: is not what the run wrote when it finished this cell. The file was changed; "
+                "put it back, or begin anew with --fresh"
+            )
+    return left
+
+
+def _play_all(experiment: Experiment, folder: RunFolder, cells: list[Cell], jobs: int) -> Iterator[Cell]:
+    """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
+    if jobs == 1 or len(cells) < 2:
+        for cell in cells:
+            _play_cell(cell, experiment.world(cell.schedule), folder.cell(cell.key))
+            yield cell
+        return
+    workers = joblib.Parallel(n_jobs=min(jobs, len(cells)), return_as="generator_unordered", batch_size=1)
+    tasks = (
+        joblib.delayed(_play_in_worker)(cell, experiment.world(cell.schedule), folder.cell(cell.key)) for cell in cells
+    )
+    with _whole_on_interrupt():
+        yield from workers(tasks)
+
+
+@contextmanager
+def _whole_on_interrupt() -> Iterator[None]:
+    """End the workers when the run is interrupted, so that no orphan goes on writing."""
+    try:
+        yield
+    except BaseException:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        raise
+
+
+def _play_in_worker(cell: Cell, settings: World, path: Path) -> Cell:
+    # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
+    with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _play_cell(cell, settings, path)
+    return cell
+
+
+def _play_cell(cell: Cell, settings: World, path: Path) -> None:
+    """Play a cell to the end of its file.
+
+    Raises:
+        ExperimentError: if something goes wrong, with the cell's name.
+    """
+    try:
+        with CellLog(path) as log:
+            for row in play(cell, settings):
+                log.write(row)
+            log.close_after(log.written)
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(f"{cell.key}: {error}") from error

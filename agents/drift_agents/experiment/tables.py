@@ -1,0 +1,300 @@
+"""The tables of one schedule.
+
+* `Measure` - what is reported: the success rate of explicit drifts, the score of implicit ones
+* `Naming` - who stands in which row, and what it is called
+* `scores` - the main table, in the paper's layout
+* `phase_details` - early and late rounds, recovery, regret and truth of memory after each drift
+* `paired` - GLOVE against the plain agent and against `overwrite`
+* `costs` - interactions, probes, realignments and supervision
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from drift_agents.experiment.figures import (
+    TOLERANCE,
+    WINDOW,
+    Player,
+    Row,
+    Runs,
+    difference,
+    estimate,
+    mean_of,
+    recovery,
+    sum_of,
+)
+from drift_agents.experiment.paper import GPT_4O, paper_figures
+from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count, show_difference
+
+ACROSS = 3
+"""Phases side by side in one table; more of them go on in the next."""
+
+EDGE = 5
+"""How many rounds are the first and the last ones of a phase."""
+
+MEMORY_NAMES = {
+    "none": "No memory",
+    "vanilla": "Vanilla",
+    "memory_bank": "MemoryBank",
+    "voyager": "Voyager",
+    "generative_agents": "Generative Agents",
+}
+VERIFIER_NAMES = {"glove": "GLOVE"}
+REFERENCE_NAMES = {
+    "oracle_realign": "oracle realign",
+    "oracle_reset": "oracle reset",
+}
+
+
+class Measure(NamedTuple):
+    """What is reported of an episode, in percent.
+
+    Args:
+        name: as in the heading.
+        field: of the rows.
+    """
+
+    name: str
+    field: str
+
+    @property
+    def of(self) -> Callable[[Sequence[Row]], float]:
+        """The mean over rows, in percent."""
+        return mean_of(self.field, 100)
+
+
+def measure_of(visibility: str) -> Measure:
+    """The success rate of explicit drifts, the score of implicit ones, as in the paper's section 5.1."""
+    return (
+        Measure("score in percent", "score") if visibility == "implicit" else Measure("success in percent", "success")
+    )
+
+
+class Naming:
+    """Who stands in which row, and what it is called: each memory, its verifiers below it, clairvoyant last.
+
+    Args:
+        runs: all players of a schedule, in the order of the log.
+        players: what the run's manifest says about them.
+        schedule: the schedule's name.
+    """
+
+    def __init__(self, runs: Sequence[Runs], players: Sequence[Mapping[str, Any]], schedule: str) -> None:
+        self.runs = {run.player: run for run in runs}
+        self._about = {
+            Player(one["memory"], one["verifier"], one["policy"]): one for one in players if one["schedule"] == schedule
+        }
+        self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy != "clairvoyant"))
+
+    def rows(self) -> Iterator[tuple[str, Runs, bool]]:
+        """Name, runs, and whether it is a reference, row by row."""
+        for player, run in self.runs.items():
+            yield self.name(player), run, self.is_reference(player)
+
+    def name(self, player: Player) -> str:
+        """What a player is called."""
+        if player.policy == "clairvoyant":
+            return "Clairvoyant"
+        memory = MEMORY_NAMES.get(player.memory, player.memory)
+        policy = f" ({player.policy})" if len(self._policies) > 1 else ""
+        if player.verifier == "none":
+            return f"{memory}{policy}"
+        if player.verifier in REFERENCE_NAMES:
+            return f"  {REFERENCE_NAMES[player.verifier]}{policy}"
+        return f"  + {VERIFIER_NAMES.get(player.verifier, player.verifier)}{policy}"
+
+    def is_reference(self, player: Player) -> bool:
+        """Whether it is told the truth on purpose."""
+        return bool(self._about.get(player, {}).get("reference"))
+
+    def supervision(self, player: Player) -> str:
+        """What it is told beyond its own observations."""
+        return str(self._about.get(player, {}).get("supervision", MISSING))
+
+
+def scores(schedule: str, naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet]:
+    """The main table: phase by phase, with the paper's figures for the same cells.
+
+    Args:
+        schedule: the schedule's name.
+        naming: who stands in which row.
+        measure: what is reported.
+        order: the phases.
+    """
+    sheets = []
+    for begin in range(0, len(order), ACROSS):
+        shown = order[begin : begin + ACROSS]
+        heads = [("" if index + begin == 0 else "→ ") + phase for index, phase in enumerate(shown)]
+        sheet = Sheet(f"{measure.name.capitalize()}, by phase", ("method", *heads, f"paper, {GPT_4O}"))
+        for name, run, reference in naming.rows():
+            cells = [
+                show(estimate(part.per_instance(measure.of), one_run=part.is_one_run))
+                for part in (run.phase(phase) for phase in shown)
+            ]
+            figures = None if reference else paper_figures(schedule, run.player)
+            paper = MISSING if figures is None or begin else " → ".join(f"{figure:g}" for figure in figures)
+            sheet.add(name, *cells, paper, reference=reference)
+        sheets.append(sheet.used())
+    return sheets
+
+
+def phase_details(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet]:
+    """After each drift: the first and the last rounds, recovery, regret and how true memory is.
+
+    Args:
+        naming: who stands in which row.
+        measure: what is reported.
+        order: the phases; the first one is the source.
+    """
+    sheets = []
+    for phase in order[1:]:
+        rounds = max(row["round"] for run in naming.runs.values() for rows in run.phase(phase).rows for row in rows)
+        edge = min(EDGE, rounds)
+        late = f"rounds {rounds - edge + 1}-{rounds}"
+        sheet = Sheet(
+            f"After {phase}",
+            (
+                "method",
+                f"rounds 1-{edge}",
+                late,
+                "recovered\nin rounds",
+                "dynamic\nregret",
+                "memory true\nat the end, %",
+            ),
+        )
+        for name, run, reference in naming.rows():
+            here = run.phase(phase)
+            first, last = here.phase(phase, first=edge), here.phase(phase, last=edge)
+            sheet.add(
+                name,
+                show(estimate(first.per_instance(measure.of), one_run=first.is_one_run)),
+                show(estimate(last.per_instance(measure.of), one_run=last.is_one_run)),
+                _recovered(here),
+                show(estimate(here.per_instance(sum_of("regret")), one_run=here.is_one_run), 1),
+                show(
+                    estimate(
+                        here.phase(phase, last=1).per_instance(mean_of("memory_truth_rate", 100)),
+                        one_run=here.is_one_run,
+                    )
+                ),
+                reference=reference,
+            )
+        sheets.append(sheet.used())
+    if sheets:
+        sheets[-1].notes.append(
+            f"Recovered: the first round from which the mean score of {WINDOW} rounds stays within {TOLERANCE:.0%} of "
+            "the optimum; the median over the instances that recovered, and how many did. Dynamic regret: the sum "
+            "over the phase of optimum minus score."
+        )
+    return sheets
+
+
+def _recovered(runs: Runs) -> str:
+    found = [recovery(rows) for rows in runs.rows]
+    if any(row["regret"] is None for rows in runs.rows for row in rows):
+        return MISSING
+    back = [number for number in found if number is not None]
+    median = f"{statistics.median(back):g}, " if back else ""
+    return f"{median}{len(back)} of {len(found)}"
+
+
+def paired(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet]:
+    """GLOVE against the plain agent and against `overwrite`, instance by instance.
+
+    Args:
+        naming: who stands in which row.
+        measure: what is reported.
+        order: the phases.
+    """
+    sheets = []
+    for begin in range(0, len(order), ACROSS):
+        shown = order[begin : begin + ACROSS]
+        sheet = Sheet("Paired differences in points", ("", *shown))
+        ratio = Sheet("", ("",))
+        for player, run in naming.runs.items():
+            if player.verifier.split("(")[0] != "glove":
+                continue
+            for other in ("none", "overwrite"):
+                rival = naming.runs.get(player._replace(verifier=other))
+                if rival is not None:
+                    sheet.add(
+                        f"{naming.name(player).strip(' +')} - {'plain' if other == 'none' else other}, "
+                        f"{MEMORY_NAMES.get(player.memory, player.memory)}",
+                        *(
+                            show_difference(difference(run.phase(phase), rival.phase(phase), measure.of))
+                            for phase in shown
+                        ),
+                    )
+            cells = [_recovery_ratio(naming, player, measure, phase) for phase in shown]
+            if any(cell != MISSING for cell in cells):
+                ratio.add(f"Recovery ratio, {MEMORY_NAMES.get(player.memory, player.memory)}", *cells)
+        if sheet.rows:
+            sheet.rows += ratio.rows
+            sheet.notes.append(
+                "*: the interval excludes 0. Recovery ratio (ours): (GLOVE - plain) / (oracle reset - plain), where "
+                "the interval of the denominator excludes 0."
+                if ratio.rows
+                else "*: the interval excludes 0."
+            )
+            sheets.append(sheet)
+    return sheets
+
+
+def _recovery_ratio(naming: Naming, player: Player, measure: Measure, phase: str) -> str:
+    base = naming.runs.get(player._replace(verifier="none"))
+    reset = naming.runs.get(player._replace(verifier="oracle_reset"))
+    if base is None or reset is None:
+        return MISSING
+    whole = difference(reset.phase(phase), base.phase(phase), measure.of)
+    if not whole.excludes_zero:
+        return MISSING
+    part = difference(naming.runs[player].phase(phase), base.phase(phase), measure.of)
+    return f"{part.mean / whole.mean:.2f}"
+
+
+def costs(naming: Naming) -> Sheet:
+    """What each player paid over the whole run: interactions, probes, realignments, supervision.
+
+    Args:
+        naming: who stands in which row.
+    """
+    sheet = Sheet(
+        "Costs of the whole run, mean of an instance",
+        (
+            "method",
+            "steps",
+            "probe\nsteps",
+            "of all\n%",
+            "probe\nresets",
+            "all inter-\nactions",
+            "realign-\nments",
+            "of them\nfalse",
+            "dynamic\nregret",
+            "super-\nvision",
+        ),
+    )
+    for name, run, reference in naming.rows():
+
+        def count(*fields: str, run: Runs = run) -> str:
+            return show_count(estimate(run.per_instance(sum_of(*fields))))
+
+        probes = sum(sum_of("probe_steps")(rows) for rows in run.rows)
+        everything = sum(sum_of("probe_steps", "steps")(rows) for rows in run.rows)
+        sheet.add(
+            name,
+            count("steps"),
+            count("probe_steps"),
+            MISSING if math.isnan(everything) or not everything else f"{100 * probes / everything:.1f}",
+            count("probe_resets"),
+            count("steps", "probe_steps"),
+            count("realignments"),
+            count("false_realignments"),
+            count("regret"),
+            naming.supervision(run.player),
+            reference=reference,
+        )
+    return sheet

@@ -1,0 +1,106 @@
+"""What each environment needs on the agent's side.
+
+* `AgentSide` - the matching rule and what of memory goes into a prompt
+* `AGENT_SIDES` - by environment id
+* `make_world` - a schedule's world as agents see it
+* `make_prober` - how verifiers do the same again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+
+from drift_agents.agent import Recall
+from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.experiment.config import Part
+from drift_agents.experiment.watch import Watched
+from drift_agents.matching import Exact, Matching
+from drift_agents.matching_grid import ResidualGrid
+from drift_agents.verifier.base import Prober
+from drift_agents.verifier.prober import ReplayProber, SnapshotProber
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.model import Schedule
+from drift_envs.wrappers.snapshot import snapshot
+from drift_envs.wrappers.twin import twin
+
+
+@dataclass(frozen=True)
+class AgentSide:
+    """What an environment needs on the agent's side; it is declared, and the same for every agent.
+
+    Args:
+        matching: makes the rule that says when states and outcomes are the same.
+        recall: what of memory goes into a prompt.
+    """
+
+    matching: Callable[[], Matching] = Exact
+    recall: Recall = field(default_factory=Recall)
+
+
+CAR = AgentSide(ResidualGrid)
+AGENT_SIDES = {
+    "DriftFrozenLake-v0": AgentSide(),
+    "DriftMountainCar-v0": CAR,
+    "DriftMountainCarContinuous-v0": CAR,
+}
+"""By environment id; environments that are not listed match by text."""
+
+PROBERS = ("replay", "snapshot")
+
+
+def agent_side(env_id: str) -> AgentSide:
+    """What that environment needs on the agent's side."""
+    return AGENT_SIDES.get(env_id, AgentSide())
+
+
+def read_schedule(source: str) -> Schedule:
+    """The schedule of that name or path.
+
+    Raises:
+        ExperimentError: if it names no environment.
+        ScheduleError: if it cannot be used.
+    """
+    schedule = load_schedule(source)
+    if schedule is None or not schedule.env:
+        raise ExperimentError(f"{source}: a schedule in an experiment should name its environment under `env`")
+    return schedule
+
+
+def make_world(source: str) -> Watched:
+    """A schedule's world as agents see it, with an evaluator's notes around it.
+
+    Args:
+        source: the schedule's name or path.
+
+    Raises:
+        ExperimentError: if its environment does not exist.
+        ScheduleError: if the schedule cannot be used.
+    """
+    schedule = read_schedule(source)
+    try:
+        return Watched(gym.make(str(schedule.env), schedule=source, text=True))
+    except gym.error.Error as error:
+        raise ExperimentError(f"{source}: {error}") from error
+
+
+def make_prober(part: Part, world: Watched) -> Prober:
+    """Make a prober.
+
+    Args:
+        part: `replay` or `snapshot`, with options.
+        world: the world in which the agent plays.
+
+    Raises:
+        UnknownNameError: if there is no such prober.
+        ArgumentError: if it does not take one of the options.
+    """
+    if part.name not in PROBERS:
+        raise UnknownNameError("prober", part.name, PROBERS)
+    options: dict[str, Any] = part.options
+    if part.name == "snapshot":
+        return SnapshotProber(snapshot(world.env), **options)
+    return ReplayProber(twin(world.env), **options)
