@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from drift_envs.errors import KnobError
-from drift_envs.knobs import FrozenMapping, Knob, Value
+from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
 from drift_envs.schedule.course import Course, Effect
 from drift_envs.schedule.streams import Purpose, Stream, Sums
 
@@ -83,7 +83,7 @@ class Layer:
             generator = self._stream.generator(Purpose.DRAW, self.knob.name, occurrence)
             if len(self.drawn) >= _MOST_STATES:
                 self.drawn.clear()
-            self.drawn[occurrence] = self.knob.draw(self.argument["draw"], self._below(start), generator)
+            self.drawn[occurrence] = freeze(self.knob.draw(self.argument["draw"], self._below(start), generator))
         return self.drawn[occurrence]
 
     def _option_before(self) -> int:

@@ -1,17 +1,242 @@
 """Which combinations of knob values a schedule can reach, and what is wrong with them.
 
 * `combination_findings` - the broken rules between knobs, on every reachable combination
+* `MOST_COMBINATIONS` - how many are checked
+
+Drifts at fixed ticks are followed through time, so that two that never hold together are never combined. What
+depends on the seed (random times, choices, the ticks of a gradual ramp) is combined in every way. Numbers that
+are computed have no end of values: a walk, and a sum or product over a random number of occurrences, stand
+for the value beneath and the two bounds. A drawn value stands for one example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
-from drift_envs.knobs import KnobTable
-from drift_envs.schedule.model import Schedule
-from drift_envs.schedule.rules import Finding
+import numpy as np
+
+from drift_envs.errors import KnobError
+from drift_envs.knobs import Knob, KnobTable, Value
+from drift_envs.schedule.course import Course
+from drift_envs.schedule.knob_rules import canonical
+from drift_envs.schedule.layers import reflect, swapped
+from drift_envs.schedule.model import MAX_TICK, Drift, Schedule
+from drift_envs.schedule.rules import OPERATIONS, Finding, Path
+from drift_envs.schedule.streams import Stream
+
+MOST_COMBINATIONS = 4096
+"""The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
+
+_MOST_TICKS = 1000
+_MANY = -1  # stands for a number of occurrences that is not known
+
+Turn = Callable[[Value], Value]
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """One thing that a drift may be doing: what it turns each of its knobs to."""
+
+    drift: int
+    turns: Mapping[str, tuple[str, Turn]]
 
 
 def combination_findings(schedule: Schedule, table: KnobTable) -> Iterator[Finding]:
-    """The broken rules between knobs."""
-    yield from ()
+    """The broken rules between knobs, on every combination of values that the schedule can reach.
+
+    Args:
+        schedule: a schedule whose single values are all right.
+        table: the knobs of the environment, with the rule between them.
+
+    Yields:
+        Pairs of a path and the broken rule, each once.
+
+    Example:
+        >>> def rule(values):
+        ...     if values["low"] > values["high"]:
+        ...         yield "low", "should be at most `high`"
+        >>> table = KnobTable((Knob("low", 0.0, (0.0, 9.0), ""), Knob("high", 1.0, (0.0, 9.0), "")), rule)
+        >>> drifts = [{"at": 5, "set": {"low": 2, "high": 3}}, {"at": 9, "set": {"high": 1}}]
+        >>> list(combination_findings(Schedule.model_validate({"version": 1, "name": "a", "drifts": drifts}), table))
+        [(('drifts', 0, 'set', 'low'), 'should be at most `high` (while drift-1, drift-2 hold)')]
+    """
+    if table.rule is None:
+        return
+    base = {**table.defaults(), **{name: canonical(table[name], value) for name, value in schedule.base.items()}}
+    seen: set[Finding] = set()
+    for combination in _combinations(schedule, table):
+        for finding in _check(schedule, table, base, combination):
+            if finding not in seen:
+                seen.add(finding)
+                yield finding
+
+
+def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Variant]]:
+    examples = _Examples(schedule, table)
+    checked = 0
+    for counts in _counts(schedule):
+        options = [
+            [variant for count in choice for variant in examples.variants(index, count)]
+            for index, choice in enumerate(counts)
+        ]
+        for combination in product(*options):
+            yield [variant for variant in combination if variant.turns]
+            checked += 1
+            if checked >= MOST_COMBINATIONS:
+                return
+
+
+def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """For each drift, how many of its occurrences may hold: every distinct case, in the order of time."""
+    courses = [Course(drift, Stream(0, index)) for index, drift in enumerate(schedule.drifts)]
+    seen = set()
+    for tick in _ticks(courses):
+        case = tuple(_possible(course, tick) for course in courses)
+        if case not in seen:
+            seen.add(case)
+            yield case
+
+
+def _ticks(courses: Sequence[Course]) -> list[int]:
+    """The ticks at which something may begin or end, until everything has met everything."""
+    fixed = [course for course in courses if course.drift.rate is None]
+    once = [course for course in fixed if course.drift.every is None]
+    recurring = [course for course in fixed if course.drift.every is not None]
+    horizon = max((_end(course) for course in courses), default=0) + 1
+    if recurring:
+        cycle = math.lcm(*(course.drift.every or 1 for course in recurring))
+        horizon = min(horizon + 2 * cycle, MAX_TICK)
+    density = sum(4 * course.occurrences.density for course in recurring)
+    ticks: set[int] = {0, *(course.drift.at or 0 for course in courses)}
+    for course in once:
+        ticks.update(_edges(course, MAX_TICK))
+    for course in recurring:
+        first = int(course.occurrences.start(np.zeros(1, np.int64))[0])
+        ticks.update(_edges(course, min(horizon, first + int(_MOST_TICKS / density))))
+    return sorted(tick for tick in ticks if tick <= MAX_TICK)
+
+
+def _end(course: Course) -> int:
+    drift = course.drift
+    return (drift.at or 0) + (drift.every or 0) + (drift.duration or 0) + course.over
+
+
+def _edges(course: Course, high: int) -> Iterator[int]:
+    for tick in course.occurrences.bounds(0, high + 1).tolist():
+        yield from (tick, tick + 1, tick + course.over)
+        if course.over and tick > course.over:
+            yield tick - course.over + 1
+
+
+def _possible(course: Course, tick: int) -> tuple[int, ...]:
+    """How many occurrences of a drift may hold at a tick, reduced to what makes a difference."""
+    drift = course.drift
+    if drift.rate is not None:
+        if tick < (drift.at or 0):
+            return (0,)
+        return (0, 1) if drift.duration is not None else (0, 1, _MANY)
+    effect = course.effect(np.array([tick], np.int64))
+    done, partial = int(effect.done[0]), [float(share[0]) for _, share in effect.partial]
+    ramping = course.over and course.until(tick) == tick + 1
+    if drift.duration is not None:
+        holds = course.occurrences.window(np.array([tick], np.int64)).run[0] >= 0
+        return (0, 1) if holds and ramping else (int(holds),)
+    started = int(course.occurrences.count(np.array([tick], np.int64))[0])
+    counts = range(done, started + 1) if partial else (done,)
+    return tuple(dict.fromkeys(_reduced(drift, count) for count in counts))
+
+
+def _reduced(drift: Drift, count: int) -> int:
+    """A smaller number of occurrences that comes to the same, so that equal cases are checked once."""
+    if drift.add or drift.scale:
+        return count
+    return count if count < 2 else 2 - count % 2
+
+
+class _Examples:
+    """What each drift may be doing, with examples for values that are drawn."""
+
+    def __init__(self, schedule: Schedule, table: KnobTable) -> None:
+        self._schedule, self._table = schedule, table
+        last = {name: canonical(table[name], value) for name, value in schedule.base.items()}
+        self._set: list[dict[str, Value]] = []
+        for drift in schedule.drifts:
+            # drawn values build upon the last example, in file order
+            examples = {name: canonical(table[name], value, last.get(name)) for name, value in drift.set.items()}
+            last.update(examples)
+            self._set.append(examples)
+
+    def variants(self, index: int, count: int) -> list[_Variant]:
+        """What a drift may be doing when so many of its occurrences hold."""
+        if count == 0:
+            return [_Variant(index, {})]
+        drift = self._schedule.drifts[index]
+        turns: list[list[tuple[str, str, Turn]]] = []
+        for operation in OPERATIONS:
+            for name, argument in getattr(drift, operation).items():
+                example = self._set[index].get(name)
+                options = _turns(self._table[name], operation, argument, example, count)
+                turns.append([(name, operation, turn) for turn in options])
+        return [
+            _Variant(index, {name: (operation, turn) for name, operation, turn in chosen}) for chosen in product(*turns)
+        ]
+
+
+def _turns(knob: Knob, operation: str, argument: Any, example: Value, count: int) -> list[Turn]:
+    if operation == "set":
+        return [lambda below: example]
+    if operation == "choice":
+        options = [canonical(knob, option) for option in argument]
+        return [lambda below, option=option: option for option in options]  # type: ignore[misc]
+    if operation == "swap":
+        if count != _MANY and count % 2 == 0:
+            return [lambda below: below]
+        return [lambda below: swapped(below, argument, knob.name)]
+    low, high = knob.bounds if knob.bounds is not None else (-math.inf, math.inf)
+    if operation == "walk" or count == _MANY:
+        ends = [bound for bound in (low, high) if math.isfinite(bound)]
+        return [lambda below: below, *(lambda below, end=end: end for end in ends)]  # type: ignore[misc]
+    if operation == "add":
+        return [lambda below: below + count * argument]
+    return [
+        lambda below: below * math.copysign(min(abs(argument) ** min(count, 100), 1e9), argument ** (count % 2 or 2))
+    ]
+
+
+def _check(
+    schedule: Schedule, table: KnobTable, base: Mapping[str, Value], combination: Sequence[_Variant]
+) -> Iterator[Finding]:
+    values = dict(base)
+    for variant in combination:
+        for name, (operation, turn) in variant.turns.items():
+            try:
+                values[name] = turn(values[name])
+            except KnobError as error:
+                yield ("drifts", variant.drift, operation, name), str(error)
+    values = {name: _settled(table[name], value) for name, value in values.items()}
+    names = ", ".join(schedule.drifts[variant.drift].name for variant in combination)
+    for knob, rule in table.problems(values):
+        text = f"{rule} (while {names} {'hold' if len(combination) > 1 else 'holds'})" if names else rule
+        yield _blamed(schedule, knob, combination), text
+
+
+def _settled(knob: Knob, value: Value) -> Value:
+    """A computed number between its bounds, as the timeline would give it."""
+    if not knob.is_numeric or knob.bounds is None:
+        return value
+    inside = float(reflect(np.array([float(value)]), *map(float, knob.bounds))[0])
+    return round(inside) if knob.kind == "integer" else inside
+
+
+def _blamed(schedule: Schedule, knob: str, combination: Sequence[_Variant]) -> Path:
+    """Where to look: what turned the knob last, else the base, else the last drift."""
+    for variant in reversed(combination):
+        if knob in variant.turns:
+            return ("drifts", variant.drift, variant.turns[knob][0], knob)
+    if knob in schedule.base or not combination:
+        return ("base", knob)
+    return ("drifts", combination[-1].drift)

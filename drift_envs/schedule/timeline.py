@@ -212,7 +212,7 @@ class Timeline:
     def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
         if knob.name not in self._base_draws and knob.draw is not None:
             generator = Stream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
-            self._base_draws[knob.name] = knob.draw(written["draw"], None, generator)
+            self._base_draws[knob.name] = freeze(knob.draw(written["draw"], None, generator))
         return self._base_draws[knob.name]
 
     def _checked(self, tick: int) -> int:
