@@ -3,6 +3,7 @@
 * `NumberColumn` - a numeric knob: layers fold in floating-point arrays, then reflect at the bounds
 * `ObjectColumn` - any other knob: layers fold once for every combination of their states
 * `Layer` - what one drift does to one knob
+* `swapped`, `powers` - what a swap and repeated scaling come to
 * `reflect` - takes computed numbers back between the bounds
 """
 
@@ -159,7 +160,7 @@ class NumberColumn(Column):
             values = values + done * layer.argument
         elif layer.operation == "scale":
             with np.errstate(over="ignore", under="ignore"):
-                values = values * np.clip(np.power(float(layer.argument), done), -_HUGE, _HUGE)
+                values = values * powers(layer.argument, done)
         else:
             some = done > 0
             if some.any():
@@ -274,6 +275,17 @@ def swapped(value: Mapping[str, Value], keys: Sequence[str], name: str) -> Froze
         if key not in value:
             raise KnobError(f"`{name}` has no key {key!r} to swap. Received {dict(value)!r}")
     return FrozenMapping({**value, one: value[other], other: value[one]})
+
+
+def powers(factor: float, counts: np.ndarray) -> np.ndarray:
+    """A factor applied so many times, kept finite.
+
+    Example:
+        >>> powers(-2.0, np.array([0, 3]))
+        array([ 1., -8.])
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(np.power(float(factor), counts), -_HUGE, _HUGE)
 
 
 def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:

@@ -23,7 +23,7 @@ from drift_envs.errors import KnobError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.schedule.course import Course
 from drift_envs.schedule.knob_rules import canonical
-from drift_envs.schedule.layers import reflect, swapped
+from drift_envs.schedule.layers import powers, reflect, swapped
 from drift_envs.schedule.model import MAX_TICK, Drift, Schedule
 from drift_envs.schedule.rules import OPERATIONS, Finding, Path
 from drift_envs.schedule.streams import Stream
@@ -31,7 +31,7 @@ from drift_envs.schedule.streams import Stream
 MOST_COMBINATIONS = 4096
 """The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
 
-_MOST_TICKS = 1000
+_MOST_OCCURRENCES = 1000
 _MANY = -1  # stands for a number of occurrences that is not known
 
 Turn = Callable[[Value], Value]
@@ -102,52 +102,50 @@ def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
 
 
 def _ticks(courses: Sequence[Course]) -> list[int]:
-    """The ticks at which something may begin or end, until everything has met everything."""
+    """The ticks at which something begins or ends, until everything has met everything."""
     fixed = [course for course in courses if course.drift.rate is None]
-    once = [course for course in fixed if course.drift.every is None]
     recurring = [course for course in fixed if course.drift.every is not None]
-    horizon = max((_end(course) for course in courses), default=0) + 1
+    anchors = {0, *(course.drift.at or 0 for course in courses)}
+    for course in fixed:
+        if course.drift.every is None:
+            anchors.update(_edges(course, 0, MAX_TICK))
+    ticks = set(anchors)
     if recurring:
-        cycle = math.lcm(*(course.drift.every or 1 for course in recurring))
-        horizon = min(horizon + 2 * cycle, MAX_TICK)
-    density = sum(4 * course.occurrences.density for course in recurring)
-    ticks: set[int] = {0, *(course.drift.at or 0 for course in courses)}
-    for course in once:
-        ticks.update(_edges(course, MAX_TICK))
-    for course in recurring:
-        first = int(course.occurrences.start(np.zeros(1, np.int64))[0])
-        ticks.update(_edges(course, min(horizon, first + int(_MOST_TICKS / density))))
-    return sorted(tick for tick in ticks if tick <= MAX_TICK)
+        cycle = 2 * math.lcm(*(course.drift.every or 1 for course in recurring))
+        longest = max((course.drift.every or 0) + (course.drift.duration or course.over) for course in recurring)
+        density = sum(course.occurrences.density for course in recurring)
+        reach = min(cycle + longest, int(_MOST_OCCURRENCES / density / len(anchors)))
+        for anchor in sorted(anchors):
+            for course in recurring:
+                ticks.update(_edges(course, anchor, anchor + reach))
+    return sorted(tick for tick in ticks if 0 <= tick <= MAX_TICK)
 
 
-def _end(course: Course) -> int:
-    drift = course.drift
-    return (drift.at or 0) + (drift.every or 0) + (drift.duration or 0) + course.over
-
-
-def _edges(course: Course, high: int) -> Iterator[int]:
-    for tick in course.occurrences.bounds(0, high + 1).tolist():
-        yield from (tick, tick + 1, tick + course.over)
-        if course.over and tick > course.over:
-            yield tick - course.over + 1
+def _edges(course: Course, low: int, high: int) -> Iterator[int]:
+    for tick in course.occurrences.bounds(low, high + 1).tolist():
+        yield from (tick, tick + 1, tick + course.over, tick - course.over, tick - course.over + 1)
 
 
 def _possible(course: Course, tick: int) -> tuple[int, ...]:
     """How many occurrences of a drift may hold at a tick, reduced to what makes a difference."""
-    drift = course.drift
+    drift, over = course.drift, course.over
     if drift.rate is not None:
         if tick < (drift.at or 0):
             return (0,)
         return (0, 1) if drift.duration is not None else (0, 1, _MANY)
-    effect = course.effect(np.array([tick], np.int64))
-    done, partial = int(effect.done[0]), [float(share[0]) for _, share in effect.partial]
-    ramping = course.over and course.until(tick) == tick + 1
-    if drift.duration is not None:
-        holds = course.occurrences.window(np.array([tick], np.int64)).run[0] >= 0
-        return (0, 1) if holds and ramping else (int(holds),)
-    started = int(course.occurrences.count(np.array([tick], np.int64))[0])
-    counts = range(done, started + 1) if partial else (done,)
-    return tuple(dict.fromkeys(_reduced(drift, count) for count in counts))
+    if drift.duration is None:
+        # an occurrence has a weight of 0 at its first tick, and may hold from the next on
+        least, most = _count(course, tick - over), _count(course, tick - 1 if over else tick)
+        return tuple(dict.fromkeys(_reduced(drift, count) for count in range(least, max(most, least) + 1)))
+    window = course.occurrences.window(np.array([tick], np.int64))
+    if window.run[0] < 0:
+        return (0,)
+    nearer = min(tick - int(window.start[0]), int(window.end[0]) - tick)
+    return (1,) if nearer >= over else (0, 1) if nearer else (0,)
+
+
+def _count(course: Course, tick: int) -> int:
+    return int(course.occurrences.count(np.array([tick], np.int64))[0])
 
 
 def _reduced(drift: Drift, count: int) -> int:
@@ -202,9 +200,8 @@ def _turns(knob: Knob, operation: str, argument: Any, example: Value, count: int
         return [lambda below: below, *(lambda below, end=end: end for end in ends)]  # type: ignore[misc]
     if operation == "add":
         return [lambda below: below + count * argument]
-    return [
-        lambda below: below * math.copysign(min(abs(argument) ** min(count, 100), 1e9), argument ** (count % 2 or 2))
-    ]
+    factor = float(powers(argument, np.array([count]))[0])
+    return [lambda below: below * factor]
 
 
 def _check(
