@@ -2,6 +2,7 @@
 
 * `count` - a positive whole number
 * `inside` - a number in an interval
+* `flag` - true or false
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 from drift_agents.errors import ArgumentError
 
 
-def count(name: str, value: Any) -> int:
-    """A positive whole number, or an error of ours.
+def count(name: str, value: Any, *, at_least: int = 1) -> int:
+    """A whole number, positive or not below `at_least`, or an error of ours.
 
     Raises:
         ArgumentError: if it is anything else; `True` is no number here.
@@ -22,8 +23,9 @@ def count(name: str, value: Any) -> int:
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: `budget` should be a positive whole number. Received 0
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ArgumentError(f"`{name}` should be a positive whole number. Received {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        rule = "a positive whole number" if at_least == 1 else f"a whole number of at least {at_least}"
+        raise ArgumentError(f"`{name}` should be {rule}. Received {value!r}")
     return value
 
 
@@ -43,3 +45,19 @@ def inside(name: str, value: Any, low: float, high: float, *, closed: bool = Fal
         bracket = "]" if closed else ")"
         raise ArgumentError(f"`{name}` should be in the interval ({low:g}, {high:g}{bracket}. Received {value!r}")
     return float(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or false, or an error of ours: a file's `"no"` is a string, and would count as true.
+
+    Raises:
+        ArgumentError: if it is anything else.
+
+    Example:
+        >>> flag("strict", "no")
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: `strict` should be true or false. Received 'no'
+    """
+    if not isinstance(value, bool):
+        raise ArgumentError(f"`{name}` should be true or false. Received {value!r}")
+    return value

@@ -4,12 +4,16 @@
 * `share` - Q_hist: the share of the remembered responses that count as the same (GLOVE, equation 3)
 * `summarise` - fresh responses as distributions, ready for `Memory.insert_summary`
 * `contradicts` - whether fresh responses speak against what was remembered
+* `tabulate`, `modes` - responses as counts by outcome
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from drift_agents.matching import Matching
 from drift_agents.types import Outcome, Record, Transition
@@ -86,8 +90,8 @@ def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Sum
         by_state.setdefault((transition.state, transition.action), []).append(transition)
     summaries = []
     for (state, action), made in by_state.items():
-        modes, places = _modes(made, matching)
-        distribution = tuple((mode.outcome, places.count(i) / len(made)) for i, mode in enumerate(modes))
+        examples, places = modes(made, matching)
+        distribution = tuple((mode.outcome, places.count(i) / len(made)) for i, mode in enumerate(examples))
         summaries.append(Summary(state, action, distribution, len(made)))
     return summaries
 
@@ -104,25 +108,50 @@ def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching
         records: what memory said before.
         matching: when two outcomes count as the same.
     """
-    before = [pair for record in records for pair in record.transitions() if pair[1]]
-    modes, places = _modes([transition for transition, _ in before] + list(fresh), matching)
-    # An outcome that stands alone has nothing to be told from: there is always room for one more.
-    size = max(2, len(modes))
-    old, new = [0.0] * size, [0.0] * size
-    for (_, weight), place in zip(before, places, strict=False):
-        old[place] += weight
-    for place in places[len(before) :]:
-        new[place] += 1.0
-    return log_ratio(old, new) > 0
+    remembered = list(records)
+    table = tabulate([*remembered, *fresh], matching)
+    return log_ratio(table[: len(remembered)].sum(axis=0).tolist(), table[len(remembered) :].sum(axis=0).tolist()) > 0
 
 
-def _modes(transitions: Iterable[Transition], matching: Matching) -> tuple[list[Transition], list[int]]:
+def tabulate(rows: Sequence[Record | Transition], matching: Matching, outcomes: int = 2) -> NDArray[np.float64]:
+    """Responses as counts by outcome.
+
+    Args:
+        rows: records, each with all the responses that it stands for, and fresh responses.
+        matching: when two outcomes count as the same.
+        outcomes: how many outcomes there may be at the least; two, since an outcome that stands
+            alone has nothing to be told from.
+
+    Returns:
+        Counts of shape (len(rows), K), K being `outcomes` or what was seen, if that is more.
+
+    Example:
+        >>> from drift_agents.matching import Exact
+        >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
+        >>> tabulate([Transition("s", "1", outcome) for outcome in (ice, hole, ice)], Exact(), 3)
+        array([[1., 0., 0.],
+               [0., 1., 0.],
+               [1., 0., 0.]])
+    """
+    answers = [
+        (index, transition, weight)
+        for index, row in enumerate(rows)
+        for transition, weight in (row.transitions() if isinstance(row, Record) else ((row, 1.0),))
+    ]
+    examples, places = modes([transition for _, transition, _ in answers], matching)
+    table = np.zeros((len(rows), max(outcomes, len(examples))))
+    for (index, _, weight), place in zip(answers, places, strict=True):
+        table[index, place] += weight
+    return table
+
+
+def modes(transitions: Iterable[Transition], matching: Matching) -> tuple[list[Transition], list[int]]:
     """The first example of each outcome, and for every transition which of them it counts as."""
-    modes: list[Transition] = []
+    examples: list[Transition] = []
     places: list[int] = []
     for transition in transitions:
-        place = next((i for i, mode in enumerate(modes) if matching.same_outcome(transition, mode)), len(modes))
-        if place == len(modes):
-            modes.append(transition)
+        place = next((i for i, other in enumerate(examples) if matching.same_outcome(transition, other)), len(examples))
+        if place == len(examples):
+            examples.append(transition)
         places.append(place)
-    return modes, places
+    return examples, places

@@ -2,13 +2,13 @@
 
 * `ReplayProber` - plays the way there again in a twin of the world; every step is charged
 * `SnapshotProber` - goes back to the very state, which no agent in the world could: privileged
-* `Snapshots` - what a world must offer for that
+* `Saved` - a saved state, as that one needs it
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import gymnasium as gym
 
@@ -108,30 +108,11 @@ class ReplayProber:
         return ProbeCost(steps=steps, resets=1)
 
 
-@runtime_checkable
-class Snapshots(Protocol):
-    """A second instance of the world that can be put into the first one's very state.
+class Saved(Protocol):
+    """A saved state of the agent's world."""
 
-    `save` notes the state in which the agent's world stands now; `restore` puts the second
-    instance there; `step` and everything after it happens in the second instance alone.
-    """
-
-    def save(self) -> Any:
-        """The state in which the agent's world stands now."""
-        ...
-
-    def restore(self, saved: Any) -> str:
-        """Put the second instance into a saved state; returns the state as the world shows it."""
-        ...
-
-    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Execute an action in the second instance."""
-        ...
-
-    @property
-    def action_space(self) -> gym.Space[Any]:
-        """The actions of the world."""
-        ...
+    def restore(self, into: Any) -> None:
+        """Put another instance of the world into that state; it goes on with random numbers of its own."""
 
 
 class SnapshotProber:
@@ -141,32 +122,32 @@ class SnapshotProber:
     reset for putting the state back.
 
     Args:
-        snapshots: the second instance (`drift_envs.wrappers.snapshot.snapshot(world)`).
+        twin: the second instance, as for `ReplayProber`.
+        save: saves the state in which the agent's world stands when it is called, as
+            `functools.partial(snapshot, world)` does, with `drift_envs.wrappers.snapshot.snapshot`.
 
     Raises:
-        ArgumentError: if `snapshots` cannot save, restore and step.
+        ArgumentError: if `save` cannot be called.
     """
 
     privileged = True
 
-    def __init__(self, snapshots: Snapshots) -> None:
-        if not isinstance(snapshots, Snapshots):
-            raise ArgumentError(
-                f"`snapshots` should have save, restore, step and action_space. Received {type(snapshots).__name__}"
-            )
-        self._snapshots = snapshots
-        self._saved: Any = None
+    def __init__(self, twin: gym.Env[Any, Any], save: Callable[[], Saved]) -> None:
+        if not callable(save):
+            raise ArgumentError(f"`save` should be a function that saves the world's state. Received {save!r}")
+        self._twin, self._save = twin, save
+        self._saved: Saved | None = None
 
     def bind(self, matching: Matching) -> None:
         """Not needed: the very same state is the same by every rule."""
 
     def begin_episode(self) -> None:
         """Note the state in which the episode begins."""
-        self._saved = self._snapshots.save()
+        self._saved = self._save()
 
     def moved(self) -> None:
         """Note the state in which the next step begins."""
-        self._saved = self._snapshots.save()
+        self._saved = self._save()
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
         """Execute `action` `times` times in the state before the agent's last step.
@@ -178,14 +159,17 @@ class SnapshotProber:
             times: how many outcomes are wanted.
 
         Returns:
-            `times` transitions, with what they cost.
+            `times` transitions, with what they cost; none before the first episode.
         """
         found: list[Transition] = []
         cost = ProbeCost()
+        if self._saved is None:
+            return Probed()
         for _ in range(times):
-            at = self._snapshots.restore(self._saved)
-            outcome, _ = _step(self._snapshots, action)
-            found.append(Transition(str(at), action, outcome))
+            self._twin.reset()
+            self._saved.restore(self._twin)
+            outcome, _ = _step(self._twin, action)
+            found.append(Transition(state, action, outcome))
             cost += ProbeCost(steps=1, resets=1) + _ending(outcome)
         return Probed(tuple(found), cost)
 

@@ -17,6 +17,8 @@ VERIFIERS: Registry[Verifier] = Registry(
     {
         "none": "drift_agents.verifier.base:NoVerifier",
         "glove": "drift_agents.verifier.glove:Glove",
+        "glove_passive": "drift_agents.verifier.sequential:GlovePassive",
+        "glove_active": "drift_agents.verifier.sequential:GloveActive",
         "overwrite": "drift_agents.verifier.controls:Overwrite",
         "forget": "drift_agents.verifier.controls:Forget",
         "probe_keep": "drift_agents.verifier.controls:ProbeKeep",

@@ -5,6 +5,7 @@
 * `probe_budget` - how many probes make a summary accurate (theorem 4.2)
 * `log_evidence` - how well a Dirichlet-multinomial explains counts
 * `log_ratio` - whether two lots of counts speak for two distributions or for one
+* `change_statistic` - whether a row of responses changed its distribution somewhere, and where
 
 The theorems are those of GLOVE, section 4 and appendix A. What is wrong with the first one as
 printed stands in `docs/glove.md`.
@@ -14,6 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
 from drift_agents.errors import ArgumentError
 from drift_agents.verifier.checks import count, inside
@@ -99,21 +104,21 @@ def probe_budget(outcomes: int, accuracy: float, confidence: float) -> int:
     return max(1, math.ceil(2 * (outcomes * math.log(2) + math.log(1 / confidence)) / accuracy**2))
 
 
-def log_evidence(counts: Sequence[float], concentration: float = CONCENTRATION) -> float:
+def log_evidence(counts: Sequence[float]) -> float:
     """How well a Dirichlet-multinomial explains counts: ln DM(c).
 
     DM(c) = Gamma(aK) / Gamma(aK + n) * prod Gamma(a + c_k) / Gamma(a), the probability of one
-    sequence with these counts when the distribution itself is drawn from a Dirichlet(a, ..., a).
+    sequence with these counts when the distribution itself is drawn from a Dirichlet(a, ..., a), with
+    a = `CONCENTRATION`.
 
     Args:
         counts: responses by outcome, shape (K,); real numbers are allowed.
-        concentration: a, what the prior adds to each outcome; positive.
 
     Returns:
         The natural logarithm of the probability; 0 for no responses.
 
     Raises:
-        ArgumentError: if there is no outcome, a count is negative or `concentration` is not positive.
+        ArgumentError: if there is no outcome or a count is negative.
 
     Example:
         >>> round(math.exp(log_evidence([1, 1])), 3)
@@ -121,28 +126,29 @@ def log_evidence(counts: Sequence[float], concentration: float = CONCENTRATION) 
     """
     if not counts or min(counts) < 0:
         raise ArgumentError(f"`counts` should be one or more numbers, none negative. Received {list(counts)!r}")
-    if concentration <= 0:
-        raise ArgumentError(f"`concentration` should be positive. Received {concentration!r}")
-    prior = concentration * len(counts)
-    explained = sum(math.lgamma(concentration + c) - math.lgamma(concentration) for c in counts)
+    prior = CONCENTRATION * len(counts)
+    explained = sum(math.lgamma(CONCENTRATION + c) - math.lgamma(CONCENTRATION) for c in counts)
     return math.lgamma(prior) - math.lgamma(prior + sum(counts)) + explained
 
 
-def log_ratio(before: Sequence[float], after: Sequence[float], concentration: float = CONCENTRATION) -> float:
+def log_ratio(before: Sequence[float], after: Sequence[float], *, strict: bool = False) -> float:
     """Whether two lots of counts speak for two distributions (positive) or for one (negative).
 
-    l(h, x) = ln DM(h) + ln DM(x) - ln DM(h + x), the logarithm of a Bayes factor. Ours, not the paper's.
+    l(h, x) = ln DM(h) + ln DM(x) - ln DM(h + x), the logarithm of a Bayes factor. Without a change
+    e^l is 1 on average over the prior; `strict` puts the highest likelihood that any distribution
+    gives to both lots in the place of DM(h + x), so that the average is at most 1 whatever the
+    distribution is. Ours, not the paper's.
 
     Args:
         before: remembered responses by outcome, shape (K,).
         after: fresh responses by outcome, shape (K,), in the same order.
-        concentration: what the prior adds to each outcome; positive.
+        strict: whether the guarantee holds for every distribution instead of on average.
 
     Returns:
         The natural logarithm of the ratio.
 
     Raises:
-        ArgumentError: if the shapes differ or a value is outside its range.
+        ArgumentError: if the shapes differ or a count is negative.
 
     Example:
         >>> log_ratio([20, 0], [0, 1]) > 0 > log_ratio([20, 0], [1, 0])
@@ -151,6 +157,58 @@ def log_ratio(before: Sequence[float], after: Sequence[float], concentration: fl
     if len(before) != len(after):
         raise ArgumentError(f"`before` and `after` should have equal length. Received {len(before)} and {len(after)}")
     together = [b + a for b, a in zip(before, after, strict=True)]
-    return (
-        log_evidence(before, concentration) + log_evidence(after, concentration) - log_evidence(together, concentration)
-    )
+    one = _log_likelihood(together) if strict else log_evidence(together)
+    return log_evidence(before) + log_evidence(after) - one
+
+
+def change_statistic(rows: ArrayLike, *, strict: bool = False) -> tuple[float, int]:
+    """Whether a row of responses changed its distribution somewhere, and where.
+
+    M = sum over j of exp l(rows up to j, rows after j), a Shiryaev-Roberts statistic. Without a
+    change its expected value is at most the number of splits, so an alarm at M >= A comes after A
+    responses or later on average: on average over the prior, or, when `strict`, whatever the
+    distribution is. Ours, not the paper's.
+
+    Args:
+        rows: responses in order of time, shape (n, K): row i holds what response i says for each of
+            the K outcomes (one 1 for a lived one, several numbers for a summary).
+        strict: as for `log_ratio`.
+
+    Returns:
+        M (0 for less than two rows) and the best split: how many rows lie before it.
+
+    Raises:
+        ArgumentError: if `rows` has no two axes.
+
+    Example:
+        >>> before, after = [[1, 0]] * 10, [[0, 1]] * 6
+        >>> statistic, split = change_statistic(before + after)
+        >>> statistic > 1000, split
+        (True, 10)
+    """
+    told = np.asarray(rows, dtype=np.float64)
+    if told.ndim != 2 or told.shape[1] < 1:
+        raise ArgumentError(f"`rows` should have the shape (n, K). Received {told.shape}")
+    if len(told) < 2:
+        return 0.0, 0
+    total = told.sum(axis=0)
+    before = np.cumsum(told, axis=0)[:-1]
+    one = _log_likelihood(total.tolist()) if strict else log_evidence(total.tolist())
+    # The difference of two sums of floats may be a little less than nothing.
+    ratios = _log_evidences(before) + _log_evidences(np.maximum(total - before, 0.0)) - one
+    # More than e^700 says no more than that, and would not fit a float.
+    return float(np.exp(np.minimum(ratios, 700.0)).sum()), int(np.argmax(ratios)) + 1
+
+
+def _log_evidences(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`log_evidence` of every row of an array of shape (n, K)."""
+    prior = CONCENTRATION * counts.shape[1]
+    each = gammaln(CONCENTRATION + counts) - math.lgamma(CONCENTRATION)
+    explained: NDArray[np.float64] = math.lgamma(prior) - gammaln(prior + counts.sum(axis=1)) + each.sum(axis=1)
+    return explained
+
+
+def _log_likelihood(counts: Sequence[float]) -> float:
+    """The highest logarithm of a probability that any distribution gives to one sequence with these counts."""
+    total = sum(counts)
+    return sum(c * math.log(c / total) for c in counts if c > 0)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.verifier.statistics import (
+    change_statistic,
     deviation_bound,
     log_evidence,
     log_ratio,
@@ -90,6 +91,41 @@ def test_the_ratio_tells_a_change_from_chance() -> None:
     assert log_ratio([40, 40, 0, 40], [40, 40, 40, 0]) > math.log(1000)
 
 
+def test_the_strict_ratio_takes_the_highest_likelihood() -> None:
+    """Three heads and one tail: no coin makes that sequence likelier than (3/4)^3 (1/4)."""
+    expected = log_evidence([2, 0]) + log_evidence([1, 1]) - math.log(0.75**3 * 0.25)
+    assert log_ratio([2, 0], [1, 1], strict=True) == pytest.approx(expected)
+    assert log_ratio([2, 0], [1, 1], strict=True) < log_ratio([2, 0], [1, 1])
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_change_statistic_is_a_sum_over_splits(strict: bool) -> None:
+    rows = np.eye(3)[[0, 0, 1, 2, 2, 2, 0]].tolist()
+    ratios = [
+        log_ratio(np.sum(rows[:j], axis=0).tolist(), np.sum(rows[j:], axis=0).tolist(), strict=strict)
+        for j in range(1, len(rows))
+    ]
+    statistic, split = change_statistic(rows, strict=strict)
+    assert statistic == pytest.approx(np.exp(ratios).sum())
+    assert split == int(np.argmax(ratios)) + 1
+
+
+def test_the_change_statistic_of_little_and_of_much() -> None:
+    assert change_statistic(np.eye(2)[:1]) == (0.0, 0)
+    statistic, split = change_statistic([[1, 0]] * 3000 + [[0, 1]] * 3000)
+    assert math.isfinite(statistic)
+    assert split == 3000
+
+
+def test_false_alarms_on_average_over_the_prior() -> None:
+    """E[M] is at most the number of splits; strictly so for one distribution that the prior finds unlikely."""
+    rng, eye = np.random.default_rng(2), np.eye(3)
+    over_prior = [change_statistic(eye[rng.choice(3, 30, p=rng.dirichlet([0.5] * 3))])[0] for _ in range(3000)]
+    assert np.mean(over_prior) < 29 * 1.15
+    strict = [change_statistic(eye[rng.choice(3, 30)], strict=True)[0] for _ in range(3000)]
+    assert np.mean(strict) < 29
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -102,8 +138,8 @@ def test_the_ratio_tells_a_change_from_chance() -> None:
         (lambda: probe_budget(3, 0.2, "much"), "`confidence` should be in the interval (0, 1). Received 'much'"),
         (lambda: log_evidence([]), "`counts` should be one or more numbers, none negative. Received []"),
         (lambda: log_evidence([1, -1]), "`counts` should be one or more numbers, none negative. Received [1, -1]"),
-        (lambda: log_evidence([1], 0.0), "`concentration` should be positive. Received 0.0"),
         (lambda: log_ratio([1], [1, 2]), "`before` and `after` should have equal length. Received 1 and 2"),
+        (lambda: change_statistic([1, 2]), "`rows` should have the shape (n, K). Received (2,)"),
     ],
 )
 def test_refusals(call, message: str) -> None:

@@ -17,9 +17,9 @@ from drift_agents.verifier.base import NoVerifier, Verifier
 from drift_agents.verifier.prober import ReplayProber
 from drift_agents.verifier.registry import VERIFIERS, make_verifier
 
-PROBING = ("glove", "probe_keep", "random_probe")
+PROBING = ("glove", "glove_active", "probe_keep", "random_probe")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
-OPTIONS: dict[str, dict[str, Any]] = {"periodic_wipe": {"every": 7}}
+OPTIONS: dict[str, dict[str, Any]] = {"periodic_wipe": {"every": 7}, "glove_active": {"minimum": 2}}
 NAMES = VERIFIERS.names()
 EPISODES = 40
 
