@@ -235,7 +235,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             self.render()
         if self._show_prob:
             sure = here in self._tables.ends or not self._slip
-            return state, reward, terminated, False, {"prob": 1.0 if sure else self._shares[which]}
+            return state, reward, terminated, False, {"prob": 1.0 if sure else self._success if which == 1 else self._before}
         return state, reward, terminated, False, {}
 
     def _answer(self, here: int, action: int, true: Outcome) -> Outcome:
@@ -272,16 +272,18 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         Raises:
             KnobError: if a map is larger than what the observation space has room for.
         """
-        lake = values.get("map", self._map)
-        goal_rewards = values.get("goal_rewards", self._goal_rewards)
-        if lake is not self._map or goal_rewards is not self._goal_rewards:
-            self._lay(lake, goal_rewards)
+        if "map" in values or "goal_rewards" in values:
+            lake = values.get("map", self._map)
+            goal_rewards = values.get("goal_rewards", self._goal_rewards)
+            if lake is not self._map or goal_rewards is not self._goal_rewards:
+                self._lay(lake, goal_rewards)
         if "slip" in values:
             slip = values["slip"]
             if slip != self._slip:
                 self._set_slip(slip, 1.0 - slip)
-                self.__dict__.pop("P", None)
-        if "transient" in values:
+                if "P" in self.__dict__:
+                    del self.P
+        if "transient" in values and values["transient"] != self._transient:
             self._transient = values["transient"]
             self.__dict__.pop("P", None)
 
@@ -315,7 +317,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """Take over a slip; `success` is handed in since Gymnasium rounds it differently."""
         side = (1.0 - success) / 2.0
         self._slip = slip
-        self._shares = (side, success, side)
+        self._success = success
         self._before = side
         self._until = side + success
         self._whole = side + success + side

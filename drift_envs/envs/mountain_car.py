@@ -166,8 +166,14 @@ class MountainCar(TunableEnv, MountainCarEnv):
         Args:
             values: canonical values, by knob.
         """
-        for name, value in values.items():
-            setattr(self, f"_{name}", value)
+        if "force" in values:
+            self._force = values["force"]
+        if "gravity" in values:
+            self._gravity = values["gravity"]
+        if "goal_position" in values:
+            self._goal_position = values["goal_position"]
+        if "transient" in values:
+            self._transient = values["transient"]
 
 
 class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
@@ -277,8 +283,14 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
         Args:
             values: canonical values, by knob.
         """
-        for name, value in values.items():
-            setattr(self, f"_{name}", value)
+        if "power" in values:
+            self._power = values["power"]
+        if "gravity" in values:
+            self._gravity = values["gravity"]
+        if "goal_position" in values:
+            self._goal_position = values["goal_position"]
+        if "transient" in values:
+            self._transient = values["transient"]
 
 
 _PUSHES = {0: -1, 1: 0, 2: 1}

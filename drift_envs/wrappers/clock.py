@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
 from drift_envs.schedule import NEVER
 from drift_envs.schedule.model import MAX_TICK
 
@@ -91,6 +92,7 @@ class Clock:
         episode: episodes before this one since the last rewind.
         since: the first tick of the present span, through which time has only gone on.
         until: the tick at which the knob values that are in force may change.
+        values: the knob values that are in force.
     """
 
     unit: str
@@ -102,6 +104,7 @@ class Clock:
     episode: int = -1
     since: int = 0
     until: int = 0
+    values: Mapping[str, Value] | None = None
 
     @property
     def is_running(self) -> bool:

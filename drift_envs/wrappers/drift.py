@@ -17,7 +17,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.errors import ArgumentError, DriftWarning, DrivenKnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.schedule import Phase, Schedule, Timeline
+from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.wrappers.built_in import BuiltIn
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, Clock, read_options
 from drift_envs.wrappers.records import DriftLog, DriftState, Visited
@@ -103,7 +103,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._key: int | None = None  # the seed of the present timeline
         self._clock = Clock(self._plan.clock)
         self._visited = Visited()
-        self._values: Mapping[str, Value] | None = None
+        self._tune = turner.turn
         self._leader: DriftWrapper | None = None
         self._oracle_factory = oracle
         self._oracle: Any = None
@@ -171,12 +171,12 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             self.rewinds += 1
         self._timeline, self._key = timeline, key
         clock.begin(jump)
-        self._turn(resetting=True)
+        self._turn_for_reset()
         if not self._tells:
             return self.env.reset(seed=seed, options=options)
         observation, info = self.env.reset(seed=seed, options=options)
         if not started or rewinds:
-            self._told = self._values  # what holds from the beginning is no change
+            self._told = self._clock.values  # what holds from the beginning is no change
         return observation, {**info, "drift": self._news()}
 
     def render(self) -> Any:
@@ -288,26 +288,43 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
                 "write it into the schedule, or build the environment with `schedule=None`"
             )
 
-    def _turn(self, resetting: bool = False) -> None:
-        """Apply the values of the tick to come, and note until when they hold."""
+    def _turn(self) -> None:
+        """Apply the values of the transition to come, and note until when they hold."""
         clock = self._clock
-        if self._leader is not None:
-            values: Mapping[str, Value] | None = self._leader._values
-            clock.stop = 0  # ask the leader again before every step
-        elif clock.stop == NOT_RESET and not resetting:
+        if self._leader is not None or clock.stop == NOT_RESET:
+            self._turn_specially()
+            return
+        _, stop, values = self._timeline.segment(clock.start + clock.steps)
+        clock.until = stop
+        clock.stop = stop - clock.start if stop < NEVER else NEVER
+        if values is not clock.values:
+            self._tune(values)
+            clock.values = values
+
+    def _turn_specially(self) -> None:
+        """Before the first reset there is nothing to apply; who follows a leader applies what it applies."""
+        if self._leader is None:
             raise StateError("`step` was called before `reset`; call `reset` first")
-        else:
-            _, stop, values = self._timeline.segment(clock.next_tick)
-            clock.stop_at(stop)
-        if values is not self._values and values is not None:
-            self._turner.turn(values)
-            self._values = values
+        values = self._leader._clock.values
+        self._clock.stop = 0  # ask the leader again before every step
+        if values is not None and values is not self._clock.values:
+            self._tune(values)
+            self._clock.values = values
+
+    def _turn_for_reset(self) -> None:
+        """Apply the values of the first transition to come."""
+        clock = self._clock
+        _, stop, values = self._timeline.segment(clock.next_tick)
+        clock.stop_at(stop)
+        if values is not clock.values:
+            self._tune(values)
+            clock.values = values
 
     def _reset_like(self, leader: DriftWrapper, seed: int | None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode at the tick where the leader stands."""
         self._timeline = leader._timeline
         self._clock.steps = 0
-        self._turn(resetting=True)
+        self._turn_specially()
         observation, info = self.env.reset(seed=seed)
         return observation, {**info, "drift": self._news()} if self._tells else info
 
@@ -316,7 +333,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         if self._clock.unit == "episode_step":
             self._remember()
         if not self._clock.go_on():
-            self._turn(resetting=True)
+            self._turn_for_reset()
 
     def _key_after(self, seed: int | None) -> int:
         """The seed of the timeline: a new one, the present one, or the one that the environment gave itself."""
@@ -360,8 +377,8 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
 
     def _news(self) -> dict[str, Any]:
         """What `notify` lets the agent know; the same keys at every step."""
-        changed = self._told != self._values
-        self._told = self._values
+        changed = self._told != self._clock.values
+        self._told = self._clock.values
         if self._notify == "change":
             return {"changed": changed}
         state = (self._leader or self).drift_state

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -122,19 +122,18 @@ class Turner:
         held = set(names)
         return frozenset(held | {paths[name] for name in held if name in paths})
 
-    def turn(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs, all at once.
+    @property
+    def turn(self) -> Callable[[Mapping[str, Value]], None]:
+        """Sets knobs to canonical values, all at once: the environment's own `turn` where it has all of them."""
+        return self._tunable.turn if self._effects is None else self._turn_both
 
-        Args:
-            values: canonical values, by knob.
-        """
-        if self._effects is None:
-            self._tunable.turn(values)
-            return
+    def _turn_both(self, values: Mapping[str, Value]) -> None:
+        """Set knobs of the environment and of the effects."""
         own = {name: value for name, value in values.items() if name in self._own}
         if own:
             self._tunable.turn(own)
-        self._effects.turn({name: value for name, value in values.items() if name not in self._own})
+        if self._effects is not None:
+            self._effects.turn({name: value for name, value in values.items() if name not in self._own})
 
     def read(self) -> dict[str, Value]:
         """The value of every knob that is at work, read back."""

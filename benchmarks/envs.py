@@ -1,0 +1,90 @@
+"""How fast the drifting environments step, against plain Gymnasium's.
+
+`python -m benchmarks.envs` prints, for each case, the time of a step (resets included) and the ratio to
+plain `gymnasium.make` measured right before and after; above 1 is faster. The cases take turns, and the
+medians of the repeats are printed, so that other work on the machine moves the ratios little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import drift_envs  # registers the ids
+
+RAMP_TICKS = 10_000_000
+
+
+def ramp(base: dict[str, float], target: dict[str, float]) -> dict[str, Any]:
+    """A schedule that drifts at every step."""
+    drift = {"name": "ramp", "at": 0, "kind": "incremental", "over": RAMP_TICKS, "set": target}
+    return {"version": 1, "name": "ramp", "clock": "step", "base": base, "drifts": [drift]}
+
+
+SLIP = ramp({"slip": 0.1}, {"slip": 0.6})
+FORCE = ramp({"force": 0.001}, {"force": 0.0006})
+POWER = ramp({"power": 0.0015}, {"power": 0.001})
+LAKE, CAR, CONTINUOUS = "FrozenLake-v1", "MountainCar-v0", "MountainCarContinuous-v0"
+CASES: list[tuple[str, str, dict[str, Any], float | None]] = [
+    ("lake, default schedule", LAKE, {}, 3.0),
+    ("lake, no schedule", LAKE, {"schedule": None}, None),
+    ("lake, slip drifts at every step", LAKE, {"schedule": SLIP}, 2.5),
+    ("lake, default schedule as text", LAKE, {"text": True}, None),
+    ("car, default schedule", CAR, {}, 5.0),
+    ("car, no schedule", CAR, {"schedule": None}, None),
+    ("car, force drifts at every step", CAR, {"schedule": FORCE}, 2.5),
+    ("car, default schedule as text", CAR, {"text": True}, None),
+    ("continuous car, default schedule", CONTINUOUS, {}, None),
+    ("continuous car, power drifts at every step", CONTINUOUS, {"schedule": POWER}, None),
+]
+"""Name, plain id, arguments, and the ratio that is aimed at."""
+
+
+def seconds_per_step(env: gym.Env, actions: list[Any]) -> float:
+    """The mean time of a step, resets included."""
+    env.reset()
+    start = time.perf_counter()
+    for action in actions:
+        _, _, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            env.reset()
+    return (time.perf_counter() - start) / len(actions)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.envs --repeats 7")
+    parser.add_argument("--steps", type=int, default=10_000, help="steps a repeat (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=9, help="repeats of each case (default: %(default)s)")
+    arguments = parser.parse_args()
+    moves = np.random.default_rng(0).integers(3, size=arguments.steps)
+    discrete: list[Any] = moves.tolist()
+    forces: list[Any] = list((moves - 1.0).astype(np.float32).reshape(-1, 1))
+    worlds, times = [], []
+    for _, plain, keywords, _ in CASES:
+        worlds.append((gym.make(plain), gym.make(f"Drift{plain.rsplit('-', 1)[0]}-v0", **keywords)))
+        for env in worlds[-1]:
+            env.reset(seed=0)
+        times.append(([], []))
+    for _ in range(arguments.repeats):
+        for (_, plain, _, _), pair, (base, ours) in zip(CASES, worlds, times, strict=True):
+            actions = forces if plain == CONTINUOUS else discrete
+            before = seconds_per_step(pair[0], actions)
+            ours.append(seconds_per_step(pair[1], actions))
+            base.append((before + seconds_per_step(pair[0], actions)) / 2)
+    print(f"drift-envs {drift_envs.__version__}, gymnasium {gym.__version__}, numpy {np.__version__}")
+    print(f"{'case':<44}{'us a step':>10}{'plain':>8}{'ratio':>8}{'target':>8}")
+    for (name, _, _, target), (base, ours) in zip(CASES, times, strict=True):
+        ratio = statistics.median(b / o for b, o in zip(base, ours, strict=True))
+        goal = "" if target is None else f"{target:.1f}"
+        middle, plain_middle = statistics.median(ours) * 1e6, statistics.median(base) * 1e6
+        print(f"{name:<44}{middle:>10.2f}{plain_middle:>8.2f}{ratio:>8.2f}{goal:>8}")
+
+
+if __name__ == "__main__":
+    main()
