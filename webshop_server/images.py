@@ -30,19 +30,26 @@ _FALLBACK = ("#4d7ea8", "#8a6d4f", "#5f8f6b", "#a8677c", "#7b6ca8", "#a39042")
 
 _SHAPES = {
     "fashion": '<path d="M68 52 84 44q16 14 32 0l16 8 24 26-18 16-10-8v66H72V86l-10 8-18-16z" {paint}/>',
-    "beauty": '<rect x="74" y="76" width="52" height="82" rx="10" {paint}/>'
-    '<rect x="86" y="48" width="28" height="26" rx="4" '
-    '{dark}/><rect x="84" y="104" width="32" height="28" rx="3" fill="#fff" opacity=".75"/>',
-    "electronics": '<rect x="46" y="54" width="108" height="78" rx="8" {paint}/>'
-    '<rect x="55" y="63" width="90" height="60" rx="3" fill="#fff" opacity=".7"/><path d="M88 132h24l6 18H82z" {dark}/>',
-    "garden": '<path d="M60 60h80a8 8 0 0 1 8 8v44H52V68a8 8 0 0 1 8-8z" {paint}/>'
-    '<path d="M40 98h18v20h84V98h18v44H40z" {dark}/><path d="M52 142h10v14H52zM138 142h10v14h-10z" {dark}/>',
-    "grocery": '<path d="M70 72h60l6 14v66a8 8 0 0 1-8 8H72a8 8 0 0 1-8-8V86z" {paint}/>'
-    '<rect x="68" y="50" width="64" height="20" rx="4" {dark}/><rect x="64" y="98" width="72" height="36" fill="#fff" opacity=".75"/>',
+    "beauty": """
+<rect x="74" y="76" width="52" height="82" rx="10" {paint}/>
+<rect x="86" y="48" width="28" height="26" rx="4" {dark}/>
+<rect x="84" y="104" width="32" height="28" rx="3" {label}/>""",
+    "electronics": """
+<rect x="46" y="54" width="108" height="78" rx="8" {paint}/>
+<rect x="55" y="63" width="90" height="60" rx="3" {label}/>
+<path d="M88 132h24l6 18H82z" {dark}/>""",
+    "garden": """
+<path d="M60 60h80a8 8 0 0 1 8 8v44H52V68a8 8 0 0 1 8-8z" {paint}/>
+<path d="M40 98h18v20h84V98h18v44H40z" {dark}/>
+<path d="M52 142h10v14H52zM138 142h10v14h-10z" {dark}/>""",
+    "grocery": """
+<path d="M70 72h60l6 14v66a8 8 0 0 1-8 8H72a8 8 0 0 1-8-8V86z" {paint}/>
+<rect x="68" y="50" width="64" height="20" rx="4" {dark}/>
+<rect x="64" y="98" width="72" height="36" {label}/>""",
 }
-_BOX = (
-    '<path d="M50 72l50-24 50 24v62l-50 24-50-24z" {paint}/><path d="M50 72l50 24 50-24M100 96v62" fill="none" {line}/>'
-)
+_BOX = """
+<path d="M50 72l50-24 50 24v62l-50 24-50-24z" {paint}/>
+<path d="M50 72l50 24 50-24M100 96v62" fill="none" {line}/>"""
 
 
 def picture(asin: str, category: str, color: str = "") -> str:
@@ -67,6 +74,7 @@ def picture(asin: str, category: str, color: str = "") -> str:
     drawn = (
         shape.replace("{paint}", f'fill="{hue}" {edge}')
         .replace("{dark}", f'fill="{hue}" fill-opacity=".7" {edge}')
+        .replace("{label}", 'fill="#fff" fill-opacity=".75"')
         .replace("{line}", edge)
     )
     ground = _PASTELS[number[0] % len(_PASTELS)]

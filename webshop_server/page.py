@@ -3,6 +3,7 @@
 * `Element` - a text, a button, an option, a link to a listing, or the search bar
 * `Section` - elements that belong together
 * `Page` - sections in reading order; gives `text`, `text_rich`, `clickables` and the address
+* `rich_text` - elements as text with marks for what can be clicked
 
 Every visible text of the HTML is an element, in the same order, so that the three cannot disagree.
 """
@@ -106,25 +107,8 @@ class Page:
     @cached_property
     def text_rich(self) -> str:
         """The visible texts with marks for what can be clicked, as in the original's `text_rich` mode."""
-        lines: list[str] = []
-        chosen: list[str] = []
-        for element in self.elements:
-            text = self.fit(element.text)
-            if not text:
-                continue
-            if element.kind in ("button", "submit"):
-                lines.append(f"[button] {text} [button_]")
-            elif element.kind == "option":
-                mark = "clicked button" if element.is_chosen else "button"
-                lines.append(f"  [{mark}] {text} [{mark}_]")
-                if element.is_chosen:
-                    chosen.append(f"You have clicked {text}.")
-            elif element.kind == "product":
-                mark = "clicked button" if element.is_chosen else "button"
-                lines.append(f"\n[{mark}] {text} [{mark}_]")
-            else:
-                lines.append(text)
-        return "".join(f"{line}\n" for line in (*reversed(chosen), *lines))[: self.max_length]
+        shown = [element._replace(text=self.fit(element.text)) for element in self.elements]
+        return rich_text(shown)[: self.max_length]
 
     @cached_property
     def clickables(self) -> dict[str, Location | None]:
@@ -147,6 +131,28 @@ class Page:
             return text
         charset = self.charset
         return "".join(char if char in charset else "?" for char in text)
+
+
+def rich_text(elements: Iterable[Element]) -> str:
+    """Give elements as text with marks for what can be clicked, as in the original's `text_rich` mode."""
+    lines: list[str] = []
+    chosen: list[str] = []
+    for element in elements:
+        text = element.text
+        if not text:
+            continue
+        mark = "clicked button" if element.is_chosen else "button"
+        if element.kind in ("button", "submit"):
+            lines.append(f"[button] {text} [button_]")
+        elif element.kind == "option":
+            lines.append(f"  [{mark}] {text} [{mark}_]")
+            if element.is_chosen:
+                chosen.append(f"You have clicked {text}.")
+        elif element.kind == "product":
+            lines.append(f"\n[{mark}] {text} [{mark}_]")
+        else:
+            lines.append(text)
+    return "".join(f"{line}\n" for line in (*reversed(chosen), *lines))
 
 
 def _flatten(sections: Iterable[Section]) -> Iterable[Element]:

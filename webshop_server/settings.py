@@ -244,5 +244,5 @@ def _label_pairs(given: object) -> list[tuple[str, str]]:
 def _check_label(name: str, label: object) -> None:
     if not isinstance(label, str) or label != " ".join(label.split()) or not 1 <= len(label) <= _MAX_LABEL:
         raise _refuse(name, f"labels of 1 to {_MAX_LABEL} characters on one line", label)
-    if not label.isprintable() or "[" in label or "]" in label:
-        raise _refuse(name, "labels without brackets and control characters", label)
+    if not (label.isascii() and label.isprintable()) or "[" in label or "]" in label:
+        raise _refuse(name, "labels of printable ASCII characters without brackets", label)

@@ -3,29 +3,25 @@
 * `Shop` - an inventory under an operator's settings
 * `Session` - one shopper: where they are, what they chose, whether they bought
 * `Outcome` - what an action led to
-* `parse_action` - `search[words]` or `click[label]` as its two parts
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webshop_server import pages
+from webshop_server.action import check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, Goals
 from webshop_server.inventory import Inventory, is_target
-from webshop_server.location import SUB_PAGES, Kind, Location, normal_query
+from webshop_server.location import SUB_PAGES, Kind, Location
 from webshop_server.page import BASE_CHARSET, MAX_LENGTH, Page, Section
 from webshop_server.product import Product
 from webshop_server.reward import Score, score_purchase
 from webshop_server.settings import Pairs, Settings, merged
 
-MAX_ACTION = 4096
-"""The characters of an action that are looked at."""
-
-_ACTION = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
+OVER = "the session is over: something has been bought"
 
 
 class Outcome(NamedTuple):
@@ -42,27 +38,6 @@ class Outcome(NamedTuple):
     reward: float
     is_done: bool
     error: str | None
-
-
-def parse_action(action: object) -> tuple[str, str]:
-    """Give an action's name and argument.
-
-    Raises:
-        ArgumentError: it is not of the form `search[words]` or `click[label]`.
-
-    Example:
-        >>> parse_action("Click[Buy Now]")
-        ('click', 'Buy Now')
-    """
-    if isinstance(action, str) and len(action) <= MAX_ACTION:
-        found = _ACTION.fullmatch(action)
-        if found and found[1].lower() in ("search", "click"):
-            return found[1].lower(), found[2].strip()
-        shown = action if len(action) <= 80 else action[:80] + "..."
-        raise ArgumentError(f"`action` should be search[words] or click[label]. Received {shown!r}")
-    if isinstance(action, str):
-        raise ArgumentError(f"`action` should have at most {MAX_ACTION} characters. Received {len(action)}")
-    raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
 
 
 class Shop:
@@ -225,12 +200,7 @@ class Session:
             SessionError: the session is over.
         """
         self._refuse_done()
-        if not self.page.has_search_bar:
-            raise ArgumentError("there is no search bar on this page")
-        keywords = normal_query(words)
-        if not keywords:
-            raise ArgumentError("a search needs words: search[words]")
-        return self.visit(Location(Kind.RESULTS, keywords))
+        return self.visit(Location(Kind.RESULTS, check_search(self.page, words)))
 
     def click(self, label: str) -> Page:
         """Click what has this label.
@@ -243,15 +213,7 @@ class Session:
             SessionError: the session is over.
         """
         self._refuse_done()
-        wanted = label.lower()
-        clickables = self.page.clickables
-        if wanted not in clickables:
-            shown = label if len(label) <= 80 else label[:80] + "..."
-            raise ArgumentError(f"there is no button {shown!r} on this page")
-        target = clickables[wanted]
-        if target is None:
-            raise ArgumentError("a search needs words: search[words]")
-        return self.visit(target)
+        return self.visit(check_click(self.page, label))
 
     def visit(self, location: Location) -> Page:
         """Go to a page; after a purchase every way leads to the last page.
@@ -270,7 +232,7 @@ class Session:
 
     def _refuse_done(self) -> None:
         if self.is_done:
-            raise SessionError("the session is over: something has been bought")
+            raise SessionError(OVER)
 
     def _show(self, location: Location, sections: tuple[Section, ...]) -> Page:
         return Page(location, self.session_id, sections, self.shop.charset, self.shop.max_length)
