@@ -20,6 +20,7 @@ from drift_envs.envs.lake_maps import NewMap
 from drift_envs.envs.lake_model import Map
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
+from drift_envs.oracle import make_oracle
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.wrappers.built_in import build_in
 from drift_envs.wrappers.drift import DriftWrapper, Source
@@ -107,7 +108,7 @@ class Extras(NamedTuple):
             env: the innermost environment.
             schedule: its schedule.
         """
-        world: gym.Env = build_in(DriftWrapper(env, schedule, notify=self.notify))
+        world: gym.Env = build_in(DriftWrapper(env, schedule, make_oracle, self.notify))
         if self.has_overlay(schedule):
             world = build_in(DriftOverlay(world))
             if self.render_mode == "human":

@@ -2,11 +2,13 @@
 
 * `Oracle`, `Response`, `Effect`, `World`, `PlannedWorld` - the protocol and what it speaks of
 * `LakeOracle` - the frozen lake, exactly
-* `oracle_for` - the factory of an environment's oracle
+* `CarOracle` - the mountain cars: answers exactly, the best known policy measured
+* `make_oracle` - the oracle of a drifting world
 """
 
 from drift_envs.oracle.base import Effect, Oracle, PlannedWorld, Response, World
-from drift_envs.oracle.factories import oracle_for
+from drift_envs.oracle.car import CarOracle
+from drift_envs.oracle.factories import make_oracle
 from drift_envs.oracle.lake import LakeOracle
 
-__all__ = ["Effect", "LakeOracle", "Oracle", "PlannedWorld", "Response", "World", "oracle_for"]
+__all__ = ["CarOracle", "Effect", "LakeOracle", "Oracle", "PlannedWorld", "Response", "World", "make_oracle"]

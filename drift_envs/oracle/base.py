@@ -45,6 +45,9 @@ class Effect(NamedTuple):
         carried: expected score of those policies in the new world: the highest that any of them
             reaches, whatever way it breaks ties.
         after: expected score of the best policies of the new world.
+        replayed: expected score in the new world of the best sequences of actions of the old one,
+            given again without looking where they lead; `None` where no sequence is best, since
+            chance decides.
 
     Example:
         >>> Effect(magnitude=0.25, before=1.0, carried=0.5, after=1.0).loss
@@ -55,6 +58,7 @@ class Effect(NamedTuple):
     before: float
     carried: float
     after: float
+    replayed: float | None = None
 
     @property
     def loss(self) -> float:

@@ -1,50 +1,47 @@
 """Which oracle belongs to which environment.
 
-* `oracle_for` - the factory of an id: called with a drifting world, it gives the oracle
-* `lake_oracle` - a lake's oracle
+* `make_oracle` - the oracle of a drifting world; what registration hands to `DriftWrapper`
+* `LIMITS` - steps of an episode where the environment's spec says nothing
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
+from drift_envs.oracle.car import CarOracle
 from drift_envs.oracle.lake import LakeOracle
 
-LAKE_LIMIT = 100
-"""Steps of an episode where the environment's spec says nothing."""
+LIMITS: dict[type[Any], int] = {FrozenLake: 100, MountainCar: 300, MountainCarContinuous: 999}
 
 
-def oracle_for(env_id: str) -> Callable[[Any], Oracle] | None:
-    """The factory of an id, or `None` if no oracle is known for it.
+def make_oracle(wrapper: Any) -> Oracle:
+    """The oracle of a drifting world.
+
+    Its step limit is that of the id. Another one given to `gymnasium.make` shows only in the
+    `TimeLimit` around the wrapper; whoever uses one builds `LakeOracle` or `CarOracle` with it.
 
     Args:
-        env_id: an id of this package.
+        wrapper: the `DriftWrapper` around a lake or a car of this package.
+
+    Raises:
+        NoOracleError: if no oracle is known for what it wraps.
 
     Example:
-        >>> oracle_for("DriftFrozenLake-v0").__name__
-        'lake_oracle'
-        >>> oracle_for("CartPole-v1") is None
-        True
+        >>> from drift_envs.envs import FrozenLake
+        >>> from drift_envs.wrappers.drift import DriftWrapper
+        >>> env = DriftWrapper(FrozenLake(is_slippery=False), "frozen_lake/explicit", make_oracle)
+        >>> env.oracle.effect(0, 20).carried
+        0.0
     """
-    return _FACTORIES.get(env_id)
-
-
-def lake_oracle(wrapper: Any) -> Oracle:
-    """The oracle of a lake.
-
-    Args:
-        wrapper: the wrapper that drifts it, with `knobs_at` and `spec`.
-    """
-    return LakeOracle(wrapper, _step_limit(wrapper, LAKE_LIMIT), wrapper.unwrapped.reward_schedule)
-
-
-def _step_limit(wrapper: Any, default: int) -> int:
-    """The steps of an episode: those of the spec, since `TimeLimit` stands around the wrapper."""
-    spec = wrapper.unwrapped.spec
-    limit = None if spec is None else spec.max_episode_steps
-    return default if limit is None else int(limit)
-
-
-_FACTORIES: dict[str, Callable[[Any], Oracle]] = {"DriftFrozenLake-v0": lake_oracle}
+    base: Any = wrapper.unwrapped
+    for kind, limit in LIMITS.items():
+        if isinstance(base, kind):
+            spec = base.spec
+            steps = limit if spec is None or spec.max_episode_steps is None else spec.max_episode_steps
+            if isinstance(base, FrozenLake):
+                return LakeOracle(wrapper, steps, base.reward_schedule)
+            return CarOracle(wrapper, steps, base.goal_velocity)
+    raise NoOracleError(f"no oracle is known for {base}")

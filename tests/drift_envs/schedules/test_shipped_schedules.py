@@ -1,0 +1,173 @@
+"""Invariant 3: every shipped drift matters, and leaves the task solvable; controls do what they are for."""
+
+from __future__ import annotations
+
+from importlib import resources
+from itertools import pairwise
+
+import pytest
+
+from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
+from drift_envs.oracle import CarOracle, LakeOracle, PlannedWorld
+from drift_envs.oracle.lake_plan import carried_value, lake_answers, solve_lake
+from drift_envs.registration import IDS
+from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
+
+TABLES = {
+    "frozen_lake": ("DriftFrozenLake-v0", FROZEN_LAKE_KNOBS, LakeOracle),
+    "mountain_car": ("DriftMountainCar-v0", MOUNTAIN_CAR_KNOBS, CarOracle),
+    "mountain_car_continuous": ("DriftMountainCarContinuous-v0", MOUNTAIN_CAR_CONTINUOUS_KNOBS, CarOracle),
+}
+NAMES = [name for name in shipped_schedules() if name.split("/")[0] in TABLES]
+CONTROLS = {
+    "frozen_lake/null",
+    "frozen_lake/harmless",
+    "frozen_lake/shortcut",
+    "mountain_car/null",
+    "mountain_car/explicit",
+    "mountain_car_continuous/null",
+    "mountain_car_continuous/explicit",
+}
+# What is left of the best sequences of actions, not of the best policies: in 999 steps a policy that
+# knows only the low flag finds its way up from wherever that one would have ended the episode.
+OPEN_LOOP = {"mountain_car_continuous/goal"}
+LEAST_LOSS = 0.05
+HORIZON = 100
+FAMILY_SEEDS = range(8)
+
+
+def plan(name: str) -> Schedule:
+    schedule = load_schedule(name)
+    assert schedule is not None
+    return schedule
+
+
+def oracles(name: str):
+    """The oracle of every instance, with its timeline: one, or several seeds of a family."""
+    env_id, table, kind = TABLES[name.split("/")[0]]
+    for seed in FAMILY_SEEDS if name.endswith("-family") else (0,):
+        timeline = Timeline(plan(name), table, seed)
+        yield timeline, kind(PlannedWorld(timeline, table), IDS[env_id].limit)
+
+
+def effects(name: str):
+    """What each drift does, phase by phase, at full weight."""
+    for timeline, oracle in oracles(name):
+        phases = timeline.phases(HORIZON)
+        assert len(phases) > 1
+        for before, after in pairwise(phases):
+            yield after.id, oracle.effect(timeline.first_tick(before.id), timeline.first_tick(after.id))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_says_what_it_is(name: str) -> None:
+    schedule = plan(name)
+    assert schedule.name == name
+    assert schedule.env == TABLES[name.split("/")[0]][0]
+    assert schedule.description.endswith(".")
+    assert schedule.visibility in ("explicit", "implicit")
+    assert schedule.seed is None, "a shipped schedule leaves its drifts to the environment's seed"
+    assert schedule.control == (name in CONTROLS)
+    text = (resources.files("drift_schedules") / f"{name}.yaml").read_text("utf-8")
+    assert text.startswith("# "), "the file begins with a comment that says what drifts and why it matters"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_knobs_fit_the_environment(name: str) -> None:
+    assert load_schedule(name, table=TABLES[name.split("/")[0]][1]) == plan(name)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in CONTROLS])
+def test_every_drift_matters(name: str) -> None:
+    for phase, effect in effects(name):
+        if name in OPEN_LOOP:
+            assert effect.replayed is not None
+            loss = 1 - effect.replayed / effect.after
+        else:
+            loss = effect.loss
+        assert loss >= LEAST_LOSS, f"{phase}: {effect}"
+        assert effect.magnitude > 0, f"{phase}: {effect}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_phase_can_be_solved(name: str) -> None:
+    for phase, effect in effects(name):
+        assert min(effect.before, effect.after) >= 0.7, f"{phase}: {effect}"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in CONTROLS])
+def test_no_control_misleads(name: str) -> None:
+    for phase, effect in effects(name):
+        assert effect.loss == 0.0, f"{phase}: {effect}"
+        assert (effect.magnitude == 0.0) == name.endswith("/null"), f"{phase}: {effect}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_phases_have_twenty_rounds(name: str) -> None:
+    (timeline, _), *_ = oracles(name)
+    phases = timeline.phases(HORIZON)
+    assert [phase.start for phase in phases] == list(range(0, 20 * len(phases), 20))
+    assert phases[-1].stop in (NEVER, 20 * len(phases))
+
+
+@pytest.mark.parametrize("name", ["frozen_lake/explicit", "frozen_lake/slippery"])
+def test_the_last_map_breaks_the_first_one_too(name: str) -> None:
+    (_, oracle), *_ = oracles(name)
+    effect = oracle.effect(0, 40)
+    assert effect.carried <= 0.5 * effect.after
+
+
+def test_the_implicit_lake_is_that_of_the_paper() -> None:
+    (_, oracle), *_ = oracles("frozen_lake/implicit")
+    before, after = oracle.setting(0), oracle.setting(20)
+    assert before.map == after.map
+    assert [(r, c) for r in range(6) for c in range(6) if before.map[r][c] == "G"] == [(3, 5), (5, 5)]
+    assert dict(before.goal_rewards) == {"3,5": 1.0, "5,5": 0.5}
+    assert dict(after.goal_rewards) == {"3,5": 0.5, "5,5": 1.0}
+    # The crossing of the paper's prompts: right to (3, 3), down to (4, 2), plain ice both.
+    assert [before.map[r][c] for r, c in ((3, 2), (3, 3), (4, 2))] == ["F", "F", "F"]
+
+
+def test_families_differ_from_seed_to_seed() -> None:
+    for name in NAMES:
+        if name.endswith("-family"):
+            maps = {oracle.setting(0).map for _, oracle in oracles(name)}
+            assert len(maps) == len(FAMILY_SEEDS)
+
+
+def test_nothing_changes_near_the_paths_of_the_harmless_lake() -> None:
+    (_, oracle), *_ = oracles("frozen_lake/harmless")
+    settings = [oracle.setting(tick) for tick in (0, 20, 40)]
+    plan_before = solve_lake(settings[0], 100)
+    on_path, front = {0}, [0]
+    while front:
+        state = front.pop()
+        for action in range(4):
+            if plan_before.best[100, state, action]:
+                after = int(settings[0].model.next_state[state, action, 1])
+                if after not in on_path and settings[0].map[after // 6][after % 6] != "G":
+                    on_path.add(after)
+                    front.append(after)
+    assert len(on_path) > 10
+    for state in sorted(on_path):
+        answers = [lake_answers(setting)[divmod(state, 6)] for setting in settings]
+        assert answers[0] == answers[1] == answers[2]
+
+
+def test_the_shortcut_is_shorter_and_the_old_way_as_good() -> None:
+    (_, oracle), *_ = oracles("frozen_lake/shortcut")
+    old, new = oracle.setting(0), oracle.setting(20)
+    assert (solve_lake(old, 100).steps[100, 0], solve_lake(new, 100).steps[100, 0]) == (20, 10)
+    assert carried_value(old, new, 100) == 1.0
+
+
+def test_thaw_and_fatigue_come_bit_by_bit() -> None:
+    (timeline, oracle), *_ = oracles("frozen_lake/thaw")
+    slips = [oracle.setting(tick).slip for tick in range(20, 42)]
+    assert slips[0] == 0.0
+    assert slips[-2:] == [0.3, 0.3]
+    assert all(0 < b - a < 0.02 for a, b in pairwise(slips[:-1]))
+    assert timeline.first_tick("thaw") == 40
+    # No single episode's change costs more than a little.
+    assert all(oracle.effect(tick, tick + 1).loss < LEAST_LOSS for tick in range(20, 40))
