@@ -62,6 +62,7 @@ class _Block(NamedTuple):
     """The records of one state and their lines in the prompt."""
 
     records: tuple[Record, ...]
+    ids: list[RecordId]
     text: str
     own: bool
     """Whether all records are about the state that was asked for."""
@@ -128,16 +129,17 @@ class PromptMaker:
         blocks: list[_Block],
         notes: dict[RecordId, Note],
     ) -> tuple[str, tuple[RecordId, ...]]:
-        ids = dict.fromkeys(record.id for record in here)
-        if self._is_own(state, here) and all(block.own for block in blocks):
+        ids = [record.id for record in here]
+        if _is_own(self.matching, state, here) and all(block.own for block in blocks):
             elsewhere = [block.text for block in blocks if block.text]
             for block in blocks:
-                ids.update(dict.fromkeys(record.id for record in block.records))
+                ids += block.ids
         else:
             # A memory that recalls records of other states may recall one twice; it is shown once.
-            fresh = {r.id: r for block in blocks for r in block.records if r.id not in ids}
+            seen = set(ids)
+            fresh = {r.id: r for block in blocks for r in block.records if r.id not in seen}
             elsewhere = [item.line() for item in fold(fresh.values())]
-            ids.update(dict.fromkeys(fresh))
+            ids += fresh
         belief = None
         if self.recall.outlook is not None and here:
             belief = Outlook(memory.records(), self.recall.outlook, self.matching.state_key)
@@ -157,12 +159,15 @@ class PromptMaker:
         block = self._blocks.get(state)
         if block is None or (block.records is not records and block.records != records):
             lines = "\n".join(item.line() for item in fold(records))
-            block = _Block(records, lines, self._is_own(state, records))
+            ids = [record.id for record in records]
+            block = _Block(records, ids, lines, _is_own(self.matching, state, records))
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
             self._blocks[state] = block
         return block
 
-    def _is_own(self, state: str, records: tuple[Record, ...]) -> bool:
-        key = self.matching.state_key(state)
-        return all(record.state == state or self.matching.state_key(record.state) == key for record in records)
+
+def _is_own(matching: Matching, state: str, records: tuple[Record, ...]) -> bool:
+    """Whether all records are about that state."""
+    others = {record.state for record in records} - {state}
+    return not others or {matching.state_key(other) for other in others} == {matching.state_key(state)}

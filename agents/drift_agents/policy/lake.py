@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -126,15 +126,14 @@ class LakePlanner:
 
     def _believe(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
         """What the records say about moves and tiles, once conflicts are settled."""
-        names = {name for name, _ in grid.moves}
         sightings: dict[tuple[Cell, str], dict[Answer, tuple[float, int]]] = {}
+        read = _reader(grid)
         for item in recalled:
-            key, answer = _read(item)
-            # A smaller map than the one remembered: what lies outside can't be reached.
-            if grid.has(key[0]) and grid.has(answer.cell) and key[1] in names:
-                seen = sightings.setdefault(key, {})
-                n, last = seen.get(answer, (0.0, -1))
-                seen[answer] = (n + item.n, max(last, item.last))
+            reading = read(item)
+            if reading is not None:
+                seen = sightings.setdefault(reading[0], {})
+                n, last = seen.get(reading[1], (0.0, -1))
+                seen[reading[1]] = (n + item.n, max(last, item.last))
         moves: dict[tuple[Cell, str], tuple[tuple[Answer, float], ...]] = {}
         tiles: dict[Cell, tuple[int, Answer]] = {}
         safe = {cell for cell, _ in sightings}
@@ -161,11 +160,25 @@ def _disappoints(item: Recollection, doubt_since: int, grid: Grid) -> bool:
     return item.last < doubt_since and item.outcome.ended and item.outcome.score < SATISFIED * grid.highest
 
 
-@lru_cache(maxsize=65536)
-def _read(item: Recollection) -> tuple[tuple[Cell, str], Answer]:
-    cell, target = _read_cell(item.state), _read_cell(item.outcome.state)
-    score = item.outcome.score if item.outcome.ended else 0.0
-    return (cell, item.action), Answer(target, score, item.outcome.ended)
+Reading = tuple[tuple[Cell, str], Answer]
+
+
+@lru_cache(maxsize=16)
+def _reader(grid: Grid) -> Callable[[Recollection], Reading | None]:
+    """What reads a recollection as a move and its answer, each one once.
+
+    `None` stands for one that lies outside: the map was larger, or had other actions.
+    """
+    actions = {name for name, _ in grid.moves}
+
+    @lru_cache(maxsize=65536)
+    def read(item: Recollection) -> Reading | None:
+        cell, target, outcome = _read_cell(item.state), _read_cell(item.outcome.state), item.outcome
+        if not grid.has(cell) or not grid.has(target) or item.action not in actions:
+            return None
+        return (cell, item.action), Answer(target, outcome.score if outcome.ended else 0.0, outcome.ended)
+
+    return read
 
 
 @lru_cache(maxsize=4096)

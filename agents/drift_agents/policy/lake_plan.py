@@ -22,6 +22,8 @@ Cell = tuple[int, int]
 
 STEP_DISCOUNT = 0.999
 """What one more step costs: just enough to prefer the shorter of two equally good ways."""
+WARM_UP = 12
+"""Sweeps before policy iteration: a first guess saves it most of its rounds."""
 
 
 class Grid(NamedTuple):
@@ -94,96 +96,108 @@ def action_values(grid: Grid, beliefs: Beliefs, risk: float, prior: float, best:
     Returns:
         Array of shape (rows, columns, actions), read-only, scores in [0, highest].
     """
+    place = {name: number for number, (name, _) in enumerate(grid.moves)}
     meant = _meant(grid, beliefs, risk)
-    branches = [list(row) for row in meant]
+    share = np.ones(len(meant.target))
+    entries: list[tuple[int, int, int, float, float]] = []
     for (cell, action), answers in beliefs.moves:
-        row = _row(grid, cell, action)
+        row = (cell[0] * grid.columns + cell[1]) * len(place) + place[action]
         total = sum(n for _, n in answers) + prior
-        found = [_branch(grid, answer, 1.0 if best else n / total) for answer, n in answers]
-        if prior and not best:
-            found += [(target, weight * prior / total, reward * prior / total) for target, weight, reward in meant[row]]
-        branches[row] = found
-    width = max(map(len, branches))
-    filler = (0, 0.0, -np.inf if best else 0.0)
-    table = np.array([row + [filler] * (width - len(row)) for row in branches])
-    target, weight, reward = table[..., 0].astype(np.intp), table[..., 1], table[..., 2]
+        share[row] = prior / total
+        for branch, (answer, n) in enumerate(answers, start=1):
+            part, target = 1.0 if best else n / total, answer.cell[0] * grid.columns + answer.cell[1]
+            entries.append((row, branch, target, *((0.0, part * answer.score) if answer.ended else (part, 0.0))))
+    tree = _tree(meant, share, entries, best)
     shape = (grid.rows * grid.columns, len(grid.moves))
-    values = _solve(target, weight * STEP_DISCOUNT, reward, shape, best)
+    sure = best or (not prior and all(len(answers) == 1 for _, answers in beliefs.moves))
+    values = (_sweep if sure else _iterate)(tree, shape, best)
     values = values.reshape(grid.rows, grid.columns, len(grid.moves))
     values.flags.writeable = False
     return values
 
 
-Branch = tuple[int, float, float]
-"""Where a branch leads, how much the value there counts, and what is earned on the way."""
+class Tree(NamedTuple):
+    """What may follow a move: where, how much the value there counts, what is earned on the way.
 
-
-def _row(grid: Grid, cell: Cell, action: str) -> int:
-    names = [name for name, _ in grid.moves]
-    return (cell[0] * grid.columns + cell[1]) * len(names) + names.index(action)
-
-
-def _branch(grid: Grid, answer: Answer, share: float) -> Branch:
-    place = answer.cell[0] * grid.columns + answer.cell[1]
-    return (place, 0.0, share * answer.score) if answer.ended else (place, share, 0.0)
-
-
-def _meant(grid: Grid, beliefs: Beliefs, risk: float) -> list[list[Branch]]:
-    """What to expect of every move of which nothing is remembered."""
-    tiles, goals = dict(beliefs.tiles), frozenset(grid.destinations)
-    entered: dict[Cell, Branch] = {}
-    for row in range(grid.rows):
-        for column in range(grid.columns):
-            cell = (row, column)
-            place = row * grid.columns + column
-            if cell in tiles:
-                entered[cell] = _branch(grid, tiles[cell], 1.0)
-            elif cell in goals:
-                entered[cell] = (place, 0.0, grid.highest)
-            else:
-                entered[cell] = (place, 1.0 if cell in beliefs.safe else risk, 0.0)
-    rows: list[list[Branch]] = []
-    for cell in entered:
-        for _, move in grid.moves:
-            # Held back by the edge, one stays where one stood, and that was safe.
-            stays = (cell[0] * grid.columns + cell[1], 1.0, 0.0)
-            target = cell if move is None else grid.meant(cell, move)
-            rows.append([stays if target == cell else entered[target]])
-    return rows
-
-
-def _solve(
-    target: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    reward: NDArray[np.float64],
-    shape: tuple[int, int],
-    best: bool,
-) -> NDArray[np.float64]:
-    """Values of all actions, shape `shape`, by sweeps and then, where chance is involved, policy iteration.
-
-    Without chance the sweeps end by themselves after as many as the longest way has steps. With
-    chance they would go on for ever, and policy iteration ends exactly after a few rounds.
+    Args:
+        target: cells by number, shape (moves) or (moves, branches).
+        weight: what the value there is multiplied by, same shape.
+        reward: what is earned on the way, same shape.
     """
-    cells = shape[0]
 
-    def look_ahead(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        branches = reward + weight * values[target]
-        return np.asarray(branches.max(axis=1) if best else branches.sum(axis=1)).reshape(shape)
+    target: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    reward: NDArray[np.float64]
 
-    values = np.zeros(cells)
-    for _ in range(cells + 1):
-        actions = look_ahead(values)
+
+@lru_cache(maxsize=64)
+def _targets(grid: Grid) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where every move of every cell is meant to lead, and whether it stays where it was."""
+    targets = []
+    for cell in range(grid.rows * grid.columns):
+        row, column = divmod(cell, grid.columns)
+        for _, move in grid.moves:
+            there = (row, column) if move is None else grid.meant((row, column), move)
+            targets.append(there[0] * grid.columns + there[1])
+    return np.array(targets), np.array(targets) == np.repeat(np.arange(grid.rows * grid.columns), len(grid.moves))
+
+
+def _meant(grid: Grid, beliefs: Beliefs, risk: float) -> Tree:
+    """What to expect of every move as long as nothing is remembered of it."""
+    shape = (grid.rows, grid.columns)
+    weight, reward = np.full(shape, risk), np.zeros(shape)
+    for cell in beliefs.safe:
+        weight[cell] = 1.0
+    for cell in grid.destinations:
+        weight[cell], reward[cell] = 0.0, grid.highest
+    for cell, answer in beliefs.tiles:
+        weight[cell], reward[cell] = (0.0, answer.score) if answer.ended else (1.0, 0.0)
+    target, stays = _targets(grid)
+    # Held back by the edge, one stays where one stood, and that was safe.
+    return Tree(target, np.where(stays, 1.0, weight.ravel()[target]), np.where(stays, 0.0, reward.ravel()[target]))
+
+
+def _tree(
+    meant: Tree, share: NDArray[np.float64], entries: list[tuple[int, int, int, float, float]], best: bool
+) -> Tree:
+    """All branches of all moves: first the meant one with its share, then the believed answers."""
+    width = 1 + max((branch for _, branch, *_ in entries), default=0)
+    target = np.zeros((len(share), width), dtype=np.intp)
+    weight, reward = np.zeros(target.shape), np.full(target.shape, -np.inf if best else 0.0)
+    target[:, 0], weight[:, 0] = meant.target, meant.weight * share
+    reward[:, 0] = np.where(share > 0, meant.reward, -np.inf) if best else meant.reward * share
+    if entries:
+        rows, branches, targets, weights, rewards = map(list, zip(*entries, strict=True))
+        target[rows, branches], weight[rows, branches], reward[rows, branches] = targets, weights, rewards
+    return Tree(target, weight * STEP_DISCOUNT, reward)
+
+
+def _look_ahead(tree: Tree, values: NDArray[np.float64], shape: tuple[int, int], best: bool) -> NDArray[np.float64]:
+    branches = tree.reward + tree.weight * values[tree.target]
+    return np.asarray(branches.max(axis=1) if best else branches.sum(axis=1)).reshape(shape)
+
+
+def _sweep(tree: Tree, shape: tuple[int, int], best: bool, sweeps: int | None = None) -> NDArray[np.float64]:
+    """Values of all actions by value iteration, which ends by itself where no move is left to chance."""
+    values = np.zeros(shape[0])
+    for _ in range(shape[0] + 1 if sweeps is None else sweeps):
+        actions = _look_ahead(tree, values, shape, best)
         swept = actions.max(axis=1)
         if np.array_equal(swept, values):
-            return actions
+            break
         values = swept
-    earned, everyone = reward.sum(axis=1), np.arange(cells)
-    choice = actions.argmax(axis=1)
+    return actions
+
+
+def _iterate(tree: Tree, shape: tuple[int, int], best: bool) -> NDArray[np.float64]:
+    """Values of all actions by policy iteration, which ends exactly where moves are left to chance."""
+    everyone, earned = np.arange(shape[0]), tree.reward.sum(axis=1)
+    choice = _sweep(tree, shape, best, WARM_UP).argmax(axis=1)
     while True:
         rows = everyone * shape[1] + choice
-        matrix = np.eye(cells)
-        np.subtract.at(matrix, (everyone[:, None], target[rows]), weight[rows])
-        actions = look_ahead(np.linalg.solve(matrix, earned[rows]))
+        matrix = np.eye(shape[0])
+        np.subtract.at(matrix, (everyone[:, None], tree.target[rows]), tree.weight[rows])
+        actions = _look_ahead(tree, np.linalg.solve(matrix, earned[rows]), shape, best)
         # A margin above rounding, so that two equal actions can't take turns for ever.
         better = actions.max(axis=1) > actions[everyone, choice] + 1e-10
         if not better.any():
