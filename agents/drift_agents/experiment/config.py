@@ -56,17 +56,26 @@ class Part(_Model):
         return data
 
     def label(self, among: Iterable[Part] = ()) -> str:
-        """How lines and tables call it: the name, with its options where the name alone is ambiguous.
+        """How lines and tables call it: the name, with the options that tell it apart from its namesakes.
 
         Args:
             among: the parts that it stands beside.
+
+        Example:
+            >>> parts = [Part(name="glove"), Part(name="glove", options={"epsilon": 0.2, "budget": 3})]
+            >>> [part.label(parts) for part in parts]
+            ['glove', 'glove(budget=3, epsilon=0.2)']
         """
-        if sum(other.name == self.name for other in among) < 2 or not self.options:
-            return self.name
-        return f"{self.name}({', '.join(f'{key}={_short(value)}' for key, value in sorted(self.options.items()))})"
+        namesakes = [other.options for other in among if other.name == self.name]
+        telling = [key for key in sorted(self.options) if any(o.get(key) != self.options[key] for o in namesakes)]
+        options = ", ".join(f"{key}={_short(self.options[key])}" for key in telling)
+        return f"{self.name}({options})" if options else self.name
 
 
 def _short(value: Any) -> str:
+    """An option's value in few characters; a part with options as `name(key=value)`."""
+    if isinstance(value, Mapping) and len(value) == 1 and isinstance(next(iter(value.values())), Mapping):
+        return Part.model_validate(value).label([Part(name=next(iter(value)))])
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 

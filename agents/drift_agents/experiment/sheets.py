@@ -27,13 +27,11 @@ class Sheet:
         title: what it shows.
         columns: the heads; the first column is text, the others stand to the right.
         rows: the cells, and whether the row is a reference (shown dimly).
-        notes: lines below it.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     def add(self, *cells: str, reference: bool = False) -> None:
         """Add a row."""
@@ -47,7 +45,7 @@ class Sheet:
             if index == 0 or any(cells[index] not in ("", MISSING) for cells, _ in self.rows)
         ]
         rows = [(tuple(cells[index] for index in keep), reference) for cells, reference in self.rows]
-        return Sheet(self.title, tuple(self.columns[index] for index in keep), rows, self.notes)
+        return Sheet(self.title, tuple(self.columns[index] for index in keep), rows)
 
 
 def to_markdown(sheet: Sheet) -> str:
@@ -65,8 +63,6 @@ def to_markdown(sheet: Sheet) -> str:
 
     rule = ["-" * width if index == 0 else "-" * (width - 1) + ":" for index, width in enumerate(widths)]
     lines = [f"**{sheet.title}**", "", line(heads), line(rule), *map(line, body)]
-    for note in sheet.notes:
-        lines += ["", note]
     return "\n".join(lines)
 
 
@@ -76,14 +72,12 @@ def to_rich(sheet: Sheet) -> Table:
         title=sheet.title,
         title_justify="left",
         title_style="bold",
-        caption="\n".join(sheet.notes) or None,
-        caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1),
     )
     for index, head in enumerate(sheet.columns):
-        table.add_column(Text(head), justify="left" if index == 0 else "right", no_wrap=index == 0)
+        table.add_column(Text(head), justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
     for cells, reference in sheet.rows:
         table.add_row(*map(Text, cells), style="dim" if reference else None)
     return table
@@ -117,9 +111,10 @@ def show_difference(value: Estimate, digits: int = 0) -> str:
     if value.n == 0:
         return MISSING
     signs = [_number(number, digits, sign="+") for number in value[:3]]
+    star = "*" if value.excludes_zero else ""
     if value.low == value.high:
-        return f"{signs[0]} ({'n = 1' if value.n == 1 else f'all {value.n}'})"
-    return f"{signs[0]} [{signs[1]}, {signs[2]}]{'*' if value.excludes_zero else ''}"
+        return f"{signs[0]} ({'n = 1' if value.n == 1 else f'all {value.n}'}){star}"
+    return f"{signs[0]} [{signs[1]}, {signs[2]}]{star}"
 
 
 def show_count(value: Estimate) -> str:
@@ -138,4 +133,4 @@ def _number(value: float, digits: int, sign: str = "") -> str:
     if math.isnan(value):
         return MISSING
     rounded = round(value, digits) + 0.0  # no minus before zero
-    return f"{rounded:{sign},.{digits}f}"
+    return f"{rounded:{sign if rounded else ''},.{digits}f}"

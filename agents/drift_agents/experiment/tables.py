@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.experiment.figures import (
-    TOLERANCE,
-    WINDOW,
     Player,
     Row,
     Runs,
@@ -48,6 +46,12 @@ REFERENCE_NAMES = {
     "oracle_realign": "oracle realign",
     "oracle_reset": "oracle reset",
 }
+
+
+def memory_name(player: Player) -> str:
+    """What a player's memory is called."""
+    memory, mark, options = player.memory.partition("(")
+    return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
 
 
 class Measure(NamedTuple):
@@ -99,13 +103,14 @@ class Naming:
         """What a player is called."""
         if player.policy == "clairvoyant":
             return "Clairvoyant"
-        memory = MEMORY_NAMES.get(player.memory, player.memory)
+        memory = memory_name(player)
         policy = f" ({player.policy})" if len(self._policies) > 1 else ""
         if player.verifier == "none":
             return f"{memory}{policy}"
         if player.verifier in REFERENCE_NAMES:
             return f"  {REFERENCE_NAMES[player.verifier]}{policy}"
-        return f"  + {VERIFIER_NAMES.get(player.verifier, player.verifier)}{policy}"
+        verifier, mark, options = player.verifier.partition("(")
+        return f"  + {VERIFIER_NAMES.get(verifier, verifier)}{mark and ' ('}{options}{policy}"
 
     def is_reference(self, player: Player) -> bool:
         """Whether it is told the truth on purpose."""
@@ -184,13 +189,11 @@ def phase_details(naming: Naming, measure: Measure, order: Sequence[str]) -> lis
                 reference=reference,
             )
         sheets.append(sheet.used())
-    if sheets:
-        sheets[-1].notes.append(
-            f"Recovered: the first round from which the mean score of {WINDOW} rounds stays within {TOLERANCE:.0%} of "
-            "the optimum; the median over the instances that recovered, and how many did. Dynamic regret: the sum "
-            "over the phase of optimum minus score."
-        )
     return sheets
+
+
+def _span(first: int, length: int) -> str:
+    return f"{first}" if length == 1 else f"{first}-{first + length - 1}"
 
 
 def _recovered(runs: Runs) -> str:
@@ -223,7 +226,7 @@ def paired(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet
                 if rival is not None:
                     sheet.add(
                         f"{naming.name(player).strip(' +')} - {'plain' if other == 'none' else other}, "
-                        f"{MEMORY_NAMES.get(player.memory, player.memory)}",
+                        f"{memory_name(player)}",
                         *(
                             show_difference(difference(run.phase(phase), rival.phase(phase), measure.of))
                             for phase in shown
@@ -231,15 +234,9 @@ def paired(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet
                     )
             cells = [_recovery_ratio(naming, player, measure, phase) for phase in shown]
             if any(cell != MISSING for cell in cells):
-                ratio.add(f"Recovery ratio, {MEMORY_NAMES.get(player.memory, player.memory)}", *cells)
+                ratio.add(f"Recovery ratio, {memory_name(player)}", *cells)
         if sheet.rows:
             sheet.rows += ratio.rows
-            sheet.notes.append(
-                "*: the interval excludes 0. Recovery ratio (ours): (GLOVE - plain) / (oracle reset - plain), where "
-                "the interval of the denominator excludes 0."
-                if ratio.rows
-                else "*: the interval excludes 0."
-            )
             sheets.append(sheet)
     return sheets
 
@@ -268,12 +265,11 @@ def costs(naming: Naming) -> Sheet:
             "method",
             "steps",
             "probe\nsteps",
-            "of all\n%",
+            "probes\n% of all",
             "probe\nresets",
-            "all inter-\nactions",
+            "total\nsteps",
             "realign-\nments",
-            "of them\nfalse",
-            "dynamic\nregret",
+            "false\nones",
             "super-\nvision",
         ),
     )
@@ -293,7 +289,6 @@ def costs(naming: Naming) -> Sheet:
             count("steps", "probe_steps"),
             count("realignments"),
             count("false_realignments"),
-            count("regret"),
             naming.supervision(run.player),
             reference=reference,
         )

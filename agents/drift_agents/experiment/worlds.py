@@ -3,25 +3,25 @@
 * `AgentSide` - the matching rule and what of memory goes into a prompt
 * `AGENT_SIDES` - by environment id
 * `make_world` - a schedule's world as agents see it
-* `make_prober` - how verifiers do the same again
+* `PROBERS`, `make_prober` - how verifiers do the same again
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import gymnasium as gym
 
 from drift_agents.agent import Recall
-from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Part
 from drift_agents.experiment.watch import Watched
 from drift_agents.matching import Exact, Matching
 from drift_agents.matching_grid import ResidualGrid
+from drift_agents.registry import Registry
 from drift_agents.verifier.base import Prober
-from drift_agents.verifier.prober import ReplayProber, SnapshotProber
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.snapshot import snapshot
@@ -49,7 +49,15 @@ AGENT_SIDES = {
 }
 """By environment id; environments that are not listed match by text."""
 
-PROBERS = ("replay", "snapshot")
+PROBERS: Registry[Prober] = Registry(
+    "prober",
+    "drift_envs.probers",
+    {
+        "replay": "drift_agents.verifier.prober:ReplayProber",
+        "snapshot": "drift_agents.verifier.prober:SnapshotProber",
+    },
+)
+"""How verifiers do the same again."""
 
 
 def agent_side(env_id: str) -> AgentSide:
@@ -91,16 +99,14 @@ def make_prober(part: Part, world: Watched) -> Prober:
     """Make a prober.
 
     Args:
-        part: `replay` or `snapshot`, with options.
+        part: one of `PROBERS`, with options; those of other packages are given the twin.
         world: the world in which the agent plays.
 
     Raises:
         UnknownNameError: if there is no such prober.
         ArgumentError: if it does not take one of the options.
     """
-    if part.name not in PROBERS:
-        raise UnknownNameError("prober", part.name, PROBERS)
-    options: dict[str, Any] = part.options
+    second = twin(world.env)
     if part.name == "snapshot":
-        return SnapshotProber(snapshot(world.env), **options)
-    return ReplayProber(twin(world.env), **options)
+        return PROBERS.make(part.name, twin=second, save=partial(snapshot, world.env), **part.options)
+    return PROBERS.make(part.name, twin=second, **part.options)
