@@ -3,6 +3,7 @@
 * `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of the hill
 * `Motion` - one transition of a car in numbers
 * `read_motion`, `read_state` - from the texts to the numbers
+* `fit_hill` - how strongly the hill pulls
 * `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
 
 The texts are those of the worlds made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable
+from collections import deque
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,11 +23,8 @@ from drift_agents.types import Experience, Transition
 
 POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
-# Each velocity is rounded to six decimals, and a pair of changes holds four of them, each off by a
-# uniform draw of width 1e-6: standard deviation sqrt(4 / 12) * 1e-6.
-_ROUNDING = 5.8e-7
-# Steps that stand closer on the hill than this tell more about rounding than about the hill.
-_CLOSE = 0.005
+CLOSE = 0.005
+"""Steps whose cos(3x) lie closer than this tell more about rounding than about the hill."""
 # Half of the last decimal, for comparing numbers that were rounded for the text.
 _EDGE = 0.5e-6
 
@@ -113,6 +112,31 @@ def read_motion(state: str, after: str) -> Motion:
     return Motion(x, v, x2, v2, low, high, math.cos(3 * x), slide)
 
 
+def fit_hill(pairs: Iterable[tuple[float, float]]) -> float:
+    """The slope of the line through zero with the least absolute deviations.
+
+    It is the median of the pairs' own slopes, each weighted with its run. A least-squares line
+    would bend to every pair that a false response or a drift of the engine spoils.
+
+    Args:
+        pairs: run, a difference of cos(3x), not zero, and rise, a difference of changes of velocity.
+
+    Returns:
+        The slope; 0.0 without a pair.
+
+    Example:
+        >>> fit_hill([(0.1, -0.00025), (-0.2, 0.0005), (0.1, 0.002)])
+        -0.0025
+    """
+    slopes = sorted((rise / run, abs(run)) for run, rise in pairs)
+    half = sum(weight for _, weight in slopes) / 2
+    for slope, weight in slopes:
+        half -= weight
+        if half <= 0:
+            return slope
+    return 0.0
+
+
 class ResidualGrid:
     r"""Cells of position and velocity; outcomes are compared without the pull of the hill.
 
@@ -120,12 +144,12 @@ class ResidualGrid:
     never fires there). States count as the same when they lie in one cell. Within a cell .1 wide
     the hill changes a car's velocity by up to 7.5e-4 more or less, while a drift of the engine from
     .001 to .0008 changes it by 2e-4: so the hill's part, which is g cos(3x) on Gymnasium's track, is
-    subtracted first. That the track has this shape is this rule's declared knowledge of the task;
-    g itself is learned from what the agent lives through (`learn`), as the slope of a least-squares
-    line through pairs of steps with the same action, so that the engine's part falls out. Old
-    pairs fade, and what lies off the line by more than `tolerance` counts only that far: one false
-    response, or the step on which the engine changed, does not bend it. Until the line rests on
-    `minimum` pairs no two motions count as different.
+    subtracted first. That the track has this shape is this rule's declared knowledge of the task; g
+    itself is learned from what the agent lives through (`learn`): from pairs of steps with the
+    same action, so that the engine's part falls out, with `fit_hill`, which a few false responses
+    or the steps around a drift of the engine do not bend. Only the newest `window` pairs count, so
+    that a drift of gravity is followed. Until there are `minimum` of them no two motions count as
+    different.
 
     Two outcomes are the same when
 
@@ -143,8 +167,8 @@ class ResidualGrid:
             do to a velocity does not depend on it.
         tolerance: how far two changes of velocity may lie apart; positive. Rounding to six
             decimals makes about 2e-6.
-        minimum: pairs of steps before the line is believed; at least 2.
-        window: pairs after which an old one has faded to 1/e; at least `minimum`.
+        minimum: pairs of steps before g is believed; at least 2.
+        window: pairs from which g is fitted; at least `minimum`.
 
     Raises:
         ArgumentError: if an argument breaks its rule.
@@ -174,7 +198,7 @@ class ResidualGrid:
         velocity: float | None = None,
         tolerance: float = 1e-4,
         minimum: int = 10,
-        window: int = 500,
+        window: int = 100,
     ) -> None:
         _check_positive("position", position)
         if velocity is not None:
@@ -188,18 +212,14 @@ class ResidualGrid:
             )
         self.position, self.velocity, self.tolerance = float(position), velocity, float(tolerance)
         self.minimum, self.window = minimum, window
-        self._fade = 1.0 - 1.0 / window
-        # Within a cell cos(3x) varies by up to three times the width. What rounding leaves uncertain in g
-        # should change a comparison by less than a tenth of the tolerance.
-        self._spread = (30 * self.position * _ROUNDING / self.tolerance) ** 2
-        self._pairs, self._sum_xx, self._sum_xy = 0, 0.0, 0.0
+        self._pairs: deque[tuple[float, float]] = deque(maxlen=window)
         self._last: dict[str, tuple[float, float]] = {}
-        self._ready, self._slope = False, 0.0
+        self._gravity: float | None = None
 
     @property
     def gravity(self) -> float | None:
-        """The slope of the line, negative on a hill that pulls; `None` until it rests on enough."""
-        return self._slope if self._ready else None
+        """g, negative on a hill that pulls; `None` while there are too few pairs."""
+        return self._gravity
 
     def state_key(self, state: str) -> Hashable:
         """The cell of position and velocity, counted from zero.
@@ -224,31 +244,24 @@ class ResidualGrid:
         # `nan` at a wall makes this comparison false, as it should.
         if abs(first.slide - second.slide) > self.tolerance:
             return False
-        if not self._ready:
+        if self._gravity is None:
             return True
-        hill = self._slope * (first.hill - second.hill)
+        hill = self._gravity * (first.hill - second.hill)
         return first.low - second.high - hill <= self.tolerance and second.low - first.high + hill <= self.tolerance
 
     def learn(self, experience: Experience) -> None:
-        """Pair the step with the last one of the same action and draw the line anew."""
+        """Pair the step with the last one of the same action, and fit g anew."""
         motion = read_motion(experience.state, experience.outcome.state)
         if motion.low != motion.high:
             return
         last = self._last.setdefault(experience.action, (motion.hill, motion.low))
-        hill, change = motion.hill - last[0], motion.low - last[1]
-        if abs(hill) < _CLOSE:
+        run, rise = motion.hill - last[0], motion.low - last[1]
+        if abs(run) < CLOSE:
             return
         self._last[experience.action] = motion.hill, motion.low
-        if self._ready:
-            off = change - self._slope * hill
-            change += min(max(off, -self.tolerance), self.tolerance) - off
-        self._pairs += 1
-        self._sum_xx = self._fade * self._sum_xx + hill * hill
-        self._sum_xy = self._fade * self._sum_xy + hill * change
-        # Once ready it stays so: a car that rests brings no news about the hill.
-        if self._ready or (self._pairs >= self.minimum and self._sum_xx >= self._spread):
-            self._ready = True
-            self._slope = self._sum_xy / self._sum_xx
+        self._pairs.append((run, rise))
+        if len(self._pairs) >= self.minimum:
+            self._gravity = fit_hill(self._pairs)
 
 
 def _check_positive(name: str, value: float) -> None:

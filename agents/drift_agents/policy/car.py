@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from drift_agents.conflict import check_conflict
@@ -17,6 +19,8 @@ from drift_agents.prompt import parse_prompt
 
 # Values that lie closer are ties.
 _EVEN = 1e-9
+# Where a wall hid what an action does, trying it again helps only this far away.
+_NEAR = 0.05
 
 
 class CarPlanner:
@@ -62,15 +66,22 @@ class CarPlanner:
         if not view.actions:
             raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
         x, v = read_state(view.state)
-        model = fit_model(read_evidence(view.here + view.elsewhere), view.actions, self.conflict, self.neighbours)
-        unknown = [action for action in view.actions if action not in model.actions]
-        if unknown:
-            return Reply(_any(unknown, rng))
+        evidence = read_evidence(view.here + view.elsewhere, view.actions)
+        model = fit_model(evidence, view.actions, self.conflict, self.neighbours)
+        untried = [
+            action
+            for action, known in zip(view.actions, evidence, strict=True)
+            if action not in model.actions and not any(abs(item.x - x) < _NEAR for item in known)
+        ]
+        if untried:
+            return Reply(_any(untried, rng))
+        if not model.actions:
+            return Reply(_any(view.actions, rng))
         plan = make_plan(model, hopeful=self.conflict == "max")
-        worths = [plan.worth(action, x, v) for action in view.actions]
+        worths = [plan.worth(action, x, v) for action in model.actions]
         best = max(worths) - _EVEN
-        return Reply(_any([action for action, worth in zip(view.actions, worths, strict=True) if worth >= best], rng))
+        return Reply(_any([action for action, worth in zip(model.actions, worths, strict=True) if worth >= best], rng))
 
 
-def _any(actions: list[str], rng: np.random.Generator) -> str:
+def _any(actions: Sequence[str], rng: np.random.Generator) -> str:
     return actions[0] if len(actions) == 1 else actions[int(rng.integers(len(actions)))]
