@@ -26,6 +26,9 @@ KINDS = ("synthetic", "human", "color_class")
 """The kinds of goals: made from attributes and each combination of options; written by people; asking
 for a class of colours such as warm ones."""
 
+MAX_COMBINATIONS = 10_000
+"""The goals that one listing makes at most; some listings have millions of combinations of options."""
+
 _CACHED_PRODUCTS = 20_000
 
 _SCHEMA = """
@@ -80,9 +83,9 @@ class Catalogue:
     def _connection(self) -> sqlite3.Connection:
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            # A file nobody can write needs `immutable`: SQLite would make its -shm file beside it otherwise.
-            frozen = not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
-            uri = f"file:{quote(str(self.path.resolve()))}?mode=ro" + ("&immutable=1" if frozen else "")
+            # Immutable: a catalogue never changes under its name (a new one is another file that takes the
+            # name), so that reading needs no lock and leaves nothing beside it, in read-only places too.
+            uri = f"file:{quote(str(self.path.resolve()))}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, timeout=5.0, check_same_thread=False)
             self._local.connection = connection
         return connection
@@ -113,7 +116,7 @@ class Catalogue:
         """
         found = self._ids.get(asin)
         if found is None:
-            if len(asin) > 64:
+            if len(asin) > 64 or not asin.isprintable():  # lone surrogates, too, could not be asked for
                 return None
             rows = self._query("SELECT id FROM products WHERE asin IN (?, ?)", (asin, asin.upper()))
             if not rows:
@@ -242,6 +245,7 @@ class CatalogueWriter:
         database = sqlite3.connect(self.partial, timeout=0.2, isolation_level=None)
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA journal_mode = WAL")
         database.execute("BEGIN EXCLUSIVE")
         return database
 
@@ -262,7 +266,7 @@ class CatalogueWriter:
             row = (
                 self.count,
                 product.asin,
-                product.combinations if product.has_synthetic else 0,
+                min(product.combinations, MAX_COMBINATIONS) if product.has_synthetic else 0,
                 sum(1 for instruction in product.human if instruction.attributes),
                 len(product.by_class),
                 product.to_json(),
@@ -291,9 +295,7 @@ class CatalogueWriter:
             "complete": "1",
         }
         self.add((), marks)
-        self._db.execute("PRAGMA locking_mode = NORMAL")
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self.close()
+        self.close()  # the last connection writes the log back into the file
         os.replace(self.partial, self.path)
         self._finished = True
         return Catalogue(self.path)

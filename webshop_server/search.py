@@ -106,6 +106,11 @@ class SearchIndex:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no listing holds a word."""
+        return not self._vocabulary
+
     @classmethod
     def build(cls, products: Iterable[Product]) -> SearchIndex:
         """Make an index in memory.
@@ -141,10 +146,13 @@ class SearchIndex:
         if _read_mark(place) == mark:
             return cls._load(place, len(catalogue))
         index = cls.build(catalogue)
-        if len(index) and os.access(place.parent, os.W_OK):
+        if index.is_empty:  # nothing to map
+            return index
+        try:
             index.save(place, mark)
-            return cls._load(place, len(catalogue))
-        return index
+        except OSError:  # a place that cannot be written: it serves from memory
+            return index
+        return cls._load(place, len(catalogue))
 
     @classmethod
     def _load(cls, place: Path, size: int) -> SearchIndex:

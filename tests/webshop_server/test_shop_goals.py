@@ -1,0 +1,134 @@
+"""Goals: order, numbers, limits, weights, splits."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+
+import pytest
+
+from webshop_server.catalog import CatalogueWriter
+from webshop_server.errors import ArgumentError
+from webshop_server.goals import NO_LIMIT, Goals, draw, price_limit, price_of
+from webshop_server.product import Instruction, Option, Product
+
+
+def lamp(asin="A1", **changes):
+    base = Product(
+        asin,
+        "Lamp",
+        prices=(12.0,),
+        query="lamps",
+        attributes=("bright",),
+        options=(Option("size", ("s", "m", "l")), Option("color", ("red", "blue"))),
+        synthetic=Instruction("Find me a lamp.", ("bright",)),
+    )
+    return base._replace(**changes)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(*products):
+        with CatalogueWriter(tmp_path / "a.sqlite") as writer:
+            writer.add(products)
+            return writer.finish("x")
+
+    return make
+
+
+def test_one_goal_for_each_combination_in_the_originals_order(write):
+    goals = Goals(write(lamp()))
+    order = list(range(6))
+    random.Random(233).shuffle(order)
+    combinations = [(color, size) for color in ("red", "blue") for size in ("s", "m", "l")]  # names in order
+    assert [tuple(value for _, value in goal.options) for goal in goals] == [combinations[i] for i in order]
+    assert goals[0].text.startswith("Find me a lamp with color: ")
+    assert re.search(r", and price lower than \d0\.00 dollars$", goals[0].text)
+
+
+def test_limits_and_prices_depend_on_the_seed_alone(inventory):
+    first, again, other = (Goals(inventory.catalogue, seed=seed) for seed in (0, 0, 1))
+    assert [g.price_upper for g in first] == [g.price_upper for g in again]
+    assert [g.price_upper for g in first] != [g.price_upper for g in other]
+    random.seed(5)
+    state = random.getstate()
+    list(Goals(inventory.catalogue)[:50])
+    assert random.getstate() == state  # the global generator is never touched
+
+
+def test_the_limit_is_the_larger_of_two_of_the_next_four_tens():
+    drawn = Counter(price_limit(12.0, seed) for seed in range(3000))
+    # of the six pairs out of 20, 30, 40, 50: one has 30 as its larger, two have 40, three have 50
+    assert set(drawn) == {30.0, 40.0, 50.0}
+    assert drawn[30.0] / 3000 == pytest.approx(1 / 6, abs=0.03)
+    assert drawn[50.0] / 3000 == pytest.approx(1 / 2, abs=0.03)
+    assert price_limit(975.0, 0) == 990.0
+    assert price_limit(985.0, 0) == NO_LIMIT
+    assert price_limit(10.0, 3) > 20  # the multiple itself is not above the price
+
+
+def test_a_price_out_of_a_range():
+    ranged = lamp(prices=(10.0, 20.0))
+    drawn = [price_of(ranged, seed) for seed in range(300)]
+    assert 10 <= min(drawn) < 11
+    assert 19 < max(drawn) <= 20
+    assert price_of(lamp(prices=()), 0) == 100.0
+    assert 0 <= draw(1, "\ud800") < 1
+
+
+def test_weights_are_mean_inverse_frequencies(write):
+    goals = Goals(
+        write(
+            lamp("A1", options=()),
+            lamp("A2", options=(), attributes=("bright", "rare"), synthetic=Instruction("x", ("bright", "rare"))),
+        )
+    )
+    weights = {goal.asin: goal.weight for goal in goals}
+    assert weights == {"A1": 1 / 2, "A2": (1 / 2 + 1) / 2}
+    picked = Counter(goals[goals.pick(i / 1000)].asin for i in range(1000))
+    assert picked["A2"] == pytest.approx(600, abs=2)
+
+
+def test_human_goals(write):
+    catalogue = write(
+        lamp("A1", human=(Instruction("i need a lamp.", ("bright",), ("red",)), Instruction("skipped", ()))),
+        lamp("A2"),
+    )
+    goals = Goals(catalogue, "human")
+    assert len(goals) == 1
+    assert goals[0].options == (("", "red"),)
+    assert goals[0].weight == 1.0
+    assert goals[0].text.startswith("i need a lamp, and price lower than ")
+    assert goals.pick(0.999) == 0
+
+
+def test_numbers_that_no_goal_has(inventory):
+    goals = Goals(inventory.catalogue)
+    for index in (-1, len(goals), 1.5, "3", True, None):
+        with pytest.raises(ArgumentError, match=rf"`goal_index` should be a whole number in 0 to {len(goals) - 1}"):
+            goals[index]
+    assert goals[1:3] == [goals[1], goals[2]]
+
+
+def test_splits(inventory):
+    goals = Goals(inventory.catalogue)
+    assert goals.split("test") == range(500)
+    assert goals.split("eval") == range(500, 1500)
+    assert goals.split("train") == range(1500, len(goals))
+    with pytest.raises(ArgumentError, match="one of test, eval, train"):
+        goals.split("dev")
+
+
+def test_a_kind_without_goals(inventory):
+    with pytest.raises(ArgumentError, match="should have human instructions. It has none"):
+        Goals(inventory.catalogue, "human")
+    with pytest.raises(ArgumentError, match="`kind` should be one of synthetic, human, color_class"):
+        Goals(inventory.catalogue, "x'; DROP TABLE")
+
+
+def test_a_listing_with_endless_combinations(write):
+    many = tuple(Option(f"o{i}", tuple(str(j) for j in range(100))) for i in range(12))
+    goals = Goals(write(lamp(options=many)))
+    assert len(goals) == 10_000
+    assert len(goals[9_999].options) == 12
