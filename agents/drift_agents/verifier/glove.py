@@ -107,10 +107,12 @@ class Glove(ProbingVerifier):
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> from drift_agents.verifier.prober import ReplayProber
         >>> import gymnasium as gym
-        >>> twin = gym.make("FrozenLake-v1")  # a text world in earnest
-        >>> Glove(prober=ReplayProber(twin), budget={"outcomes": 3, "accuracy": 0.2, "confidence": 0.05}).budget
+        >>> from drift_agents.verifier.prober import ReplayProber
+        >>> prober = ReplayProber(gym.make("FrozenLake-v1"))
+        >>> Glove(prober=prober).budget
+        1
+        >>> Glove(prober=prober, **STOCHASTIC).budget
         254
     """
 
