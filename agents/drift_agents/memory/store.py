@@ -67,11 +67,12 @@ class Ledger:
         """Write a verified summary of `n` responses; returns its id.
 
         Raises:
-            ArgumentError: if the distribution is empty or `n` is not positive.
+            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        if not distribution or n < 1:
+        if not distribution or n < 1 or any(not p > 0 for _, p in distribution):
             raise ArgumentError(
-                f"a summary needs at least one outcome and one response. Received {distribution!r} and n = {n!r}"
+                "a summary needs outcomes with positive probabilities and at least one response. "
+                f"Received {distribution!r} and n = {n!r}"
             )
         ordered = sorted(distribution, key=lambda pair: (-pair[1], pair[0]))
         return self._add(state, action, tuple((outcome, float(p)) for outcome, p in ordered), n, now, verified=True)
@@ -206,8 +207,8 @@ def _read(entry: Any) -> Record:
     for value, kind in kinds:
         if not isinstance(value, kind):
             raise TypeError(f"{value!r} should be of type {kind.__name__}")
-    if not record.outcomes or n < 1:
-        raise ValueError(f"record {record_id} has no outcome or no response")
+    if not record.outcomes or n < 1 or any(not p > 0 for _, p in record.outcomes):
+        raise ValueError(f"record {record_id} has no outcome, an impossible one, or no response")
     return record
 
 

@@ -104,7 +104,7 @@ class VanillaMemory:
         """Append a verified summary.
 
         Raises:
-            ArgumentError: if the distribution is empty or `n` is not positive.
+            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
         self._answers.pop(self._ledger.matching.state_key(state), None)
         return self._ledger.append_summary(state, action, distribution, n, now)

@@ -116,7 +116,7 @@ class LakePlanner:
                 if reopened.max() > GAIN * values.max():
                     values = reopened
         ties = np.flatnonzero(values >= values.max() - TIE)
-        return Reply(grid.moves[ties[rng.integers(len(ties))] if len(ties) > 1 else ties[0]][0])
+        return Reply(grid.moves[ties[rng.integers(len(ties))]][0])
 
     def _values(self, grid: Grid, recalled: Iterable[Recollection]) -> NDArray[np.float64]:
         counted = self.conflict == "frequency"

@@ -90,7 +90,8 @@ def action_values(grid: Grid, beliefs: Beliefs, risk: float, prior: float, best:
         grid: what the task says.
         beliefs: what is believed.
         risk: the chance that a cell not known to be safe is safe, in (0, 1].
-        prior: how much speaks for the intended move beside the answers of a believed move.
+        prior: how much speaks for the intended move beside the answers of a believed move;
+            of no account with `best`.
         best: whether the best of several answers counts, instead of their mean.
 
     Returns:
@@ -100,10 +101,11 @@ def action_values(grid: Grid, beliefs: Beliefs, risk: float, prior: float, best:
     meant = _meant(grid, beliefs, risk)
     share = np.ones(len(meant.target))
     entries: list[tuple[int, int, int, float, float]] = []
+    # The order of a set is of no account here: every entry has a place of its own.
     for (cell, action), answers in beliefs.moves:
         row = (cell[0] * grid.columns + cell[1]) * len(place) + place[action]
         total = sum(n for _, n in answers) + prior
-        share[row] = prior / total
+        share[row] = 0.0 if best else prior / total
         for branch, (answer, n) in enumerate(answers, start=1):
             part, target = 1.0 if best else n / total, answer.cell[0] * grid.columns + answer.cell[1]
             entries.append((row, branch, target, *((0.0, part * answer.score) if answer.ended else (part, 0.0))))

@@ -70,9 +70,13 @@ def test_a_summary_shares_its_responses_out() -> None:
     assert [n for _, n in record.transitions()] == [6.0, 2.0]
 
 
-def test_an_empty_summary_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="at least one outcome and one response"):
-        VanillaMemory().insert_summary("s", "1", [], 1, NOW)
+@pytest.mark.parametrize(("p", "n"), [((), 1), ((1.0,), 0), ((1.0, 0.0), 2), ((float("nan"),), 1)])
+def test_a_summary_of_nothing_is_refused(p: tuple[float, ...], n: int) -> None:
+    memory = VanillaMemory()
+    shares = [(Outcome(str(i), 0.0, False), share) for i, share in enumerate(p)]
+    with pytest.raises(ArgumentError, match="outcomes with positive probabilities and at least one response"):
+        memory.insert_summary("s", "1", shares, n, NOW)
+    assert list(memory.records()) == []
 
 
 @pytest.mark.parametrize(
