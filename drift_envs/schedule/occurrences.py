@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.schedule.model import MAX_TICK, Drift
-from drift_envs.schedule.streams import Blocks, Purpose, Stream
+from drift_envs.schedule.streams import Blocks, Purpose, Stream, refuse_far
 
 BEYOND = 4 * MAX_TICK
 """A tick after every tick there is, small enough that sums with it are exact."""
@@ -221,7 +221,7 @@ class _EventBlocks(Blocks[_Events, _Carry]):
 
     def __init__(self, stream: Stream, first: int, rate: float, duration: int | None) -> None:
         super().__init__(_Carry(first - 1, -1, -1))
-        self._stream, self._rate = stream, rate
+        self._stream, self._first, self._rate = stream, first, rate
         self._duration = 0 if duration is None else duration
         self._ends = [first - 1]  # the tick of the last event before each block
 
@@ -236,6 +236,7 @@ class _EventBlocks(Blocks[_Events, _Carry]):
 
     def count(self, ticks: np.ndarray) -> np.ndarray:
         low, high = int(ticks.min()), int(ticks.max())
+        refuse_far((high - self._first) * self._rate)
         while self._ends[-1] <= high:
             self.extend()
         first, last = (max(bisect_right(self._ends, tick) - 1, 0) for tick in (low, high))

@@ -23,6 +23,9 @@ OPERATIONS = ("set", "add", "scale", "swap", "choice", "walk")
 SOURCE = "source"
 """The id of the phase before the first drift."""
 
+MOST_RAMPS = 100
+"""How many occurrences of one drift may, on average, be on their ramp at once; each costs at every tick."""
+
 _RAMPS = ("incremental", "gradual")
 
 
@@ -124,6 +127,11 @@ def _how(drift: Mapping[str, Any]) -> Iterator[Finding]:
             ("over",),
             f"`over` should be at most half of `for` ({span}), so that the ramp is up before it falls. Received {over}",
         )
+    if span is None and over is not None:
+        period, rate = _whole(drift, "every"), drift.get("rate", 0)
+        at_once = over / period if period else over * rate if _is_number(rate) else 0
+        if at_once > MOST_RAMPS:
+            yield ("over",), f"at most {MOST_RAMPS} ramps of a drift should overlap on average. Received {at_once:g}"
 
 
 def _what(drift: Mapping[str, Any]) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 * `Stream` - the source of a drift's random numbers; gives independent generators by purpose and place
 * `Purpose` - what a generator is for
+* `refuse_far` - refuses a question that would take too long
 * `Blocks` - a long chain, cut into blocks that are computed when asked for; ends of blocks are remembered
 * `Sums` - the running sum of random increments, for random walks and chains of choices
 * `Coins` - one uniform number a tick
@@ -96,6 +97,7 @@ class Blocks(ABC, Generic[Block, Carry]):
         if number in self._kept:
             self._kept.move_to_end(number)
             return self._kept[number]
+        refuse_far(self.offset(number))
         while len(self.carries) <= number:
             self.extend()
         if number not in self._kept:
@@ -109,8 +111,7 @@ class Blocks(ABC, Generic[Block, Carry]):
             ArgumentError: if the chain has become too long.
         """
         number = len(self.carries) - 1
-        if self.offset(number) > MOST_EVENTS:
-            raise ArgumentError(f"`tick` should have at most {MOST_EVENTS} random events before it")
+        refuse_far(self.offset(number))
         block, carry = self._build(number, self.size(number), self.carries[number])
         self._keep(number, block)
         self.carries.append(carry)
@@ -173,6 +174,18 @@ class Blocks(ABC, Generic[Block, Carry]):
                     found = np.zeros(events.shape, numbers.dtype)
                 found[mask] = numbers[events[mask] - offset]
         return events if found is None else found
+
+
+def refuse_far(events: float) -> None:
+    """Refuse a question before so many events are drawn that nobody would wait for the answer.
+
+    Raises:
+        ArgumentError: if there are more than `MOST_EVENTS`.
+    """
+    if events > MOST_EVENTS:
+        raise ArgumentError(
+            f"`tick` should have at most {MOST_EVENTS} random events before it. Received about {events:.3g}"
+        )
 
 
 class Sums(Blocks[tuple[np.ndarray, np.ndarray], Any]):
