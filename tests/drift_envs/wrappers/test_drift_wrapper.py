@@ -1,0 +1,464 @@
+"""The drift wrapper: time, seeds, options, the truth, and what it refuses."""
+
+import copy
+import pickle
+import re
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drift_envs.envs import FrozenLake, MountainCar
+from drift_envs.errors import (
+    ArgumentError,
+    DrivenKnobError,
+    DriftWarning,
+    NoOracleError,
+    ScheduleError,
+    StateError,
+)
+from drift_envs.schedule import Schedule
+from drift_envs.wrappers import DriftWrapper
+
+
+def plan(*drifts, clock="episode", **keys):
+    return {"version": 1, "name": "test", "clock": clock, "drifts": list(drifts), **keys}
+
+
+def force(value, **when):
+    return {"set": {"force": value}, **when}
+
+
+TWICE = (force(0.0008, at=2, name="weak"), force(0.0006, at=4, name="weaker"))
+
+
+def car(schedule, **arguments):
+    return DriftWrapper(MountainCar(), schedule, **arguments)
+
+
+def forces(env, episodes, steps=3, seed=0):
+    """The force at every transition, episode by episode."""
+    found = []
+    for episode in range(episodes):
+        env.reset(seed=seed if episode == 0 else None)
+        found.append([])
+        for _ in range(steps):
+            env.step(1)
+            found[-1].append(env.unwrapped.force)
+    return found
+
+
+def test_the_clock_of_episodes():
+    assert forces(car(plan(*TWICE)), 6) == [[0.001] * 3] * 2 + [[0.0008] * 3] * 2 + [[0.0006] * 3] * 2
+
+
+def test_the_clock_of_steps():
+    assert forces(car(plan(*TWICE, clock="step")), 2) == [[0.001, 0.001, 0.0008], [0.0008, 0.0006, 0.0006]]
+
+
+def test_the_clock_of_steps_in_an_episode():
+    assert forces(car(plan(*TWICE, clock="episode_step")), 2, steps=5) == [
+        [0.001, 0.001, 0.0008, 0.0008, 0.0006]
+    ] * 2
+
+
+def test_knobs_are_turned_before_the_reset_of_their_tick():
+    env = DriftWrapper(FrozenLake(), plan({"at": 1, "set": {"map": ["FS", "GF"]}}))
+    assert env.reset(seed=0)[0] == 0
+    assert env.reset()[0] == 1
+    env = DriftWrapper(FrozenLake(), plan({"at": 1, "set": {"map": ["FS", "GF"]}}, clock="step"))
+    env.reset(seed=0)
+    env.step(0)
+    assert env.reset()[0] == 1
+
+
+def test_an_unstepped_and_a_truncated_episode_count():
+    env = gym.wrappers.TimeLimit(car(plan(*TWICE)), 1)
+    env.reset(seed=0)
+    env.reset()
+    env.reset()
+    assert env.unwrapped.force == 0.0008
+    assert env.step(1)[3]
+    env.reset()
+    env.reset()
+    assert env.unwrapped.force == 0.0006
+
+
+def test_a_seed_rewinds_and_no_seed_goes_on():
+    env = car(plan(*TWICE))
+    assert forces(env, 3) == forces(env, 3)
+    env.reset()
+    assert env.drift_state.tick == 3
+    env.reset(seed=0)
+    assert env.drift_state.tick == 0
+
+
+@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
+def test_options_continue(clock):
+    env = car(plan(*TWICE, clock=clock))
+    forces(env, 3)
+    before = env.drift_state
+    first, _ = env.reset(seed=7, options={"drift_clock": "continue"})
+    following = {"episode": before.tick + 1, "step": before.tick + 1, "episode_step": 0}[clock]
+    assert env.drift_state.tick == following
+    assert env.drift_state.episode == before.episode + 1
+    assert (first == car(None).reset(seed=7)[0]).all()
+
+
+def test_continue_at_the_very_first_reset_is_a_plain_seed():
+    env = car(plan({"rate": 0.3, "walk": {"force": 0.0001}}))
+    env.reset(seed=5, options={"drift_clock": "continue"})
+    assert env.timeline.seed == 5
+
+
+def test_options_hold():
+    env = car(plan(*TWICE))
+    env.reset(seed=0)
+    env.reset()
+    ticks = []
+    for options in ({"drift_clock": "hold"}, {"drift_clock": "hold"}, None, None):
+        env.reset(options=options)
+        env.step(1)
+        ticks.append(env.drift_state.tick)
+    assert ticks == [1, 1, 2, 3]
+
+
+def test_options_hold_with_the_clock_of_steps():
+    env = car(plan(*TWICE, clock="step"))
+    env.reset(seed=0)
+    env.step(1)
+    env.step(1)
+    ticks = []
+    for options in ({"drift_clock": "hold"}, None):
+        env.reset(options=options)
+        for _ in range(3):
+            env.step(1)
+            ticks.append((env.drift_state.tick, env.unwrapped.force))
+    assert ticks == [(1, 0.001)] * 3 + [(2, 0.0008), (3, 0.0008), (4, 0.0006)]
+
+
+@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
+@pytest.mark.parametrize("options", [{"drift_tick": 2}, {"drift_phase": "weak"}], ids=str)
+def test_options_jump(clock, options):
+    env = car(plan(*TWICE, clock=clock))
+    env.reset(seed=0)
+    env.reset(options=options)
+    start = options.get("drift_tick", 2)
+    assert env.drift_state.tick == start
+    env.step(1)
+    env.step(1)
+    assert env.drift_state.tick == (start if clock == "episode" else start + 1)
+    assert env.drift_state.phase == "weak"
+    env.reset()
+    assert env.drift_state.tick == {"episode": start + 1, "step": start + 2, "episode_step": 0}[clock]
+
+
+def test_a_jump_lands_where_a_ramp_is_up():
+    env = car(plan(force(0.0006, at=2, name="tired", kind="incremental", over=4)))
+    env.reset(seed=0, options={"drift_phase": "tired"})
+    assert env.drift_state.tick == 6
+    assert env.unwrapped.force == pytest.approx(0.0006)
+
+
+def test_seed_then_jump_then_hold():
+    env = car(plan(*TWICE))
+    forces(env, 4)
+    env.reset(seed=1, options={"drift_tick": 4, "drift_clock": "hold"})
+    assert (env.drift_state.tick, env.drift_state.episode) == (4, 0)
+    env.reset(options={"drift_clock": "hold"})
+    assert env.drift_state.tick == 4
+    env.reset()
+    assert env.drift_state.tick == 4  # held episodes take no time: tick 4 itself is still to come
+    env.reset()
+    assert env.drift_state.tick == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"drift_tick": -1}, "`drift_tick` should be a whole number in the interval [0, 500000000000000]. Received -1"),
+        ({"drift_tick": 1.0}, "`drift_tick` should be a whole number"),
+        ({"drift_tick": True}, "`drift_tick` should be a whole number"),
+        ({"drift_clock": "stop"}, "`drift_clock` should be one of 'continue', 'hold'. Received 'stop'"),
+        ({"drift_time": 1}, "no other drift keys than drift_clock, drift_phase, drift_tick. Received 'drift_time'"),
+        ({"drift_phase": "strong"}, "strong"),
+        ({"drift_phase": "weak", "drift_tick": 1}, "one of `drift_tick` and `drift_phase`. Received both"),
+    ],
+    ids=str,
+)
+def test_options_that_are_refused_change_nothing(options, message):
+    env = car(plan(*TWICE))
+    forces(env, 2)
+    before = env.drift_state
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        env.reset(seed=9, options=options)
+    assert env.drift_state == before
+    assert env.timeline.seed == 0
+
+
+def test_other_options_reach_the_environment():
+    env = car(plan(*TWICE))
+    observation, _ = env.reset(seed=0, options={"low": 0.1, "high": 0.2, "drift_tick": 2})
+    assert 0.1 <= observation[0] <= 0.2
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
+def test_seeds_that_are_none(seed):
+    env = car(plan(*TWICE))
+    with pytest.raises(ArgumentError, match=f"`seed` should be a whole number, at least 0. Received {seed!r}"):
+        env.reset(seed=seed)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["plain", "hold", "jump", "rewind"]), st.integers(0, 4)), max_size=12))
+def test_knobs_are_always_those_of_the_tick(moves):
+    drifts = (*TWICE, {"rate": 0.4, "walk": {"gravity": 0.0003}, "name": "wind"})
+    for clock in ("episode", "step", "episode_step"):
+        env = car(plan(*drifts, clock=clock))
+        env.reset(seed=0)
+        for kind, number in moves:
+            options = {"hold": {"drift_clock": "hold"}, "jump": {"drift_tick": number}}.get(kind)
+            env.reset(seed=number if kind == "rewind" else None, options=options)
+            for _ in range(number):
+                assert env.drift_state.knobs == {**env.drift_state.knobs, **env.timeline.values(env.drift_state.tick)}
+                env.step(1)
+        log = env.drift_log
+        assert [change.tick for change in log] == sorted(change.tick for change in log)
+        for change in log:
+            assert env.timeline.values(change.tick)[change.knob] == change.new
+            assert env.timeline.values(change.tick - 1)[change.knob] == change.old
+
+
+def test_step_and_render_before_reset():
+    env = car(plan(*TWICE))
+    for call in (lambda: env.step(1), env.render):
+        with pytest.raises(StateError, match="was called before `reset`; call `reset` first"):
+            call()
+    env.reset(seed=0)
+    env.step(1)
+
+
+def test_the_warning_comes_once_after_ten_rewinds():
+    env = car(plan(force(0.0008, at=3)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(10):
+            env.reset(seed=1)
+    with pytest.warns(DriftWarning, match=re.escape('`options={"drift_clock": "continue"}`')):
+        env.reset(seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(30):
+            env.reset(seed=1)
+
+
+def test_no_warning_for_who_sees_the_drift_or_has_none():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = car(plan(force(0.0008, at=1)))
+        for _ in range(30):
+            env.reset(seed=1)
+            env.reset()
+        for schedule in (None, plan(base={"force": 0.0008})):
+            env = car(schedule)
+            for _ in range(30):
+                env.reset(seed=1)
+        env = car(plan(force(0.0008, at=1)))
+        for _ in range(30):
+            env.reset(seed=1, options={"drift_clock": "continue"})
+
+
+def test_the_state_reads_knobs_back():
+    env = car(plan(*TWICE))
+    forces(env, 3, steps=2)
+    state = env.drift_state
+    assert (state.phase, state.tick, state.episode, state.step) == ("weak", 2, 2, 2)
+    assert state.knobs == {"force": 0.0008, "gravity": 0.0025, "goal_position": 0.5, "transient": 0.0}
+    env.unwrapped.goal_position = 0.4
+    assert env.drift_state.knobs["goal_position"] == 0.4
+    with pytest.raises(AttributeError):
+        state.tick = 3
+
+
+def test_the_log_lists_changes_on_visited_ticks():
+    env = car(plan(*TWICE))
+    env.reset(seed=0)
+    assert list(env.drift_log) == []
+    for _ in range(5):
+        env.reset()
+    assert [tuple(change) for change in env.drift_log] == [
+        (2, "force", 0.001, 0.0008, "weak"),
+        (4, "force", 0.0008, 0.0006, "weaker"),
+    ]
+    env.reset(seed=0)
+    assert len(env.drift_log) == 0
+    env.reset(options={"drift_tick": 4})
+    assert [change.tick for change in env.drift_log] == [4]
+    env.reset(options={"drift_tick": 1})
+    env.reset()
+    assert [change.tick for change in env.drift_log] == [2, 4]
+
+
+def test_the_log_of_steps_in_episodes():
+    env = car(plan(*TWICE, clock="episode_step"))
+    forces(env, 3, steps=4)
+    assert [change.tick for change in env.drift_log] == [2]
+    forces(env, 1, steps=5)
+    assert [change.tick for change in env.drift_log] == [2, 4]
+
+
+def test_the_log_as_csv(tmp_path):
+    env = DriftWrapper(FrozenLake(), plan({"at": 1, "name": "b", "set": {"map": ["SG"], "goal_rewards": {"0,1": 2}}}))
+    env.reset(seed=0)
+    env.reset()
+    text = env.drift_log.to_csv(tmp_path / "log.csv")
+    assert text.splitlines() == [
+        "tick,knob,old,new,drift",
+        '1,map,"[""SFFF"", ""FHFH"", ""FFFH"", ""HFFG""]","[""SG""]",b',
+        '1,goal_rewards,{},"{""0,1"": 2.0}",b',
+    ]
+    assert (tmp_path / "log.csv").read_text(encoding="utf-8") == text
+
+
+def test_equal_seeds_give_equal_logs():
+    drifts = {"rate": 0.2, "walk": {"force": 0.0002}}
+    texts = []
+    for seed in (1, 1, 2):
+        env = car(plan(drifts))
+        for episode in range(40):
+            env.reset(seed=seed if episode == 0 else None)
+        texts.append(env.drift_log.to_csv())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_without_a_seed_the_environments_own_seed_is_used():
+    env = car(plan({"rate": 0.2, "walk": {"force": 0.0002}}))
+    env.reset()
+    assert env.timeline.seed == env.unwrapped.np_random_seed
+    env.unwrapped.np_random = np.random.default_rng(0)
+    env.reset()
+    other = car(plan({"rate": 0.2, "walk": {"force": 0.0002}}))
+    other.unwrapped.np_random = np.random.default_rng(0)
+    other.reset()
+    assert other.timeline.seed >= 0
+
+
+@pytest.mark.parametrize("notify", ["none", "change", "full"])
+def test_notify_tells_the_same_keys_at_every_step(notify):
+    env = car(plan(*TWICE, clock="step"), notify=notify)
+    infos = [env.reset(seed=0)[1]]
+    infos += [env.step(1)[4] for _ in range(4)]
+    infos.append(env.reset()[1])
+    keys = {
+        "none": None,
+        "change": {"changed"},
+        "full": {"phase", "tick", "changed", "knobs"},
+    }[notify]
+    for info in infos:
+        assert ("drift" in info) == (notify != "none")
+        if keys:
+            assert set(info["drift"]) == keys
+    if notify != "none":
+        assert [info["drift"]["changed"] for info in infos] == [False, False, False, True, False, True]
+    if notify == "full":
+        assert infos[3]["drift"] == {
+            "phase": "weak",
+            "tick": 2,
+            "changed": True,
+            "knobs": {"force": 0.0008, "gravity": 0.0025, "goal_position": 0.5, "transient": 0.0},
+        }
+
+
+def test_driven_knobs_refuse_from_every_side():
+    env = car(plan(*TWICE))
+    outer = gym.wrappers.TimeLimit(env, 10)
+    outer.reset(seed=0)
+    for act in (
+        lambda: setattr(env, "force", 1),
+        lambda: setattr(env.unwrapped, "force", 0.0),
+        lambda: outer.set_wrapper_attr("force", 0.0),
+        lambda: env.set_wrapper_attr("force", 0.0),
+    ):
+        with pytest.raises(DrivenKnobError, match="`force` is driven by the schedule"):
+            act()
+    env.unwrapped.gravity = 0.002
+    outer.set_wrapper_attr("goal_position", 0.4)
+    assert env.unwrapped.goal_position == 0.4
+    assert env.unwrapped.force == 0.001
+
+
+def test_a_knob_is_free_without_a_schedule():
+    env = car(None)
+    env.reset(seed=0)
+    env.unwrapped.force = 0.0005
+    env.set_wrapper_attr("gravity", 0.002)
+    assert env.drift_state.knobs["gravity"] == 0.002
+    assert env.drift_state.phase == "source"
+    assert env.schedule is None
+
+
+def test_the_oracle_is_built_when_asked_for():
+    calls = []
+    env = car(plan(*TWICE), oracle=lambda world: calls.append(world) or "optimum")
+    env.reset(seed=0)
+    assert calls == []
+    outer = gym.wrappers.TimeLimit(env, 10)
+    assert outer.get_wrapper_attr("oracle") == "optimum"
+    assert env.oracle == "optimum"
+    assert calls == [env]
+    with pytest.raises(NoOracleError, match="no oracle is known"):
+        _ = car(None).oracle
+    assert not car(None).has_wrapper_attr("oracle")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "error", "message"),
+    [
+        (plan({"at": 1, "set": {"map": ["SG"]}}), ScheduleError, "map"),
+        (plan(force(7, at=1)), ScheduleError, "[-0.01, 0.01]"),
+        ("no/such/schedule", ScheduleError, "no/such/schedule"),
+        (plan(knobs={"friction": {"bounds": [0, 1]}}), ArgumentError, "should have no section `knobs`"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_schedules_that_do_not_fit(schedule, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        car(schedule)
+
+
+def test_arguments_that_do_not_fit():
+    with pytest.raises(ArgumentError, match="`notify` should be one of 'none', 'change', 'full'. Received 'all'"):
+        car(None, notify="all")
+    with pytest.raises(ArgumentError, match="`env` should be a `gymnasium.Env`. Received int"):
+        DriftWrapper(3)
+
+
+def test_knobs_at_any_tick():
+    env = car(Schedule.model_validate(plan(*TWICE)))
+    env.reset(seed=0)
+    assert [env.knobs_at(tick)["force"] for tick in (0, 2, 9)] == [0.001, 0.0008, 0.0006]
+    assert env.knobs_at(0)["gravity"] == 0.0025
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
+@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
+def test_clones_have_the_same_future(clone, clock):
+    drifts = (*TWICE, {"rate": 0.3, "walk": {"gravity": 0.0003}}, {"at": 1, "set": {"transient": 0.3}})
+    env = car(plan(*drifts, clock=clock), notify="full", oracle=str)
+    env.reset(seed=3)
+    assert env.oracle
+    for _ in range(3):
+        env.step(2)
+    other = clone(env)
+    for _ in range(4):
+        for _ in range(3):
+            one, two = env.step(2), other.step(2)
+            assert one[0].tolist() == two[0].tolist()
+            assert one[1:] == two[1:]
+        assert env.reset()[0].tolist() == other.reset()[0].tolist()
+    assert env.drift_state == other.drift_state
+    assert env.drift_log == other.drift_log
+    with pytest.raises(DrivenKnobError):
+        other.unwrapped.force = 0.0
