@@ -1,0 +1,136 @@
+"""When an agent's memory counts as found wrong, and when that moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from drift_agents.agent import Agent
+from drift_agents.memory.base import Memory
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.policy.base import Reply
+from drift_agents.prompt import parse_prompt
+from drift_agents.types import AgentClock, Experience, Verdict
+from drift_agents.verifier.base import NoVerifier, Verifier
+
+
+class TwoDoors(gym.Env[str, Any]):
+    """One step an episode; what a door hides is read off a script, one letter for every step.
+
+    Args:
+        script: what the next step shows, whichever door is opened.
+    """
+
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.Text(64)
+
+    def __init__(self, script: str) -> None:
+        self.script = iter(script)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        return json.dumps("hall"), self._info()
+
+    def step(self, action: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        return json.dumps(next(self.script)), 0.0, True, False, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        return {"task": "Open a door.", "actions": ["0", "1"], "score": 0.0}
+
+
+class Reader:
+    """Opens doors by a script and notes what the prompts say of doubt."""
+
+    name = "reader"
+
+    def __init__(self, doors: str) -> None:
+        self.doors, self.read = iter(doors), []
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        self.read.append(parse_prompt(prompt).doubt_since)
+        return Reply(next(self.doors))
+
+
+class NewestWins(NoVerifier):
+    """Removes what contradicts and says so, unless it is told to keep quiet."""
+
+    def __init__(self, says_so: bool = True) -> None:
+        super().__init__()
+        self.says_so = says_so
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        known = memory.counterparts(experience.state, experience.action)
+        wrong = [record.id for record in known if record.outcome != experience.outcome]
+        removed = memory.remove(wrong)
+        memory.observe(experience, now)
+        return Verdict(
+            surprise=bool(wrong), removed=removed, realigned=bool(wrong), contradicted=bool(wrong) and self.says_so
+        )
+
+
+class Quiet(NewestWins):
+    name = "quiet"
+
+    def __init__(self) -> None:
+        super().__init__(says_so=False)
+
+
+class Loud:
+    """`NewestWins` that is no `NoVerifier`: a verifier in the eyes of the agent."""
+
+    name, supervision = "loud", "none"
+
+    def __init__(self, inner: NewestWins) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def doubts(doors: str, script: str, verifier: Verifier | None = None) -> list[int | None]:
+    """What each step's prompt says, and last what the one after would."""
+    reader = Reader(doors)
+    agent = Agent(reader, VanillaMemory(), verifier)
+    for _ in script:
+        agent.run_episode(TwoDoors(script[agent.clock.step]))
+    return [*reader.read, agent.doubt_since]
+
+
+def test_no_contradiction_no_doubt() -> None:
+    assert doubts("0101", "abab") == [None] * 5
+
+
+def test_what_was_never_tried_is_no_contradiction() -> None:
+    assert doubts("01", "ab") == [None] * 3
+
+
+def test_the_eye_notices_what_memory_had_never_seen() -> None:
+    assert doubts("000", "aab") == [None, None, None, 2]
+
+
+def test_a_contradiction_of_something_older_is_the_same_change() -> None:
+    """Both doors change at step 2; the second is opened only later."""
+    assert doubts("0101", "abcd") == [None, None, None, 2, 2]
+
+
+def test_a_contradiction_of_something_newer_is_another_change() -> None:
+    assert doubts("0000", "aabc") == [None, None, None, 2, 3]
+
+
+def test_without_a_verifier_an_outcome_seen_before_is_no_surprise() -> None:
+    assert doubts("0000", "abba") == [None, None, 1, 1, 1]
+
+
+def test_with_a_verifier_its_word_counts() -> None:
+    assert doubts("0000", "abba", Loud(NewestWins())) == [None, None, 1, 1, 3]
+    assert doubts("0000", "abba", Loud(Quiet())) == [None] * 5
+
+
+def test_time_is_counted_in_interactions() -> None:
+    agent = Agent(Reader("00"), VanillaMemory())
+    for letter in "ab":
+        agent.run_episode(TwoDoors(letter))
+    assert agent.clock == AgentClock(2, 2)
+    assert agent.doubt_since == 1

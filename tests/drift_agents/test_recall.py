@@ -1,0 +1,124 @@
+"""Prompts made by the block are the prompts made plainly."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from drift_agents.errors import ArgumentError
+from drift_agents.matching import Exact
+from drift_agents.memory.base import Memory
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.outlook import Outlook
+from drift_agents.prompt import PromptView, fold, parse_prompt
+from drift_agents.recall import PromptMaker, Recall
+from drift_agents.types import AgentClock, Experience, Note, Outcome, Retrieved
+from hypothesis import given
+
+STATES = tuple(json.dumps({"at": number}) for number in range(6))
+
+
+class ByParity(Exact):
+    """States count as the same when both are even or both odd."""
+
+    def state_key(self, state: str) -> int:
+        return int(json.loads(state)["at"]) % 2
+
+
+class Associative(VanillaMemory):
+    """A memory that recalls the neighbouring state's records too, and has something to say about them."""
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        own = super().retrieve(state, k, now)
+        other = super().retrieve(STATES[(STATES.index(state) + 1) % len(STATES)], k, now)
+        notes = tuple(Note(1000 + record.id, f"Mind {record.outcome.state}.") for record in own.records[:1])
+        return Retrieved(own.records + other.records, own.weights + other.weights, notes)
+
+
+def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: AgentClock) -> tuple[str, list[int]]:
+    """What the prompt is meant to be, without keeping anything."""
+    here = memory.retrieve(state, recall.k, now)
+    key = matching.state_key(state)
+    others = [other for other in memory.states() if matching.state_key(other) != key][: recall.states]
+    answers = [memory.retrieve(other, recall.k, now) for other in others]
+    known = {record.id for record in here.records}
+    elsewhere = {r.id: r for answer in answers for r in answer.records if r.id not in known}
+    notes = {note.id: note.text for answer in (here, *answers) for note in answer.notes}
+    belief = None
+    if recall.outlook is not None:
+        belief = Outlook(memory.records(), recall.outlook, matching.state_key)
+    view = PromptView(
+        "Task.",
+        state,
+        ("0", "1"),
+        fold(here.records, belief),
+        fold(elsewhere.values()),
+        tuple(notes.values()),
+        now.step,
+        7,
+    )
+    return view.render(), [*sorted([*known, *elsewhere]), *notes]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(STATES),
+        st.sampled_from("01"),
+        st.sampled_from(STATES),
+        st.booleans(),
+        st.lists(st.integers(0, 20), max_size=2),
+    ),
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("kind", [VanillaMemory, Associative])
+@pytest.mark.parametrize("matching", [Exact(), ByParity()], ids=lambda matching: type(matching).__name__)
+@given(
+    history=steps,
+    recall=st.builds(
+        Recall, st.sampled_from([None, 1]), st.sampled_from([256, 2]), st.sampled_from([None, "max", "newest"])
+    ),
+)
+def test_blocks_make_the_same_text(
+    kind: Callable[..., VanillaMemory], matching: Exact, history: list[Any], recall: Recall
+) -> None:
+    memory = kind(k=2, matching=matching)
+    maker = PromptMaker(matching, recall)
+    for time, (state, action, after, ended, gone) in enumerate(history):
+        now = AgentClock(0, time)
+        made, ids = maker.make(memory, "Task.", state, ("0", "1"), now, 7)
+        assert (made, list(ids)) == plainly(memory, matching, recall, state, now)
+        memory.observe(Experience(state, action, Outcome(after, float(ended), ended), 0.0, now), now)
+        memory.remove(gone)
+
+
+def test_the_number_of_other_states_is_bounded() -> None:
+    memory = VanillaMemory()
+    for time, state in enumerate(STATES):
+        now = AgentClock(0, time)
+        memory.observe(Experience(state, "0", Outcome(state, 0.0, False), 0.0, now), now)
+    maker = PromptMaker(Exact(), Recall(states=2))
+    text, ids = maker.make(memory, "Task.", STATES[1], ("0",), AgentClock())
+    view = parse_prompt(text)
+    assert [item.state for item in view.here] == [STATES[1]]
+    assert [item.state for item in view.elsewhere] == [STATES[0], STATES[2]]
+    assert ids == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "`k` should be a positive whole number or None. Received 0"),
+        ({"k": 1.5}, "`k` should be a positive whole number or None. Received 1.5"),
+        ({"states": -1}, "`states` should be a whole number, not negative. Received -1"),
+        ({"outlook": "mean"}, "`conflict` should be one of"),
+    ],
+)
+def test_wrong_values_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        Recall(**options)
