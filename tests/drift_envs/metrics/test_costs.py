@@ -1,0 +1,71 @@
+"""What probing costs and wins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from drift_envs.errors import ArgumentError
+from drift_envs.metrics import break_even, collected_score, cost_by_kind, recovery_ratio
+
+
+def row(phase: str, probe_steps: int) -> dict:
+    return {"phase": phase, "probe_steps": probe_steps}
+
+
+def test_costs_are_per_drift_and_per_stable_episode() -> None:
+    rows = [
+        row("source", 1),
+        row("source", 3),
+        row("flood", 10),
+        row("flood", 2),
+        row("source#2", 2),
+        row("flood#2", 4),
+    ]
+    (cost,) = cost_by_kind(rows, ["probe_steps"]).values()
+    assert cost.per_drift == 8.0
+    assert cost.per_stable_episode == 2.0
+
+
+def test_costs_without_such_a_phase_are_unknown() -> None:
+    assert cost_by_kind([row("source", 1)], ["probe_steps"])["probe_steps"].per_drift is None
+    assert cost_by_kind([row("drift-1", 1)], ["probe_steps"])["probe_steps"].per_stable_episode is None
+
+
+def test_only_episodes_within_the_budget_count() -> None:
+    assert collected_score([1, 1, 1], [10, 10, 10], 30) == 3
+    assert collected_score([1, 1, 1], [10, 10, 10], 29) == 2
+    assert collected_score([1, 1, 1], [10, 10, 10], 9) == 0
+    with pytest.raises(ArgumentError, match=r"`budget` should be at most the run's 30 interactions\. Received 31"):
+        collected_score([1, 1, 1], [10, 10, 10], 31)
+
+
+def test_break_even() -> None:
+    assert break_even(40, 0, 50, 200) == pytest.approx(0.05)
+    assert break_even(40, 10, 50, 0) == -1.0
+    assert break_even(1, 5, 2, 5) is None
+
+
+def test_the_ratio_is_not_printed_where_nothing_could_be_won() -> None:
+    generator = np.random.default_rng(0)
+    base = generator.uniform(0.4, 0.6, 20)
+    assert recovery_ratio(base + 0.1, base, base + generator.normal(0, 0.2, 20)) is None
+
+
+def test_the_ratio_covers_the_truth() -> None:
+    generator = np.random.default_rng(0)
+    base = generator.uniform(0.0, 0.2, 30)
+    reset = base + 0.6 + generator.normal(0, 0.05, 30)
+    verified = base + 0.75 * (reset - base) + generator.normal(0, 0.03, 30)
+    found = recovery_ratio(verified, base, reset)
+    assert found is not None
+    assert found.low < 0.75 < found.high
+    assert found.high - found.low < 0.1
+
+
+def test_a_ratio_of_equal_instances_has_no_interval() -> None:
+    found = recovery_ratio([0.9] * 5, [0.1] * 5, [0.9] * 5)
+    assert found is not None
+    assert (found.mean, found.n) == (1.0, 1)
+    with pytest.raises(ArgumentError, match=r"should be equally long\. Received 1, 2 and 1"):
+        recovery_ratio([1], [1, 2], [1])

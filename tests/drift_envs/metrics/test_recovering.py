@@ -1,0 +1,88 @@
+"""Recovery, retention, deficit."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drift_envs.errors import ArgumentError
+from drift_envs.metrics import Recovery, recovery, recovery_deficit, retention, summarise_recoveries
+
+
+def naive(scores: list[float], reference: list[float], tolerance: float, window: int, stay: int) -> int | None:
+    """The definition, word for word."""
+    starts = range(len(scores) - window + 1)
+    good = [
+        sum(scores[s : s + window]) / window >= (1 - tolerance) * sum(reference[s : s + window]) / window - 1e-9
+        for s in starts
+    ]
+    for start in starts:
+        if all(good[start : start + stay]):
+            return start
+    return None
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=5, max_size=25),
+    st.sampled_from([0.0, 0.1, 0.4]),
+    st.integers(1, 5),
+    st.integers(1, 5),
+)
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_recovery_follows_its_definition(scores: list[float], tolerance: float, window: int, stay: int) -> None:
+    reference = [1.0 if k % 2 else 0.8 for k in range(len(scores))]
+    expected = naive(scores, reference, tolerance, window, stay)
+    found = recovery(scores, reference, tolerance=tolerance, window=window, stay=stay)
+    assert found == (Recovery(len(scores), True) if expected is None else Recovery(expected, False))
+
+
+def test_a_score_that_never_left_recovers_at_once() -> None:
+    assert recovery([1.0] * 20, 1.0) == (0, False)
+
+
+def test_a_lucky_streak_is_no_recovery() -> None:
+    lucky = [0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert recovery(lucky, 1.0, window=3, stay=3).is_censored
+    assert recovery(lucky, 1.0, window=3, stay=1) == (2, False)
+
+
+def test_the_tolerance_is_a_share_of_the_reference() -> None:
+    assert recovery([0.45] * 6, 0.5, tolerance=0.1) == (0, False)
+    assert recovery([0.45] * 6, 0.5, tolerance=0.05).is_censored
+
+
+def test_the_median_counts_those_that_never_came() -> None:
+    seen, never = Recovery(3, False), Recovery(20, True)
+    assert summarise_recoveries([seen, seen, never]).median == 3
+    assert summarise_recoveries([seen, never]).median is None
+    assert summarise_recoveries([seen, never, never]).median is None
+    assert summarise_recoveries([seen, never]).restricted_mean == 11.5
+    assert summarise_recoveries([never]).share == 0.0
+
+
+def test_retention() -> None:
+    assert retention([1.0] * 5, [0.0] * 5) == 0.0
+    assert retention([0.5] * 9, [0.25] * 5 + [1.0] * 5) == 0.5
+    assert retention([0.0] * 5, [1.0] * 5) is None
+
+
+def test_the_deficit_is_a_share() -> None:
+    assert recovery_deficit([0.5] * 4, 0.5) == 0.0
+    assert recovery_deficit([0.0] * 4, 0.5) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: recovery([1.0] * 5, 1.0, tolerance=1.0), r"`tolerance` should be in the interval \[0, 1\)"),
+        (lambda: recovery([1.0] * 4, 1.0), "`scores` should hold at least 5 numbers. Received 4"),
+        (lambda: recovery([1.0] * 5, 1.0, window=0), "`window` should be a whole number, at least 1. Received 0"),
+        (lambda: recovery([1.0] * 5, 1.0, stay=True), "`stay` should be a whole number"),
+        (lambda: recovery_deficit([1.0], 0.0), "`reference` should be above 0"),
+        (lambda: summarise_recoveries([]), "at least 1 recovery"),
+    ],
+)
+def test_refusals(call, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        call()
