@@ -1,0 +1,137 @@
+"""The experiment file: what it may say, and how it is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.experiment.checking import parse_experiment
+from drift_agents.experiment.config import Part
+from drift_agents.experiment.files import load_experiment, shipped_experiments
+
+GOOD = """\
+name: mine
+schedules: [frozen_lake/explicit, frozen_lake/tides]
+agents:
+  memory: [none, {vanilla: {k: 3}}, vanilla]
+  verifier: [none, {glove: {epsilon: 0.4}}]
+  policy: planner
+references: clairvoyant
+seeds: [7, 3]
+rounds: 5
+worlds:
+  frozen_lake/tides: {episodes: 50, policy: {planner: {conflict: frequency}}}
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
+    experiment = load_experiment(write(tmp_path, GOOD))
+    assert experiment.seeds == (7, 3)
+    assert experiment.references == ("clairvoyant",)
+    assert experiment.agents[0].memory[1] == Part(name="vanilla", options={"k": 3})
+    assert experiment.world("frozen_lake/explicit").rounds == 5
+    tides = experiment.world("frozen_lake/tides")
+    assert (tides.rounds, tides.episodes) == (None, 50)
+    assert tides.policy == {"planner": {"conflict": "frequency"}}
+
+
+def test_plain_data_and_back(tmp_path: Path) -> None:
+    experiment = load_experiment(write(tmp_path, GOOD))
+    again = parse_experiment(experiment.to_dict())
+    assert again == experiment
+    assert again.config_hash() == experiment.config_hash()
+
+
+def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    experiment = load_experiment(path)
+    assert load_experiment(path, {"about": "other words"}).config_hash() == experiment.config_hash()
+    assert load_experiment(path, {"rounds": 6}).config_hash() != experiment.config_hash()
+    assert load_experiment(path, {"seeds": [3, 7]}).config_hash() != experiment.config_hash()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("seeds:", "sheds:", "mine.yaml:8: sheds: no key is called 'sheds', did you mean 'seeds'?"),
+        ("{vanilla: {k: 3}}", "vanila", "mine.yaml:4: agents.memory[1]: no memory is called 'vanila', did you mean"),
+        ("planner\nref", "plannr\nref", "mine.yaml:6: agents.policy: no policy is called 'plannr', did you mean"),
+        ("{k: 3}", "3", "mine.yaml:4: agents.memory[1].vanilla: should be a mapping. Received 3"),
+        ("memory: [none,", "memory: [vanilla,", "agents.memory[2]: every entry should be there once"),
+        ("[7, 3]", "0", "mine.yaml:8: seeds: should be at least 1. Received 0"),
+        ("[7, 3]", "[7, 7]", "mine.yaml:8: seeds: every entry should be there once. Received 7 twice"),
+        ("[7, 3]", "[7, -3]", "mine.yaml:8: seeds[1]: should be greater than or equal to 0. Received -3"),
+        ("rounds: 5", "rounds: 0", "mine.yaml:9: rounds: should be greater than or equal to 1. Received 0"),
+        ("rounds: 5", "rounds: 5\nepisodes: 6", "mine.yaml:10: episodes: `rounds` and `episodes` exclude each other"),
+        ("rounds: 5\n", "", "schedules[0]: 'frozen_lake/explicit' has neither `rounds` nor `episodes`"),
+        ("clairvoyant", "clairvoyante", "mine.yaml:7: references: should be 'oracle_realign'"),
+        ("lake/tides: {", "lake/tide: {", "no schedule of this experiment is called 'frozen_lake/tide', did you mean"),
+        ("{planner: {c", "{random: {c", "worlds.frozen_lake/tides.policy.random: no policy of this experiment"),
+        ("{episodes: 50,", "{episodes: 50, rounds: 2,", "`rounds` and `episodes` exclude each other"),
+        ("episodes: 50", "epsiodes: 50", "mine.yaml:11: worlds.frozen_lake/tides.epsiodes: no key is called"),
+        ("name: mine", "name: a/b", "mine.yaml:1: name: should match pattern"),
+        ("name: mine", "name: mine\nname: yours", "mine.yaml:2: name: stands twice, first on line 1"),
+        ("name: mine", "name: [mine", "mine.yaml:"),
+        ("policy: planner", "polcy: planner", "agents.policy: is missing"),
+    ],
+)
+def test_a_mistake_is_told_with_file_line_and_key(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ExperimentError, match=re.escape(expected)):
+        load_experiment(write(tmp_path, GOOD.replace(old, new, 1)))
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = GOOD.replace("seeds: [7, 3]", "seeds: x").replace("rounds: 5", "rounds: -1").replace("name: mine", "nam: a")
+    with pytest.raises(ExperimentError) as caught:
+        load_experiment(write(tmp_path, text))
+    assert len(str(caught.value).splitlines()) == 4  # seeds, rounds, the unknown key and the missing one
+
+
+@pytest.mark.parametrize(("value", "kind"), [([], "list"), ("text", "str"), (None, "NoneType")])
+def test_an_experiment_is_a_mapping(value: Any, kind: str) -> None:
+    with pytest.raises(ExperimentError, match=f"should be a mapping. Received {kind}"):
+        parse_experiment(value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="cannot be read: No such file"):
+        load_experiment(tmp_path / "absent.yaml")
+    with pytest.raises(ExperimentError, match="cannot be read: Is a directory"):
+        load_experiment(tmp_path)
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes(b"name: caf\xe9\n")
+    with pytest.raises(ExperimentError, match="is not UTF-8"):
+        load_experiment(latin)
+    large = tmp_path / "large.yaml"
+    large.write_text("#" * 1_000_001)
+    with pytest.raises(ExperimentError, match="at most 1000000 bytes"):
+        load_experiment(large)
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'glove-quick'"):
+        load_experiment("glove-quik")
+
+
+@pytest.mark.parametrize("name", shipped_experiments())
+def test_shipped_experiments_load_and_say_what_they_are(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.name == name
+    assert experiment.about
+
+
+def test_labels_tell_namesakes_apart() -> None:
+    parts = [Part.model_validate(p) for p in ("glove", {"glove": {"epsilon": 0.2}}, {"glove": {"budget": 3}}, "none")]
+    assert [part.label(parts) for part in parts] == ["glove", "glove(epsilon=0.2)", "glove(budget=3)", "none"]
+    nested = [Part.model_validate({"glove": {"prober": p}}) for p in ("snapshot", {"replay": {"attempts": 3}})]
+    assert [p.label(nested) for p in nested] == ["glove(prober=snapshot)", "glove(prober=replay(attempts=3))"]
