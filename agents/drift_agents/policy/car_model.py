@@ -26,13 +26,13 @@ import numpy as np
 from drift_agents.matching_grid import CLOSE, POSITIONS, fit_hill, read_motion
 from drift_agents.prompt import Recollection
 
-POINTS = np.linspace(POSITIONS[0], POSITIONS[1], 61)
+POINTS = np.linspace(POSITIONS[0], POSITIONS[1], 181)
 """Positions, evenly spaced from one end of the track to the other."""
 
 TOP = math.pi / 6
 """The top of the right hill, where cos(3x) is zero: where the flag is looked for while nobody has reached it."""
 
-GRAIN = 2e-5
+GRAIN = 1e-5
 """Models are rounded to this, in velocity a step: far below what an engine does, and equal models share a plan."""
 
 # Two pushes that lie closer count as one answer; rounding makes 2e-6, the smallest drift of an engine 2e-4.

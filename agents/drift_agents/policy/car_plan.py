@@ -21,14 +21,16 @@ from drift_agents.policy.car_model import POINTS, CarModel
 
 DISCOUNT = 0.99
 HOLD = 8
+_STRIDE = 3
+PLACES = (len(POINTS) - 1) // _STRIDE + 1
 VELOCITIES = 41
 # Values are at most one; what a sweep still moves by less than this cannot turn a decision that matters.
 _SETTLED = 1e-4
 _SWEEPS = 200
 
 _LEFT, _RIGHT = POSITIONS
-_PLACES = len(POINTS)
-_WIDTH = (_RIGHT - _LEFT) / (_PLACES - 1)
+_FINE = (_RIGHT - _LEFT) / (len(POINTS) - 1)
+_WIDTH = (_RIGHT - _LEFT) / (PLACES - 1)
 _HEIGHT = 2 * SPEED_LIMIT / (VELOCITIES - 1)
 
 
@@ -81,7 +83,7 @@ class Plan:
     def _value(self, x: float, v: float) -> float:
         """The value between the grid's nodes, bilinear."""
         fx, fv = (x - _LEFT) / _WIDTH, (v + SPEED_LIMIT) / _HEIGHT
-        i, j = min(int(fx), _PLACES - 2), min(int(fv), VELOCITIES - 2)
+        i, j = min(int(fx), PLACES - 2), min(int(fv), VELOCITIES - 2)
         fx, fv = fx - i, fv - j
         near, far = self._values[i], self._values[i + 1]
         return (1 - fx) * ((1 - fv) * near[j] + fv * near[j + 1]) + fx * ((1 - fv) * far[j] + fv * far[j + 1])
@@ -94,7 +96,7 @@ def make_plan(model: CarModel, *, hopeful: bool) -> Plan:
 
 
 def _place(x: float) -> int:
-    return int((x - _LEFT) / _WIDTH + 0.5)
+    return int((x - _LEFT) / _FINE + 0.5)
 
 
 def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
@@ -102,16 +104,17 @@ def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
     pushes, weights = model.arrays()
     actions, answers, _ = pushes.shape
     grid_x, grid_v = (
-        a.ravel() for a in np.meshgrid(POINTS, np.linspace(-SPEED_LIMIT, SPEED_LIMIT, VELOCITIES), indexing="ij")
+        a.ravel()
+        for a in np.meshgrid(POINTS[::_STRIDE], np.linspace(-SPEED_LIMIT, SPEED_LIMIT, VELOCITIES), indexing="ij")
     )
     nodes = len(grid_x)
-    flat = pushes.reshape(actions * answers, _PLACES)
+    flat = pushes.reshape(actions * answers, len(POINTS))
     rows = np.arange(actions * answers)[:, None]
     x = np.tile(grid_x, (actions * answers, 1))
     v = np.tile(grid_v, (actions * answers, 1))
     paid, over = np.zeros_like(x), np.zeros(x.shape, dtype=bool)
     for held in range(1, HOLD + 1):
-        place = ((x - _LEFT) / _WIDTH + 0.5).astype(np.int64)
+        place = ((x - _LEFT) / _FINE + 0.5).astype(np.int64)
         v = np.clip(v + flat[rows, place] + model.gravity * np.cos(3 * x), -SPEED_LIMIT, SPEED_LIMIT)
         x = np.clip(x + v, _LEFT, _RIGHT)
         v = np.where((x <= _LEFT) & (v < 0), 0.0, v)
@@ -119,9 +122,7 @@ def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
         paid[arrived] = DISCOUNT**held
         over |= arrived
     move = _interpolation(x.ravel(), v.ravel(), np.where(over.ravel(), 0.0, DISCOUNT**HOLD), nodes)
-    believed = np.repeat(weights.reshape(actions, answers, _PLACES, 1), VELOCITIES, axis=3).reshape(
-        actions, answers, nodes
-    )
+    believed = np.repeat(weights[:, :, ::_STRIDE, None], VELOCITIES, axis=3).reshape(actions, answers, nodes)
     values = np.zeros(nodes)
     for _ in range(_SWEEPS):
         worth = (paid.ravel() + move @ values).reshape(actions, answers, nodes)
@@ -131,13 +132,13 @@ def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
         values = new
         if moved < _SETTLED:
             break
-    return values.reshape(_PLACES, VELOCITIES)
+    return values.reshape(PLACES, VELOCITIES)
 
 
 def _interpolation(x: np.ndarray, v: np.ndarray, scale: np.ndarray, nodes: int) -> sparse.csr_matrix:
     """The matrix that reads scaled values between the grid's nodes, bilinear; shape `(len(x), nodes)`."""
     fx, fv = (x - _LEFT) / _WIDTH, (v + SPEED_LIMIT) / _HEIGHT
-    i = np.minimum(fx.astype(np.int64), _PLACES - 2)
+    i = np.minimum(fx.astype(np.int64), PLACES - 2)
     j = np.minimum(fv.astype(np.int64), VELOCITIES - 2)
     fx, fv = fx - i, fv - j
     corner = i * VELOCITIES + j
