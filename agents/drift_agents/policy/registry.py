@@ -16,6 +16,7 @@ POLICIES: Registry[Policy] = Registry(
     "drift_envs.policies",
     {
         "planner": "drift_agents.policy.planner:Planner",
+        "energy_pumping": "drift_agents.policy.energy:EnergyPumping",
         "random": "drift_agents.policy.simple:RandomPolicy",
     },
 )
