@@ -78,7 +78,8 @@ class _Reader:
     def read(self, source: str | os.PathLike[str], asked_by: Mark | None = None) -> Document:
         """Read a shipped name or a path; `asked_by` is the mark of the `extends` that asked for it."""
         where, file = _locate(source, asked_by)
-        identity = str(file.resolve()) if isinstance(file, Path) else where
+        # `realpath`, since `Path.resolve` raises where links go round in a circle
+        identity = os.path.realpath(file) if isinstance(file, Path) else where
         if identity in self._chain:
             raise _error(asked_by or Mark(where, None), f"goes round in a circle, back to {where}")
         self._chain.append(identity)
@@ -118,6 +119,8 @@ def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str,
             known = nearest(text, shipped_schedules())
             rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
             raise _error(asked_by or Mark("<name>", None), rule)
+    if "\0" in text:
+        raise _error(asked_by or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")
     return text, Path(text)
 
 
@@ -130,7 +133,7 @@ def _relative(target: str, file: Path | Traversable | None, asked_by: Mark) -> s
     if "\0" in target or "\\" in target or os.path.isabs(target) or ".." in Path(target).parts:
         raise _error(asked_by, f"should stay in the folder of the file that extends. Received {target!r}")
     path = folder / target
-    if not path.resolve().is_relative_to(folder.resolve()):
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise _error(asked_by, f"should stay in the folder of the file that extends, {target!r} leads out of it")
     return path
 
