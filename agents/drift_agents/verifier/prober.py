@@ -17,7 +17,7 @@ from drift_agents.matching import Exact, Matching
 from drift_agents.types import Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.checks import count
-from drift_agents.world import read_outcome, to_env
+from drift_agents.world import check_text_world, read_outcome, to_env
 
 
 class ReplayProber:
@@ -74,6 +74,9 @@ class ReplayProber:
 
         Returns:
             As many transitions as could be had, at most `times`, with what they cost.
+
+        Raises:
+            ArgumentError: if the twin does not show text.
         """
         wanted = self._matching.state_key(state)
         found: list[Transition] = []
@@ -88,7 +91,8 @@ class ReplayProber:
         self, wanted: Any, action: str, prefix: Sequence[str], times: int, found: list[Transition]
     ) -> ProbeCost:
         """Once from the start; appends to `found` and returns the cost."""
-        observation, _ = self._twin.reset()
+        observation, info = self._twin.reset()
+        check_text_world(observation, info)
         state, steps, arrived, way = str(observation), 0, False, iter(prefix)
         while len(found) < times:
             here = self._matching.state_key(state) == wanted

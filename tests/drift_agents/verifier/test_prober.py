@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
@@ -144,6 +145,12 @@ def test_a_matching_rule_widens_the_target(Rules, TableWorld, outcome) -> None:
 def test_attempts_are_checked(corridor, TableWorld) -> None:
     with pytest.raises(ArgumentError, match=re.escape("`attempts` should be a positive whole number. Received 0")):
         ReplayProber(TableWorld(corridor), attempts=0)
+
+
+def test_the_twin_should_show_text() -> None:
+    prober = ReplayProber(gym.make("FrozenLake-v1"))
+    with pytest.raises(ArgumentError, match=re.escape("the world should show text: make it with `text=True`.")):
+        prober.probe("0", "1", (), 1)
 
 
 class State:
