@@ -55,12 +55,13 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
         >>> share(Transition("s", "1", hole), [summary], Exact())
         (0.25, 4)
     """
-    same, n = 0.0, 0
+    # The innermost loop of every step of every agent: hence no generators and no `transitions()`.
+    same, n, is_same = 0.0, 0, matching.same_outcome
     for record in records:
         n += record.n
-        same += sum(
-            weight for known, weight in record.transitions() if weight and matching.same_outcome(transition, known)
-        )
+        for outcome, p in record.outcomes:
+            if p and is_same(transition, Transition(record.state, record.action, outcome)):
+                same += p * record.n
     return (same / n if n else 0.0), n
 
 
