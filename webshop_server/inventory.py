@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from webshop_server.catalog import Catalogue
 from webshop_server.generate import DEFAULT_PRODUCTS, default_catalogue
@@ -20,6 +22,9 @@ from webshop_server.search import SearchIndex
 from webshop_server.settings import Settings
 
 _CACHED_QUERIES = 4096
+_LOCK = threading.Lock()
+# What this process has open, for as long as somebody holds it: read-only, so that sharing it cannot be noticed.
+_OPEN: WeakValueDictionary[tuple[Any, ...], Inventory] = WeakValueDictionary()
 
 
 class Inventory:
@@ -50,7 +55,12 @@ class Inventory:
         """
         place = Path(path).resolve()
         state = place.stat() if place.exists() else None
-        return _open(str(place), seed, (state.st_mtime_ns, state.st_size, state.st_ino) if state else None)
+        key = (str(place), seed, (state.st_mtime_ns, state.st_size, state.st_ino) if state else None)
+        with _LOCK:
+            found = _OPEN.get(key)
+            if found is None:
+                found = _OPEN[key] = cls(Catalogue(place), seed)
+        return found
 
     @classmethod
     def default(cls, products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Inventory:
@@ -104,11 +114,6 @@ class Inventory:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Inventory.open, (str(self.catalogue.path), self.seed)
-
-
-@lru_cache(maxsize=8)
-def _open(path: str, seed: int, state: tuple[int, int, int] | None) -> Inventory:
-    return Inventory(Catalogue(path), seed)
 
 
 def factor_of(product: Product, settings: Settings) -> float:

@@ -22,7 +22,8 @@ MAX_ENTRY = 8 << 20
 
 _BETWEEN = " \t\r\n,"
 _STRUCTURE = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"', re.DOTALL)
-_NEXT = re.compile(r"\}\s*,\s*\{")
+_FIRST_KEY = re.compile(r'\{\s*("(?:[^"\\]|\\.)*")')
+_LONGEST_NUMBER = 400
 
 
 class Entry(NamedTuple):
@@ -75,6 +76,7 @@ class _Reader:
         self.bytes = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self.text, self.at, self.base = "", 0, 0
         self.is_over = False
+        self.mark: re.Pattern[str] | None = None
 
     def more(self) -> bool:
         """Read on; tell whether there was anything."""
@@ -104,25 +106,45 @@ class _Reader:
         while True:
             try:
                 value, end = self.decode(self.text, at)
-                if end < len(self.text) or not self.more():
+                if end + _LONGEST_NUMBER <= len(self.text) or not self.more():  # a number may go on
                     return value, end, ""
             except (ValueError, RecursionError) as error:
                 if len(self.text) - at > MAX_ENTRY or not self.more():
                     return None, self.behind(at), f"{type(error).__name__}: {str(error)[:120]}"
 
     def behind(self, at: int) -> int:
-        """Find where a damaged value ends: at its closing bracket, else before the next object, else at the end."""
+        """Find where a damaged value ends.
+
+        Entries of one file begin alike, so that the next one that begins as the good ones did is the
+        place to go on; without such a mark it is the value's closing bracket, else the end.
+        """
+        if self.mark is not None:
+            while True:
+                found = self.mark.search(self.text, at + 1)
+                if found:
+                    return found.start(1)
+                if len(self.text) - at > MAX_ENTRY or not self.more():
+                    break
+        if self.text[at] not in "{[":
+            comma = self.text.find(",", at)
+            return comma if comma >= 0 else len(self.text)
         depth = 0
         for found in _STRUCTURE.finditer(self.text, at):
-            sign = found[0]
-            if sign in "{[":
+            if found[0] in "{[":
                 depth += 1
-            elif sign in "}]":
+            elif found[0] in "}]":
                 depth -= 1
                 if depth <= 0:
                     return found.end()
-        after = _NEXT.search(self.text, at + 1)
-        return after.start() + 1 if after else len(self.text)
+        return len(self.text)
+
+    def learn(self, start: str, value: object, *, is_keyed: bool) -> None:
+        """Remember how a good entry begins, from its text."""
+        first = _FIRST_KEY.match(start)
+        if self.mark is None and isinstance(value, dict) and first:
+            key = re.escape(first[1])
+            entry = rf"\{{\s*{key}\s*:"
+            self.mark = re.compile(rf',\s*("[^"\\]*"\s*:\s*{entry})' if is_keyed else rf",\s*({entry})")
 
     def entries(self, offset: int, number: int) -> Iterator[Entry]:
         if self.file.read(3) != b"\xef\xbb\xbf":
@@ -162,7 +184,10 @@ class _Reader:
                     at = len(self.text) - len(self.text[at:].lstrip())
             value = None
             if not problem:
-                value, at, problem = self.value(at)
+                begin = at
+                value, at, problem = self.value(begin)
+                if not problem:
+                    self.learn(self.text[begin : begin + 200], value, is_keyed=bool(key))
             self.consume(max(at, 1))
             yield Entry(number, self.base, key, value, problem, start)
             number += 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from webshop_server.location import Location, to_path
 
@@ -88,6 +88,12 @@ class Page:
     charset: frozenset[str] = BASE_CHARSET
     max_length: int = MAX_LENGTH
     message: str = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # without what has been computed from it
+        return Page, (self.location, self.session_id, self.sections, self.charset, self.max_length, self.message)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Page:
+        return self  # frozen, hence shared
 
     @cached_property
     def elements(self) -> tuple[Element, ...]:

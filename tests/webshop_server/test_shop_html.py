@@ -1,0 +1,181 @@
+"""HTML, text and clickables come from one source and cannot disagree."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from webshop_server.htmlpage import read_html
+from webshop_server.images import HUES, picture
+from webshop_server.location import Kind, Location, to_path
+from webshop_server.render import render_html, render_message
+from webshop_server.settings import Settings
+from webshop_server.shop import Shop
+
+WORDS = [
+    "red",
+    "blue",
+    "shoes",
+    "cotton",
+    "lamp",
+    "tea",
+    "chocolate",
+    "speaker",
+    "rug",
+    "women's",
+    "dress",
+    "machine",
+    "washable",
+    "sofa",
+    "<",
+    ">",
+    "&",
+    '"',
+    "'",
+]
+
+
+def walk(shop, seed, steps):
+    """Visit pages at random, new sessions and settings included."""
+    rng = random.Random(seed)
+    session = shop.start(rng.randrange(len(shop.goals)))
+    for _ in range(steps):
+        yield session.page
+        if session.is_done:
+            session = shop.start(rng.randrange(len(shop.goals)))
+        session.configure(
+            ad_page=rng.random() < 0.7,
+            ad_right_button=rng.choice("ABC"),
+            show_attributes=rng.random() < 0.5,
+            sold_out=("offer:0",) if rng.random() < 0.2 else (),
+            button_labels={"Buy Now": "Add <to> Bag"} if rng.random() < 0.3 else {},
+        )
+        labels = list(session.page.clickables)
+        if session.page.has_search_bar:
+            session.act(f"search[{' '.join(rng.sample(WORDS, 2))}]")
+        else:
+            rng.shuffle(labels)
+            session.act(f"click[{rng.choice(labels[:2] + labels[-1:])}]")
+
+
+@pytest.mark.parametrize("kind", ["synthetic", "color_class"])
+def test_a_document_reads_back_as_its_page(inventory, kind):
+    kinds = set()
+    for page in walk(Shop(inventory, goal_kind=kind), 4, 600):
+        kinds.add(page.location.kind)
+        document = render_html(page)
+        read = read_html(document, page.path)
+        assert read.parts == page.parts
+        assert read.text == page.text
+        assert read.text_rich == page.text_rich
+        assert list(read.clickables) == list(page.clickables)
+        assert read.has_search_bar == page.has_search_bar
+        for label, target in page.clickables.items():
+            press = read.clickables[label]
+            if target is None:
+                assert press is None
+            elif target.kind is Kind.AD:
+                assert press == ("POST", page.path, (("button", target.button),))
+            else:
+                assert press.path == to_path(target, page.session_id)
+                assert press.method == ("POST" if target.kind is Kind.DONE else "GET")
+        assert read.reward == (float(page.parts[-1]) if page.location.kind is Kind.DONE else None)
+    assert kinds == set(Kind)
+
+
+def test_a_real_catalogue_reads_back_too(real_inventory):
+    for page in walk(Shop(real_inventory), 1, 300):
+        read = read_html(render_html(page), page.path)
+        assert (read.text, read.text_rich) == (page.text, page.text_rich)
+        assert list(read.clickables) == list(page.clickables)
+        assert set(page.text) <= Shop(real_inventory).charset
+
+
+def test_documents_need_no_script_and_nothing_from_elsewhere(inventory):
+    for page in walk(Shop(inventory), 9, 150):
+        document = render_html(page)
+        assert "<script" not in document
+        assert "<style" not in document
+        assert not re.search(r"\son[a-z]+=|\sstyle=|javascript:", document)
+        for address in re.findall(r'(?:src|href|action)="([^"]*)"', document):
+            assert address.startswith(("/", "#"))
+            assert not address.startswith("//")
+        assert document.count('id="ready"') == 1
+        assert document.index('id="ready"') > document.index("</main>")
+
+
+def test_documents_can_be_used_without_a_mouse_or_a_screen(inventory):
+    session = Shop(inventory).start(0)
+    start = render_html(session.page)
+    assert '<html lang="en">' in start
+    assert 'aria-label="Search words"' in start
+    session.visit(Location(Kind.RESULTS, "shirt"))
+    results = render_html(session.page)
+    assert results.count("<img ") == results.count('alt=""')
+    session.visit(Location(Kind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    item = render_html(session.page)
+    assert item.count('aria-current="true"') == len(session.goal.options)
+    assert 'role="group" aria-label=' in item
+    assert item.count("<h1>") == 1
+    assert not re.search(r'tabindex="[1-9]', item)
+
+
+def test_everything_is_escaped(tmp_path):
+    from webshop_server.catalog import CatalogueWriter
+    from webshop_server.inventory import Inventory
+    from webshop_server.product import Instruction, Option, Product, Review
+
+    evil = "</p><script>alert('x')</script>\"'&{{7*7}}"
+    product = Product(
+        "B<\"'&/?#%",
+        evil,
+        evil,
+        (evil,),
+        (1.0,),
+        evil,
+        evil,
+        evil,
+        evil,
+        (evil,),
+        (Option(evil, (evil.lower(), "../..", "a/b?c#d")),),
+        (Review(evil, 3.0, evil),),
+        evil,
+        synthetic=Instruction(evil, (evil,)),
+    )
+    with CatalogueWriter(tmp_path / "a.sqlite") as writer:
+        writer.add([product])
+        inventory = Inventory(writer.finish("x"))
+    shop = Shop(inventory, Settings(show_attributes=True))
+    kinds = set()
+    for page in walk(shop, 0, 60):
+        session = page
+        kinds.add(page.location.kind)
+        document = render_html(session)
+        assert "<script" not in document
+        assert read_html(document, page.path).text == page.text
+    session = shop.start(0)
+    session.act("search[script alert]")
+    session.act("click[" + product.asin + "]")
+    for name in ("Description", "Features", "Reviews", "Attributes"):
+        session.act(f"click[{name}]")
+        document = render_html(session.page)
+        assert "<script" not in document
+        assert evil in session.page.text or evil in " ".join(session.page.parts)
+        session.act("click[< prev]")
+    for label in list(session.page.clickables)[2:5]:
+        assert session.act(f"click[{label}]").error is None
+    assert "<script" not in render_message(evil, evil, back=evil, label=evil)
+
+
+def test_pictures_hold_no_text_of_a_user():
+    for color in ("red", "<script>", "x" * 10_000, "\ud800", "RED hot"):
+        drawn = picture("B<1>", "fashion", color)
+        assert drawn.startswith("<svg xmlns=")
+        assert "script" not in drawn
+    assert HUES["red"] in picture("B1", "grocery", "dark red")
+    assert picture("B1", "unknown") == picture("B1", "other")
+    assert "{" not in "".join(
+        picture("B1", kind) for kind in ("fashion", "beauty", "electronics", "garden", "grocery", "")
+    )

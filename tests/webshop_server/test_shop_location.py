@@ -1,0 +1,103 @@
+"""Addresses: any words and options survive the way there and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webshop_server.errors import ArgumentError
+from webshop_server.location import (
+    Kind,
+    Location,
+    normal_query,
+    parse_keywords,
+    parse_options,
+    parse_page,
+    session_goal,
+    to_path,
+)
+
+texts = st.text(max_size=40)
+
+
+@given(texts)
+def test_keywords_survive(text):
+    keywords = normal_query(text)
+    path = to_path(Location(Kind.RESULTS, keywords, 3), "abc")
+    parts = path.split("/")
+    assert path.isascii()
+    assert len(parts) == 5
+    assert parts[3] not in ("", ".", "..")
+    assert "/" not in unquote(parts[3])  # also for servers that decode before they split
+    assert parse_keywords(unquote(parts[3])) == keywords
+
+
+@given(st.dictionaries(texts.filter(str.strip), texts.filter(str.strip), max_size=5))
+def test_options_survive(options):
+    from webshop_server.product import clean
+
+    pairs = tuple({clean(name).lower(): clean(value).lower() for name, value in options.items()}.items())
+    path = to_path(Location(Kind.ITEM, "x", 1, "B1", pairs), "abc")
+    assert len(path.split("/")) == 7
+    segment = unquote(path.split("/")[6])
+    assert "/" not in segment
+    assert parse_options(segment) == pairs
+
+
+def test_the_originals_forms_are_read():
+    assert parse_keywords("['red', 'shoes']") == "red shoes"
+    assert parse_keywords("red+shoes") == parse_keywords("red shoes") == "red shoes"
+    assert parse_options("{'color': 'Red', 'size': 10}") == (("color", "red"), ("size", "10"))
+    assert parse_options("{}") == ()
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        "",
+        "x",
+        "[]",
+        "null",
+        "{",
+        "{'a': __import__('os')}",
+        "(" * 5000,
+        "{" * 5000,
+        "[" * 200_000,
+        "9" * 9000,
+        "{1:" * 900,
+    ],
+    ids=lambda segment: segment[:12],
+)
+def test_bad_options(segment):
+    with pytest.raises(ArgumentError, match="`options` should be a mapping of at most 64 names to values"):
+        parse_options(segment)
+
+
+def test_too_many_options():
+    with pytest.raises(ArgumentError, match="at most 64"):
+        parse_options(json.dumps({str(i): "x" for i in range(65)}))
+
+
+@pytest.mark.parametrize(("segment", "page"), [("1", 1), ("5", 5), ("6", 5), ("0", 1), ("-3", 1), ("999999999999", 5)])
+def test_page_numbers(segment, page):
+    assert parse_page(segment) == page
+
+
+@pytest.mark.parametrize("segment", ["", "one", "1.5", "1e3", "٣", "1 ", "1;2", "9" * 13, "0x1"])
+def test_no_page_numbers(segment):
+    with pytest.raises(ArgumentError, match=re.escape("`page` should be a whole number. Received")):
+        parse_page(segment)
+
+
+def test_sessions_that_ask_for_a_goal():
+    assert session_goal("fixed_12") == 12
+    assert session_goal("abc_fixed_12") == 12
+    assert session_goal("fixed_abc_12") == 12
+    assert session_goal("prefixed_12") is None
+    assert session_goal("fixed") is None
+    assert session_goal("fixed_" + "9" * 50) is None

@@ -1,0 +1,146 @@
+"""Search: the formula, the terms, the index on disk."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+from webshop_server.catalog import Catalogue
+from webshop_server.errors import CatalogueError
+from webshop_server.product import Option, Product
+from webshop_server.search import MAX_RESULTS, SearchIndex, document, index_path, tokenize
+
+DOCUMENTS = (
+    "red lamp",
+    "red red lamp for the table",
+    "a table of oak wood with four legs",
+    "lamps",
+    "nothing in common with others",
+    "red lamp",
+)
+
+
+@pytest.fixture
+def index():
+    return SearchIndex.build(Product(f"B{i}", text) for i, text in enumerate(DOCUMENTS))
+
+
+def bm25(query, k1=0.9, b=0.4):
+    """Lucene's BM25 written out, for comparison."""
+    documents = [tokenize(document(Product("x", text))) for text in DOCUMENTS]
+    mean = sum(map(len, documents)) / len(documents)
+    scores = []
+    for terms in documents:
+        score = 0.0
+        for term in tokenize(query):
+            n = sum(term in other for other in documents)
+            f = terms.count(term)
+            idf = math.log(1 + (len(documents) - n + 0.5) / (n + 0.5))
+            score += idf * f / (f + k1 * (1 - b + b * len(terms) / mean))
+        scores.append(score)
+    return scores
+
+
+@pytest.mark.parametrize("query", ["red lamp", "table", "lamps lamps wood", "the red oak legs", "others"])
+def test_the_order_is_that_of_bm25(index, query):
+    scores = bm25(query)
+    expected = sorted((i for i in range(len(scores)) if scores[i] > 0), key=lambda i: (-round(scores[i], 5), i))
+    assert index.search(query) == expected
+
+
+def test_equal_scores_keep_the_catalogues_order(index):
+    found = index.search("red lamp")
+    assert found.index(0) < found.index(5)
+    many = SearchIndex.build(Product(f"B{i}", "same words") for i in range(200))
+    assert many.search("words") == list(range(MAX_RESULTS))
+
+
+@pytest.mark.parametrize("query", ["", "the", "zzz", "!!!", "' OR 1=1", "\x00", "\ud800", "日本語", "NEAR(*)"])
+def test_queries_that_find_nothing(index, query):
+    assert index.search(query) == []
+
+
+def test_a_very_long_query(index):
+    assert index.search("lamp " * 100_000)[0] in (0, 1, 3)
+
+
+def test_terms():
+    assert tokenize("Men's U.S.A. 10.5 rock'n'roll don’t") == ["men", "u.s.a", "10.5", "rock'n'rol", "don’t"]
+    assert tokenize("the and of WITH") == []
+    assert tokenize("running shoes_and-ties") == ["run", "shoe", "ti"]
+
+
+def test_what_is_searched():
+    product = Product(
+        "B1", "title", "description", ("first", "second"), query="hidden", options=(Option("color", ("red",)),)
+    )
+    assert tokenize(document(product)) == ["titl", "descript", "first", "color", "red"]
+
+
+def test_an_empty_catalogue():
+    assert SearchIndex.build([]).search("x") == []
+    assert SearchIndex.build([Product("B1", "")]).search("x") == []
+
+
+def test_the_index_on_disk_answers_alike(catalogue_path, tmp_path):
+    path = tmp_path / "a.sqlite"
+    shutil.copy(catalogue_path, path)
+    catalogue = Catalogue(path)
+    built = SearchIndex.build(catalogue)
+    made, loaded = SearchIndex.open(catalogue), SearchIndex.open(catalogue)
+    assert isinstance(loaded._weights, np.memmap)
+    for query in ("cotton shirt", "lamp", "chocolate bar with nuts", "red"):
+        assert built.search(query) == made.search(query) == loaded.search(query)
+    assert [p.name for p in tmp_path.iterdir() if p.name != "a.sqlite"] == ["a.sqlite.index"]
+
+
+def test_an_index_of_another_catalogue_is_made_again(catalogue_path, tmp_path):
+    path = tmp_path / "a.sqlite"
+    shutil.copy(catalogue_path, path)
+    catalogue = Catalogue(path)
+    expected = SearchIndex.open(catalogue).search("shirt")
+    mark = index_path(path) / "mark.json"
+    for text in (json.dumps({"version": 1, "fingerprint": "other", "size": 3}), "{", "[]"):
+        mark.write_text(text)
+        assert SearchIndex.open(catalogue).search("shirt") == expected
+
+
+@pytest.mark.parametrize("name", ["data.csc.index.npy", "vocab.index.json", "indptr.csc.index.npy"])
+def test_a_damaged_index_is_reported(catalogue_path, tmp_path, name):
+    path = tmp_path / "a.sqlite"
+    shutil.copy(catalogue_path, path)
+    SearchIndex.open(Catalogue(path))
+    part = index_path(path) / name
+    part.write_bytes(part.read_bytes()[:20])
+    with pytest.raises(CatalogueError, match="is damaged: .*; remove it, and it is made again"):
+        SearchIndex.open(Catalogue(path))
+    part.unlink()
+    with pytest.raises(CatalogueError, match="is damaged"):
+        SearchIndex.open(Catalogue(path))
+
+
+def test_several_may_make_the_index_at_once(catalogue_path, tmp_path):
+    path = tmp_path / "a.sqlite"
+    shutil.copy(catalogue_path, path)
+    found, errors = [], []
+
+    def work():
+        try:
+            found.append(SearchIndex.open(Catalogue(path)).search("shirt"))
+        except Exception as error:  # noqa: BLE001 - collected and asserted on below
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert errors == []
+    assert len(found) == 6
+    assert all(answer == found[0] for answer in found)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite.index"]
