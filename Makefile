@@ -18,7 +18,6 @@ $(STAMP): setup.cfg pyproject.toml
 
 demo: $(STAMP)  ## fill memories, drift the world, print what each agent lost and won back
 	$(BIN)/drift-agents run glove-quick --out runs/demo --fresh
-	$(BIN)/drift-agents report runs/demo
 
 test: $(STAMP) lint types  ## lint, types, the whole test suite: what CI runs
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from rich.text import Text
 from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
+from drift_agents.experiment.folder import MANIFEST
 from drift_agents.experiment.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_envs.errors import DriftEnvsError
@@ -50,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.command(options)
     except KeyboardInterrupt:
-        print(f"drift-agents: interrupted{_how_to_go_on(options)}", file=sys.stderr)
+        given = sys.argv[1:] if arguments is None else arguments
+        print(f"drift-agents: interrupted{_how_to_go_on(options, given)}", file=sys.stderr)
         return INTERRUPTED
     except (DriftAgentsError, DriftEnvsError) as error:
         if options.debug:
@@ -184,18 +187,32 @@ def _overrides(options: argparse.Namespace) -> dict[str, Any]:
         overrides["seeds"] = options.seeds
     if options.rounds is not None:
         overrides |= {"rounds": options.rounds, "episodes": None}
-    axes = {name: getattr(options, name) for name in ("memory", "policy") if getattr(options, name) is not None}
-    if axes:
-        agents = load_experiment(options.experiment).to_dict()["agents"]
-        overrides["agents"] = [{**block, **axes} for block in agents]
+    wanted = {axis: getattr(options, axis) for axis in ("memory", "policy") if getattr(options, axis) is not None}
+    for axis, names in wanted.items():
+        for name in names:
+            AXES[axis].load(name)  # refuses a name that does not exist
+    if wanted:
+        blocks = load_experiment(options.experiment).to_dict()["agents"]
+        overrides["agents"] = [
+            {**block, **{axis: _choose(names, block[axis]) for axis, names in wanted.items()}} for block in blocks
+        ]
     return overrides
 
 
-def _how_to_go_on(options: argparse.Namespace) -> str:
-    if options.command is not _run or options.out is None:
+def _choose(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The parts of these names as a block of the file has them, or with their defaults if it has none of that name."""
+    chosen: list[Mapping[str, Any]] = []
+    for name in names:
+        chosen += [part for part in parts if part["name"] == name] or [{"name": name}]
+    return chosen
+
+
+def _how_to_go_on(options: argparse.Namespace, given: Sequence[str]) -> str:
+    """The command that continues an interrupted run."""
+    if options.command is not _run or not (options.out and (options.out / MANIFEST).exists()):
         return ""
-    words = [arg for arg in sys.argv[1:] if arg not in ("--fresh", "--resume")]
-    return f". What is done is kept; go on with: drift-agents {' '.join(words)} --resume"
+    words = shlex.join(word for word in given if word not in ("--fresh", "--resume"))
+    return f". What is done is kept; go on with: drift-agents {words} --resume"
 
 
 def _report(options: argparse.Namespace) -> None:

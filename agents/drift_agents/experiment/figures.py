@@ -3,9 +3,12 @@
 * `Player` - the key of who plays: memory, verifier and policy
 * `Runs` - all rows of one player on one schedule, by instance
 * `group` - rows into runs
-* `Estimate` - a mean over instances with its interval
-* `estimate`, `difference` - over instances, and over pairs of instances
-* `recovery` - when an instance came back after a drift
+* `phases` - the phases that were played
+* `mean_of`, `sum_of` - measurements: rows of one instance to one number
+* `estimate`, `difference`, `paired` - over instances, and over pairs of instances
+* `recoveries` - when the instances were back after a drift
+
+The metrics themselves are those of `drift_envs.metrics`.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
+from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
 
 Row = Mapping[str, Any]
 
-RESAMPLES = 4000
-LEVEL = 0.95
-TOLERANCE = 0.2
+Measurement = Callable[[Sequence[Row]], float]
+"""Rows of one instance to one number."""
+
+TOLERANCE = 0.1
 """How far below the optimum a recovered player may stay, as a share of it."""
 
 WINDOW = 5
@@ -74,7 +78,7 @@ class Runs:
             kept.append(tuple(here))
         return Runs(self.player, self.seeds, tuple(kept))
 
-    def per_instance(self, measure: Callable[[Sequence[Row]], float]) -> list[float]:
+    def per_instance(self, measure: Measurement) -> list[float]:
         """One number an instance; not a number where an instance has no rows."""
         return [measure(rows) if rows else math.nan for rows in self.rows]
 
@@ -114,7 +118,7 @@ def phases(runs: Iterable[Runs]) -> list[str]:
     return sorted(first, key=lambda phase: first[phase])
 
 
-def mean_of(field: str, scale: float = 1.0) -> Callable[[Sequence[Row]], float]:
+def mean_of(field: str, scale: float = 1.0) -> Measurement:
     """The measure that averages a field over rows; rows without a value do not count."""
 
     def measure(rows: Sequence[Row]) -> float:
@@ -124,7 +128,7 @@ def mean_of(field: str, scale: float = 1.0) -> Callable[[Sequence[Row]], float]:
     return measure
 
 
-def sum_of(*fields: str) -> Callable[[Sequence[Row]], float]:
+def sum_of(*fields: str) -> Measurement:
     """The measure that adds fields up over rows; not a number if a row lacks one."""
 
     def measure(rows: Sequence[Row]) -> float:
@@ -134,80 +138,65 @@ def sum_of(*fields: str) -> Callable[[Sequence[Row]], float]:
     return measure
 
 
-class Estimate(NamedTuple):
-    """A mean over instances with its interval.
-
-    Args:
-        mean: the mean; not a number if there is nothing to average.
-        low: the lower end of the 95 % interval.
-        high: the upper end.
-        n: how many instances it rests on; 1 where all of them are the same run.
-    """
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of zero."""
-        return self.n > 1 and (self.low > 0 or self.high < 0)
-
-
 def estimate(values: Sequence[float], *, one_run: bool = False) -> Estimate:
     """The mean of one number an instance, with a 95 % interval bootstrapped over the instances.
+
+    `drift_envs.metrics.bootstrap` counts instances that agree as one. Here they count as one only if
+    they are the same run: ten different runs that all fail are ten failures.
 
     Args:
         values: one an instance; those that are not a number do not count.
         one_run: whether all instances are one and the same run.
 
+    Returns:
+        The estimate; its `n` is 0 if there is nothing to average.
+
     Example:
-        >>> estimate([1.0, 1.0, 1.0], one_run=True)
-        Estimate(mean=1.0, low=1.0, high=1.0, n=1)
-        >>> found = estimate([0.0, 1.0, 0.0, 1.0])
-        >>> found.mean, found.low < 0.5 < found.high
-        (0.5, True)
+        >>> print(estimate([1.0, 1.0, 1.0], one_run=True))
+        1 (n = 1)
+        >>> estimate([1.0, 1.0, 1.0]).n
+        3
     """
-    known = np.array([value for value in values if not math.isnan(value)], dtype=float)
-    if known.size == 0:
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
         return Estimate(math.nan, math.nan, math.nan, 0)
-    mean = float(known.mean())
-    if one_run or known.size == 1 or np.ptp(known) == 0:
-        return Estimate(mean, mean, mean, 1 if one_run or known.size == 1 else int(known.size))
-    draws = np.random.default_rng(known.size).integers(known.size, size=(RESAMPLES, known.size))
-    low, high = np.quantile(known[draws].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(mean, float(low), float(high), int(known.size))
+    return bootstrap(known)._replace(n=1 if one_run else len(known))
 
 
-def difference(a: Runs, b: Runs, measure: Callable[[Sequence[Row]], float]) -> Estimate:
+def difference(a: Runs, b: Runs, measure: Measurement) -> Estimate:
     """The mean of a - b over pairs of instances with one seed, with its interval."""
-    ours = dict(zip(a.seeds, a.per_instance(measure), strict=True))
-    theirs = dict(zip(b.seeds, b.per_instance(measure), strict=True))
-    pairs = [ours[seed] - theirs[seed] for seed in a.seeds if seed in theirs]
-    return estimate(pairs, one_run=a.is_one_run and b.is_one_run)
+    ours, theirs = paired(a, b, measure=measure)
+    one_run = a.is_one_run and b.is_one_run
+    return estimate([x - y for x, y in zip(ours, theirs, strict=True)], one_run=one_run)
 
 
-def recovery(rows: Sequence[Row]) -> int | None:
-    """The first round of a phase from which a player is back.
+def paired(*runs: Runs, measure: Measurement) -> list[list[float]]:
+    """One number an instance for each of the runs, for the instances that all of them have."""
+    found = [dict(zip(run.seeds, run.per_instance(measure), strict=True)) for run in runs]
+    seeds = [seed for seed in found[0] if all(seed in values and not math.isnan(values[seed]) for values in found)]
+    return [[values[seed] for seed in seeds] for values in found]
 
-    That is the first round k such that for the `WINDOW` windows that begin at k and after, the mean
-    score of `WINDOW` rounds is at least (1 - `TOLERANCE`) times the mean optimum of these rounds; near
-    the end of the phase the windows are those that still fit.
+
+def recoveries(runs: Runs) -> Recoveries | None:
+    """When the instances were back after a drift; `None` where no optimum is known.
 
     Args:
-        rows: one instance's rows of the phase.
-
-    Returns:
-        The round, or `None` if it never comes (right-censored), or no optimum is known.
+        runs: the rows of one phase.
     """
-    if not rows or any(row["regret"] is None for row in rows) or len(rows) < WINDOW:
+    if any(row["regret"] is None for rows in runs.rows for row in rows):
         return None
-    scores = np.array([row["score"] for row in rows])
-    optimum = scores + np.array([row["regret"] for row in rows])
-    kernel = np.ones(WINDOW) / WINDOW
-    good = np.convolve(scores, kernel, "valid") >= (1 - TOLERANCE) * np.convolve(optimum, kernel, "valid") - 1e-9
-    for start in range(len(good)):
-        if good[start : start + WINDOW].all():
-            return int(rows[start]["round"])
-    return None
+    window = min(WINDOW, *(len(rows) for rows in runs.rows))
+    if not window:
+        return None
+    return summarise_recoveries(
+        [
+            recovery(
+                [row["score"] for row in rows],
+                [row["score"] + row["regret"] for row in rows],
+                tolerance=TOLERANCE,
+                window=window,
+                stay=WINDOW,
+            )
+            for rows in runs.rows
+        ]
+    )

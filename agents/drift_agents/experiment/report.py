@@ -20,7 +20,7 @@ from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.paper import GPT_4O
 from drift_agents.experiment.sheets import Sheet, to_markdown, to_rich
-from drift_agents.experiment.tables import Naming, costs, measure_of, paired, phase_details, scores
+from drift_agents.experiment.tables import Naming, costs, measure_of, paired_differences, phase_details, scores
 
 LEGEND = (
     "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",
@@ -30,8 +30,9 @@ LEGEND = (
     "about chance and ties, not about maps.",
     f"The paper's figures are those of one run with {GPT_4O} on maps and prompts of its own. The planner here is no "
     "language model. They show the pattern to compare, not a target.",
-    f"Recovered: the first round of the phase from which the mean score of {WINDOW} rounds stays within "
-    f"{TOLERANCE:.0%} of the optimum; the median over the instances that recovered, and how many did.",
+    f"Recovered: the rounds of the phase that had passed when the mean score of {WINDOW} rounds was within "
+    f"{TOLERANCE:.0%} of the optimum and stayed there for {WINDOW} windows; the median over all instances, and how "
+    "many recovered within the phase.",
     "Dynamic regret: the sum over the phase of optimum minus score. Memory true: the share of what is remembered that "
     "the world could still answer.",
     "Paired differences: instance by instance; `*`: the interval excludes 0. Recovery ratio (ours): (GLOVE - plain) / "
@@ -94,7 +95,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Sectio
         order = phases(runs)
         sheets = scores(schedule, naming, measure, order)
         sheets += phase_details(naming, measure, order)
-        sheets += paired(naming, measure, order)
+        sheets += paired_differences(naming, measure, order)
         sheets.append(costs(naming))
         control = ", a control: left out of rankings" if known.get("control") else ""
         seeds = len(runs[0].seeds)

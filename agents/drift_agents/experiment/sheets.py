@@ -14,7 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from drift_agents.experiment.figures import Estimate
+from drift_envs.metrics import Estimate
 
 MISSING = "-"
 

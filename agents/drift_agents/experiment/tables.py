@@ -4,14 +4,13 @@
 * `Naming` - who stands in which row, and what it is called
 * `scores` - the main table, in the paper's layout
 * `phase_details` - early and late rounds, recovery, regret and truth of memory after each drift
-* `paired` - GLOVE against the plain agent and against `overwrite`
+* `paired_differences` - GLOVE against the plain agent and against `overwrite`
 * `costs` - interactions, probes, realignments and supervision
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,11 +21,13 @@ from drift_agents.experiment.figures import (
     difference,
     estimate,
     mean_of,
-    recovery,
+    paired,
+    recoveries,
     sum_of,
 )
 from drift_agents.experiment.paper import GPT_4O, paper_figures
 from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count, show_difference
+from drift_envs.metrics import recovery_ratio
 
 ACROSS = 3
 """Phases side by side in one table; more of them go on in the next."""
@@ -158,15 +159,14 @@ def phase_details(naming: Naming, measure: Measure, order: Sequence[str]) -> lis
     sheets = []
     for phase in order[1:]:
         rounds = max(row["round"] for run in naming.runs.values() for rows in run.phase(phase).rows for row in rows)
-        edge = min(EDGE, rounds)
-        late = f"rounds {rounds - edge + 1}-{rounds}"
+        edge = max(1, min(EDGE, rounds // 2))
         sheet = Sheet(
             f"After {phase}",
             (
                 "method",
-                f"rounds 1-{edge}",
-                late,
-                "recovered\nin rounds",
+                _span(1, edge),
+                _span(rounds - edge + 1, rounds),
+                "recovered\nafter rounds",
                 "dynamic\nregret",
                 "memory true\nat the end, %",
             ),
@@ -192,20 +192,21 @@ def phase_details(naming: Naming, measure: Measure, order: Sequence[str]) -> lis
     return sheets
 
 
-def _span(first: int, length: int) -> str:
-    return f"{first}" if length == 1 else f"{first}-{first + length - 1}"
+def _span(first: int, last: int) -> str:
+    return f"round {first}" if first == last else f"rounds {first}-{last}"
 
 
 def _recovered(runs: Runs) -> str:
-    found = [recovery(rows) for rows in runs.rows]
-    if any(row["regret"] is None for rows in runs.rows for row in rows):
+    """The median over all instances and how many recovered, as in `3, 10 of 10`."""
+    found = recoveries(runs)
+    if found is None:
         return MISSING
-    back = [number for number in found if number is not None]
-    median = f"{statistics.median(back):g}, " if back else ""
-    return f"{median}{len(back)} of {len(found)}"
+    longest = max(len(rows) for rows in runs.rows)
+    median = f"> {longest}" if found.median is None else f"{found.median:g}"
+    return f"{median}, {round(found.share * found.n)} of {found.n}"
 
 
-def paired(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet]:
+def paired_differences(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet]:
     """GLOVE against the plain agent and against `overwrite`, instance by instance.
 
     Args:
@@ -246,11 +247,10 @@ def _recovery_ratio(naming: Naming, player: Player, measure: Measure, phase: str
     reset = naming.runs.get(player._replace(verifier="oracle_reset"))
     if base is None or reset is None:
         return MISSING
-    whole = difference(reset.phase(phase), base.phase(phase), measure.of)
-    if not whole.excludes_zero:
-        return MISSING
-    part = difference(naming.runs[player].phase(phase), base.phase(phase), measure.of)
-    return f"{part.mean / whole.mean:.2f}"
+    ratio = recovery_ratio(
+        *paired(*(run.phase(phase) for run in (naming.runs[player], base, reset)), measure=measure.of)
+    )
+    return MISSING if ratio is None else show(ratio, 2)
 
 
 def costs(naming: Naming) -> Sheet:
