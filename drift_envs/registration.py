@@ -174,7 +174,7 @@ def frozen_lake(
         raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
     _check_arguments(arguments, LAKE_ARGUMENTS, plan)
     sizes = list(_map_sizes(plan))
-    if "map" in driven_names(plan) and sizes:
+    if "map" in plan.base:
         base["desc"] = _blank(*sizes[0])  # the schedule's own map is laid before the first episode
     return extras.wrap(FrozenLake(extras.base_mode(plan), **base, show_prob=False, room_for=sizes), plan)
 

@@ -17,7 +17,19 @@ from drift_envs.wrappers.built_in import layers
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.text import TextObservation
 
-HIDDEN = ("drift_log", "drift_state", "knobs_at", "oracle", "phase", "schedule", "timeline")
+HIDDEN = frozenset(
+    {
+        "drift_log",
+        "drift_state",
+        "knobs_at",
+        "np_random",
+        "np_random_seed",
+        "oracle",
+        "phase",
+        "schedule",
+        "timeline",
+    }
+)
 """What a twin's holder may not know."""
 
 _TWIN_TAG = 0x7717
@@ -137,29 +149,11 @@ class Twin(gym.Env):
         """Close the second instance."""
         self.__inner.close()
 
-    @property  # type: ignore[misc]
-    def np_random(self) -> NoReturn:  # type: ignore[override]
-        """Hidden.
-
-        Raises:
-            HiddenError: always.
-        """
-        raise _hidden("np_random")
-
-    @property
-    def np_random_seed(self) -> NoReturn:  # type: ignore[override]
-        """Hidden.
-
-        Raises:
-            HiddenError: always.
-        """
-        raise _hidden("np_random_seed")
-
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattribute__(self, name: str) -> Any:
         """Refuse what only evaluators may know."""
         if name in HIDDEN:
-            raise _hidden(name)
-        raise AttributeError(f"a twin has no attribute {name!r}")
+            raise HiddenError(f"`{name}` is hidden from whoever holds a twin; ask the world, if you are an evaluator")
+        return super().__getattribute__(name)
 
     def __str__(self) -> str:
         return f"<Twin{self.__inner}>"
@@ -172,7 +166,3 @@ def inside(world: gym.Env) -> gym.Env:
         world: a twin or any other world.
     """
     return world._Twin__inner if isinstance(world, Twin) else world  # type: ignore[attr-defined]
-
-
-def _hidden(name: str) -> HiddenError:
-    return HiddenError(f"`{name}` is hidden from whoever holds a twin; ask the world, if you are an evaluator")

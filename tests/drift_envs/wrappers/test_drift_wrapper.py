@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from drift_envs.envs import FrozenLake, MountainCar
 from drift_envs.errors import (
     ArgumentError,
-    DrivenKnobError,
     DriftWarning,
+    DrivenKnobError,
     NoOracleError,
     ScheduleError,
     StateError,
@@ -60,9 +60,7 @@ def test_the_clock_of_steps():
 
 
 def test_the_clock_of_steps_in_an_episode():
-    assert forces(car(plan(*TWICE, clock="episode_step")), 2, steps=5) == [
-        [0.001, 0.001, 0.0008, 0.0008, 0.0006]
-    ] * 2
+    assert forces(car(plan(*TWICE, clock="episode_step")), 2, steps=5) == [[0.001, 0.001, 0.0008, 0.0008, 0.0006]] * 2
 
 
 def test_knobs_are_turned_before_the_reset_of_their_tick():
@@ -429,9 +427,9 @@ def test_schedules_that_do_not_fit(schedule, error, message):
 
 
 def test_arguments_that_do_not_fit():
-    with pytest.raises(ArgumentError, match="`notify` should be one of 'none', 'change', 'full'. Received 'all'"):
+    with pytest.raises(ArgumentError, match=r"`notify` should be one of 'none', 'change', 'full'\. Received 'all'"):
         car(None, notify="all")
-    with pytest.raises(ArgumentError, match="`env` should be a `gymnasium.Env`. Received int"):
+    with pytest.raises(ArgumentError, match=r"`env` should be a `gymnasium\.Env`\. Received int"):
         DriftWrapper(3)
 
 

@@ -1,0 +1,327 @@
+"""Every id, with every shipped schedule: Gymnasium's checks, specs, clones, vectors, videos."""
+
+import copy
+import json
+import pickle
+import re
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import drift_envs
+from drift_envs.errors import ArgumentError, ScheduleError, StateError
+from drift_envs.registration import IDS, knob_table_of
+from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
+
+PLAIN = {
+    "DriftFrozenLake-v0": "FrozenLake-v1",
+    "DriftMountainCar-v0": "MountainCar-v0",
+    "DriftMountainCarContinuous-v0": "MountainCarContinuous-v0",
+}
+SCHEDULES = [(load_schedule(name).env, name) for name in shipped_schedules()]
+OURS = [(env_id, name) for env_id, name in SCHEDULES if env_id in IDS]
+EVERY = [*OURS, *((env_id, None) for env_id in IDS)]
+ids = pytest.mark.parametrize("env_id", IDS)
+every = pytest.mark.parametrize(("env_id", "schedule"), EVERY, ids=lambda value: str(value))
+texts = pytest.mark.parametrize("text", [False, True], ids=["plain", "text"])
+CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
+
+
+def actions_of(env, count, seed=0):
+    env.action_space.seed(seed)
+    return [env.action_space.sample() for _ in range(count)]
+
+
+def play(env, actions, seed=None):
+    """All answers of an environment, episode by episode."""
+    answers = [env.reset(seed=seed)]
+    for action in actions:
+        answers.append(env.step(action))
+        if answers[-1][2] or answers[-1][3]:
+            answers.append(env.reset())
+    return answers
+
+
+@every
+@texts
+def test_gymnasiums_checker_is_content(env_id, schedule, text):
+    env = gym.make(env_id, schedule=schedule, text=text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
+        check_env(env, skip_render_check=True)
+    env.close()
+
+
+@ids
+@pytest.mark.parametrize("overlay", [False, True])
+def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
+    env = gym.make(env_id, render_mode="rgb_array", overlay=overlay)
+    check_env(env)
+    env.close()
+
+
+@ids
+def test_the_default_schedule_is_the_explicit_one(env_id):
+    env = gym.make(env_id)
+    assert env.get_wrapper_attr("schedule").name == IDS[env_id].schedule
+    assert IDS[env_id].schedule.endswith("/explicit")
+    assert env.spec.max_episode_steps == IDS[env_id].limit
+
+
+@ids
+def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
+    ours, base = gym.make(env_id, schedule=None), gym.make(PLAIN[env_id], max_episode_steps=IDS[env_id].limit)
+    assert ours.observation_space == base.observation_space
+    assert ours.action_space == base.action_space
+    actions = actions_of(base, 2_000)
+    assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
+
+
+@every
+def test_spaces_never_change(env_id, schedule):
+    env = gym.make(env_id, schedule=schedule)
+    before = copy.deepcopy((env.observation_space, env.action_space))
+    env.reset(seed=0)
+    for phase in env.get_wrapper_attr("timeline").phases(200):
+        observation, _ = env.reset(options={"drift_tick": phase.start})
+        assert env.observation_space.contains(observation)
+    assert (env.observation_space, env.action_space) == before
+
+
+@every
+@texts
+def test_a_spec_builds_the_same_world(env_id, schedule, text):
+    env = gym.make(env_id, schedule=schedule, text=text, notify="change")
+    spec = gym.envs.registration.EnvSpec.from_json(env.spec.to_json())
+    assert spec == env.spec
+    twin = gym.make(spec)
+    actions = actions_of(env, 60)
+    assert str(twin) == str(env)
+    assert data_equivalence(play(env, actions, seed=4), play(twin, actions, seed=4), exact=True)
+
+
+def test_a_spec_takes_other_arguments():
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit", text=True)
+    other = gym.make(env.spec, schedule="frozen_lake/tides", text=False, notify="full", max_episode_steps=7)
+    assert other.get_wrapper_attr("schedule").name == "frozen_lake/tides"
+    assert "drift" in other.reset(seed=0)[1]
+    assert other.spec.max_episode_steps == 7
+    assert other.spec.kwargs == {"schedule": "frozen_lake/tides", "text": False, "notify": "full"}
+    again = gym.make(other.spec, schedule=None)
+    assert again.get_wrapper_attr("schedule") is None
+
+
+def test_specs_of_schedules_in_every_form(tmp_path):
+    content = {"version": 1, "name": "mine", "drifts": [{"at": 1, "set": {"force": 0.0005}}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    for schedule in (content, str(path), path, Schedule.model_validate(content)):
+        env = gym.make("DriftMountainCar-v0", schedule=schedule)
+        other = gym.make(env.spec, notify="full")
+        other.reset(seed=0)
+        assert other.reset()[1]["drift"]["knobs"]["force"] == 0.0005
+        if not isinstance(schedule, Schedule):
+            assert gym.make(type(env.spec).from_json(env.spec.to_json())).spec == env.spec
+    assert gym.make(env.spec).spec == env.spec
+
+
+def test_wrappers_put_on_by_hand_are_in_the_spec():
+    schedule = {"version": 1, "name": "mine", "drifts": [{"at": 1, "set": {"masspole": 0.5}}]}
+    env = drift_envs.DriftWrapper(gym.make("CartPole-v1"), schedule, notify="full")
+    assert [wrapper.name for wrapper in env.spec.additional_wrappers] == ["DriftWrapper"]
+    other = gym.make(env.spec)
+    other.reset(seed=0)
+    assert other.reset()[1]["drift"]["knobs"]["masspole"] == 0.5
+
+
+@every
+@texts
+@pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
+def test_clones_have_the_same_future(env_id, schedule, text, clone):
+    env = gym.make(env_id, schedule=schedule, text=text)
+    actions = actions_of(env, 150)
+    play(env, actions[:30], seed=2)
+    other = clone(env)
+    assert data_equivalence(play(env, actions), play(other, actions), exact=True)
+
+
+@ids
+@pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
+@pytest.mark.parametrize("mode", ["rgb_array", "human"])
+def test_clones_after_a_render(env_id, clone, mode):
+    env = gym.make(env_id, render_mode=mode)
+    env.reset(seed=2)
+    env.render()
+    other = clone(env)
+    action = actions_of(env, 1)[0]
+    for world in (env, other):
+        world.reset()
+        world.step(action)
+    assert np.array_equal(env.render(), other.render()) if mode == "rgb_array" else other.render() is None
+    env.close()
+    other.close()
+
+
+@pytest.mark.parametrize("maker", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("env_id", "text"), [*((env_id, False) for env_id in IDS), ("DriftFrozenLake-v0", True)])
+def test_vectors_see_what_single_environments_see(env_id, text, mode, maker):
+    keywords = {"max_episode_steps": 6, "text": text, "notify": "full"}
+    extra = {"shared_memory": not text} if maker is AsyncVectorEnv else {}
+    vector = maker([lambda: gym.make(env_id, **keywords)] * 2, autoreset_mode=mode, **extra)
+    singles = [gym.make(env_id, **keywords) for _ in range(2)]
+    vector.action_space.seed(0)
+    ended = [False, False]
+    seen, _ = vector.reset(seed=[3, 4])
+    for single, seed in zip(singles, (3, 4), strict=True):
+        single.reset(seed=seed)
+    for _ in range(20):
+        actions = vector.action_space.sample()
+        if mode is AutoresetMode.DISABLED and any(ended):
+            vector.reset(options={"reset_mask": np.array(ended)})
+            for single, over in zip(singles, ended, strict=True):
+                if over:
+                    single.reset()
+        seen, _, terminated, truncated, info = vector.step(actions)
+        for number, single in enumerate(singles):
+            if mode is AutoresetMode.NEXT_STEP and ended[number]:
+                observation, own = single.reset()  # the dead step: no time passes on the drift's clock but the reset's
+                over = False
+            else:
+                observation, _, one, two, own = single.step(actions[number])
+                over = one or two
+                if over and mode is AutoresetMode.SAME_STEP:
+                    observation, own = single.reset()
+            assert np.array_equal(observation, seen[number])
+            assert own["drift"]["tick"] == info["drift"]["tick"][number]
+            ended[number] = over
+        assert ended == (terminated | truncated).tolist()
+    vector.close()
+
+
+@ids
+def test_make_vec(env_id):
+    vector = gym.make_vec(env_id, num_envs=3, vectorization_mode="sync")
+    vector.reset(seed=0)
+    vector.step(vector.action_space.sample())
+    assert [state.tick for state in vector.get_attr("drift_state")] == [0, 0, 0]
+    vector.close()
+
+
+@ids
+@pytest.mark.parametrize("inner_video", [True, False])
+def test_videos_and_statistics_in_both_orders(env_id, inner_video, tmp_path):
+    env = gym.make(env_id, render_mode="rgb_array", overlay=True, max_episode_steps=4)
+
+    def video(world):
+        return gym.wrappers.RecordVideo(world, str(tmp_path / "videos"), episode_trigger=lambda _: True, fps=4)
+
+    env = (
+        gym.wrappers.RecordEpisodeStatistics(video(env))
+        if inner_video
+        else video(gym.wrappers.RecordEpisodeStatistics(env))
+    )
+    for episode in range(2):
+        env.reset(seed=0 if episode == 0 else None)
+        for action in actions_of(env, 4):
+            *_, terminated, truncated, info = env.step(action)
+            if terminated or truncated:
+                break
+        assert info["episode"]["l"] >= 1
+    env.close()
+    assert len(list((tmp_path / "videos").glob("*.mp4"))) == 2
+
+
+def test_lists_of_pictures():
+    env = gym.make("DriftFrozenLake-v0", render_mode="rgb_array_list")
+    env.reset(seed=0)
+    env.step(1)
+    assert len(env.render()) == 2
+    env.close()
+
+
+@ids
+def test_step_before_reset(env_id):
+    env = gym.make(env_id)
+    with pytest.raises(StateError, match="`step` was called before `reset`"):
+        env.step(actions_of(env, 1)[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"map_name": "8x8"}, "`map_name` should not be given, since the schedule `frozen_lake/explicit` sets `map`"),
+        ({"desc": ["SG"]}, "`desc` should not be given"),
+        (
+            {"schedule": "frozen_lake/thaw", "is_slippery": True},
+            "`is_slippery` should not be given, since the schedule `frozen_lake/thaw` sets `slip`. Received True",
+        ),
+        ({"schedule": "frozen_lake/implicit", "reward_schedule": (1, 0, 0)}, "`reward_schedule` should not be given"),
+        ({"slippery": True}, "there is no argument `slippery`, only desc, map_name,"),
+    ],
+    ids=str,
+)
+def test_arguments_that_say_what_the_schedule_says(arguments, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        gym.make("DriftFrozenLake-v0", **arguments)
+
+
+def test_arguments_beside_a_schedule():
+    slip = {"version": 1, "name": "s", "drifts": [{"at": 1, "set": {"slip": 0.5}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=slip, map_name="8x8")
+    assert env.observation_space.n == 64
+    assert env.get_wrapper_attr("knobs_at")(0)["slip"] == 0.0
+    rewards = {"version": 1, "name": "r", "drifts": [{"at": 1, "set": {"goal_rewards": {"0,2": 3}}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=rewards, desc=["SFG"], success_rate=0.5)
+    assert env.get_wrapper_attr("knobs_at")(0)["slip"] == 0.5
+    env = gym.make("DriftFrozenLake-v0", schedule=rewards, desc=["SFG"], is_slippery=True)
+    assert env.get_wrapper_attr("knobs_at")(0)["slip"] == pytest.approx(2 / 3)
+    with pytest.raises(ScheduleError, match="goal_rewards"):
+        gym.make("DriftFrozenLake-v0", schedule=rewards, desc=["SFFG"])
+    assert gym.make("DriftMountainCar-v0", goal_velocity=0.01).unwrapped.goal_velocity == 0.01
+    with pytest.raises(ArgumentError, match="there is no argument `speed`, only goal_velocity"):
+        gym.make("DriftMountainCar-v0", speed=1)
+
+
+def test_the_observation_space_has_room_for_every_map():
+    drifts = [
+        {"at": 1, "set": {"map": ["SFF", "FFG"]}},
+        {"at": 2, "set": {"map": {"draw": {"size": 5, "holes": 3}}}},
+        {"every": 9, "choice": {"map": [["SFFFFFFG"], ["SFG"]]}},
+    ]
+    schedule = {"version": 1, "name": "sizes", "base": {"map": ["SG"]}, "drifts": drifts}
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule, render_mode="rgb_array")
+    assert env.observation_space.n == 25
+    env.reset(seed=0)
+    shapes = set()
+    for _ in range(30):
+        observation, _ = env.reset()
+        assert observation in env.observation_space
+        shapes.add(env.render().shape)
+    assert shapes == {(5 * 64, 512, 3)}
+    small = gym.make("DriftFrozenLake-v0", schedule={"version": 1, "name": "s", "base": {"map": ["SG"]}})
+    assert small.observation_space.n == 2
+    env.close()
+
+
+@ids
+def test_prob_is_shown_without_a_schedule_alone(env_id):
+    for schedule in (None, IDS[env_id].schedule):
+        env = gym.make(env_id, schedule=schedule)
+        infos = [env.reset(seed=0)[1], env.step(actions_of(env, 1)[0])[4]]
+        shown = schedule is None and env_id == "DriftFrozenLake-v0"
+        assert [("prob" in info) for info in infos] == [shown] * 2
+
+
+@ids
+def test_knob_tables_by_id(env_id):
+    table = knob_table_of(env_id)
+    assert table["transient"].default == 0.0
+    assert "action_delay" in table
+    with pytest.raises(ArgumentError, match="`env_id` should be one of DriftFrozenLake-v0, "):
+        knob_table_of("CartPole-v1")

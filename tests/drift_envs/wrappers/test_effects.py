@@ -1,0 +1,172 @@
+"""Knobs that need no attribute."""
+
+import re
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from drift_envs.errors import DrivenKnobError, ScheduleError
+from drift_envs.wrappers import DriftWrapper
+from drift_envs.wrappers.effects import LONGEST_DELAY, Effects
+
+
+class Echo(gym.Env):
+    """Shows the last action, pays it, and remembers all."""
+
+    def __init__(self, actions=4):
+        self.observation_space = gym.spaces.Box(-10, 10, (3,), np.float32)
+        self.action_space = gym.spaces.Discrete(actions)
+        self.done = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.done = []
+        return np.array([1, 2, 3], np.float32), {}
+
+    def step(self, action):
+        self.done.append(action)
+        return np.array([1, 2, action], np.float32), float(action), False, False, {}
+
+
+def echo(**values):
+    return DriftWrapper(Echo(), {"version": 1, "name": "test", "base": values})
+
+
+def test_nothing_is_put_in_where_nothing_is_turned():
+    env = DriftWrapper(Echo(), None)
+    assert not isinstance(env.env, Effects)
+    assert isinstance(echo(reward_scale=2).env, Effects)
+
+
+def test_effects_at_their_defaults_change_nothing():
+    env = echo(reward_scale=1)
+    observation, info = env.reset(seed=0)
+    assert (observation.tolist(), info) == ([1, 2, 3], {})
+    assert env.step(3)[1] == 3.0
+    assert env.unwrapped.done == [3]
+
+
+def test_rewards():
+    env = echo(reward_scale=2.5, reward_sign="-")
+    env.reset(seed=0)
+    assert env.step(2)[1] == -5.0
+
+
+def test_permutations_move_whole_and_in_part():
+    env = echo(action_permutation={"0": 1, "1": 0})
+    env.reset(seed=0)
+    for action in (0, 1, 2, np.int64(1)):
+        env.step(action)
+    assert env.unwrapped.done == [1, 0, 2, 0]
+
+
+def test_swapped_actions():
+    drift = {"at": 1, "swap": {"action_permutation": ["0", "3"]}}
+    env = DriftWrapper(Echo(), {"version": 1, "name": "swap", "clock": "step", "drifts": [drift]})
+    env.reset(seed=0)
+    env.step(0)
+    env.step(0)
+    assert env.unwrapped.done == [0, 3]
+
+
+def test_late_actions():
+    env = echo(action_delay=2)
+    env.reset(seed=0)
+    for action in (3, 1, 2, 0, 1):
+        env.step(action)
+    assert env.unwrapped.done == [3, 3, 3, 1, 2]
+    env.reset()
+    env.step(0)
+    assert env.unwrapped.done == [0]
+
+
+def test_the_longest_delay():
+    env = echo(action_delay=LONGEST_DELAY)
+    env.reset(seed=0)
+    actions = [number % 4 for number in range(40)]
+    for action in actions:
+        env.step(action)
+    assert env.unwrapped.done == [0] * LONGEST_DELAY + actions[:-LONGEST_DELAY]
+
+
+def test_late_arrays_are_those_that_were_meant():
+    env = DriftWrapper(gym.make("Pendulum-v1"), {"version": 1, "name": "late", "base": {"action_delay": 1}})
+    env.reset(seed=0)
+    action = np.array([2.0], np.float32)
+    env.step(action)
+    action[0] = -2.0
+    first = env.step(action)[0]
+    plain = gym.make("Pendulum-v1")
+    plain.reset(seed=0)
+    plain.step(np.array([2.0], np.float32))
+    assert (first == plain.step(np.array([2.0], np.float32))[0]).all()
+
+
+def test_masks_and_noise():
+    env = echo(observation_mask="101")
+    observation, _ = env.reset(seed=0)
+    assert observation.tolist() == [1, 0, 3]
+    noisy = echo(observation_noise=0.5, observation_mask="110")
+    seen = np.array([noisy.reset(seed=0)[0], *(noisy.step(2)[0] for _ in range(600))])
+    assert (seen[:, 2] == 0).all()
+    assert seen[:, 0].std() == pytest.approx(0.5, rel=0.15)
+    assert seen[:, 0].mean() == pytest.approx(1, abs=0.1)
+    assert seen.dtype == np.float32
+    again = [noisy.reset(seed=0)[0], *(noisy.step(2)[0] for _ in range(600))]
+    assert np.array_equal(seen, again)
+    assert not np.array_equal(seen[1], noisy.reset(seed=1)[0])
+
+
+def test_noise_stays_in_the_space_and_leaves_the_dynamics_alone():
+    env = echo(observation_noise=50)
+    env.reset(seed=0)
+    for _ in range(50):
+        assert env.observation_space.contains(env.step(1)[0])
+    plain = gym.make("CartPole-v1")
+    noisy = DriftWrapper(gym.make("CartPole-v1"), {"version": 1, "name": "n", "base": {"observation_noise": 1}})
+    plain.reset(seed=0)
+    noisy.reset(seed=0)
+    for action in (0, 1, 1, 0):
+        plain.step(action)
+        noisy.step(action)
+    assert np.array_equal(plain.unwrapped.state, noisy.unwrapped.state)
+
+
+def test_effects_and_attributes_drift_together():
+    drift = {"at": 1, "set": {"masspole": 0.5, "reward_scale": 3}}
+    env = DriftWrapper(gym.make("CartPole-v1"), {"version": 1, "name": "both", "drifts": [drift]})
+    env.reset(seed=0)
+    assert env.step(0)[1] == 1.0
+    env.reset()
+    assert env.step(0)[1] == 3.0
+    assert env.unwrapped.total_mass == 1.5
+    assert env.drift_state.knobs["reward_scale"] == 3.0
+    assert {change.knob for change in env.drift_log} == {"masspole", "reward_scale"}
+    with pytest.raises(DrivenKnobError):
+        env.reward_scale = 1
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"observation_mask": "10"}, "`observation_mask` should be 3 letters 0 or 1. Received '10'"),
+        ({"observation_mask": "1x1"}, "`observation_mask` should be 3 letters"),
+        ({"action_permutation": {"0": 1}}, "`action_permutation` should use every action once"),
+        ({"action_permutation": {"7": 1}}, "`action_permutation` should map actions from 0 to 3"),
+        ({"action_permutation": {"0": True}}, "`action_permutation` should map actions from 0 to 3"),
+        ({"action_delay": 17}, "`action_delay` should be in the interval [0, 16]. Received 17"),
+        ({"reward_sign": "minus"}, "`reward_sign` should be one of '+', '-'"),
+    ],
+    ids=str,
+)
+def test_refusals(values, message):
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        echo(**values)
+
+
+def test_knobs_are_offered_where_they_fit():
+    with pytest.raises(ScheduleError, match="observation_noise"):
+        DriftWrapper(gym.make("FrozenLake-v1"), {"version": 1, "name": "n", "base": {"observation_noise": 1}})
+    with pytest.raises(ScheduleError, match="action_permutation"):
+        DriftWrapper(gym.make("Pendulum-v1"), {"version": 1, "name": "n", "base": {"action_permutation": {"0": 1}}})

@@ -1,0 +1,94 @@
+"""Nothing that an agent sees differs because of a drift, other than outcomes."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import data_equivalence
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drift_envs.registration import IDS
+from drift_envs.schedule import load_schedule, shipped_schedules
+
+IMPLICIT = [
+    name
+    for name in shipped_schedules()
+    if load_schedule(name).env in IDS and load_schedule(name).visibility == "implicit"
+]
+OURS = [name for name in shipped_schedules() if load_schedule(name).env in IDS]
+
+
+def make(name, **arguments):
+    return gym.make(load_schedule(name).env, schedule=name, **arguments)
+
+
+def first_ticks(env):
+    return [phase.start for phase in env.get_wrapper_attr("timeline").phases(100)]
+
+
+@pytest.mark.parametrize("name", IMPLICIT)
+@pytest.mark.parametrize("text", [False, True])
+def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
+    runs = []
+    env = make(name, text=text)
+    env.reset(seed=0)
+    for tick in first_ticks(env)[:3]:
+        actions = np.random.default_rng(1)
+        run = [env.reset(seed=0, options={"drift_tick": tick})]
+        for _ in range(200):
+            observation, _, terminated, truncated, info = env.step(int(actions.integers(4)))
+            if terminated or truncated:
+                run.append(env.reset(options={"drift_clock": "hold"}))
+            else:
+                run.append((observation, info))
+        runs.append(run)
+    assert len(runs) > 1
+    for run in runs[1:]:
+        assert data_equivalence(runs[0], run, exact=True)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_first_sight_of_an_episode_tells_no_tick(name):
+    """Before the first action, phases look alike, unless the task itself has moved."""
+    env = make(name, text=True)
+    env.reset(seed=0)
+    seen = []
+    for tick in first_ticks(env)[:6]:
+        seen.append(env.reset(seed=0, options={"drift_tick": tick}))
+    if name.startswith("mountain_car") and name.endswith("/goal"):
+        pytest.skip("the flag stands elsewhere, which is the task itself")
+    for one in seen[1:]:
+        assert data_equivalence(seen[0], one, exact=True)
+
+
+@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("text", [False, True])
+def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name, text):
+    env = make(name, text=text)
+    _, info = env.reset(seed=0)
+    keys = set(info)
+    assert keys == ({"task", "actions", "score"} if text else set())
+    for tick in first_ticks(env)[:4]:
+        assert set(env.reset(options={"drift_tick": tick})[1]) == keys
+        action = env.action_space.sample()
+        assert set(env.step(action)[4]) == keys
+
+
+@given(st.integers(0, 2**31), st.integers(0, 80), st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_a_false_response_shows_no_mark(seed, tick, actions):
+    """A transition of a lying lake is one that some honest lake gives too: same keys, same types."""
+    env = make("frozen_lake/transient", text=True)
+    honest = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/null", text=True)
+    _, expected = honest.reset(seed=seed)
+    env.reset(seed=seed, options={"drift_tick": tick})
+    for action in actions:
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert env.observation_space.contains(observation)
+        assert set(info) == set(expected)
+        assert isinstance(terminated, bool)
+        assert truncated is False
+        if terminated:
+            assert '"tile_type": "F"' not in observation
+            env.reset()
+        else:
+            assert reward == 0

@@ -1,0 +1,133 @@
+"""Text worlds."""
+
+import json
+import re
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from drift_envs.errors import ArgumentError
+from drift_envs.registration import IDS
+from drift_envs.wrappers import DriftWrapper, TextObservation
+from drift_envs.wrappers.describe import FORCES
+
+GOALS = {"map": ["SFFFFF", "FHFFFF", "FFFFFF", "FFFFFG", "FFFFHF", "FFFFFG"], "goal_rewards": {"3,5": 1.0, "5,5": 0.5}}
+SWAP = {"version": 1, "name": "swap", "base": GOALS, "drifts": [{"at": 1, "swap": {"goal_rewards": ["3,5", "5,5"]}}]}
+
+
+def test_the_papers_states():
+    env = gym.make("DriftFrozenLake-v0", schedule=SWAP, text=True)
+    observation, info = env.reset(seed=0)
+    assert observation == '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
+    assert info["score"] == 0.0
+    for action in (1, 1, 2, 2, 2, 2, 2):
+        observation, *_ = env.step(action)
+        assert json.loads(observation)["tile_type"] == "F"
+    observation, reward, terminated, _, info = env.step(1)
+    assert observation == '{"cur_pos": [3, 5], "tile_type": "G", "gold_collected": 1}'
+    assert (reward, terminated, info["score"]) == (1.0, True, 1.0)
+    env.reset()
+    for action in (1, 1, 2, 2, 2, 2, 2, 1):
+        observation, *_, info = env.step(action)
+    assert observation == '{"cur_pos": [3, 5], "tile_type": "G", "gold_collected": 0.5}'
+    assert info["score"] == 0.5
+
+
+def test_the_lakes_task_holds_no_map_and_no_single_reward():
+    env = gym.make("DriftFrozenLake-v0", schedule=SWAP, text=True)
+    tasks = {env.reset(seed=0)[1]["task"]}
+    tasks.add(env.reset()[1]["task"])
+    assert len(tasks) == 1
+    task = tasks.pop()
+    assert "6 rows x 6 columns" in task
+    assert "2 destination(s): [3, 5], [5, 5]. The highest score is 1." in task
+    assert "0 left, 1 down, 2 right, 3 up" in task
+    assert "0.5" not in task
+    assert "H" not in task
+
+
+def test_the_highest_score_never_follows_a_drift():
+    schedule = {**SWAP, "drifts": [{"at": 1, "set": {"goal_rewards": {"3,5": 0.25, "5,5": 0.5}}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+    first = env.reset(seed=0)[1]["task"]
+    assert env.reset()[1]["task"] == first
+    other = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+    assert other.reset(seed=0, options={"drift_tick": 1})[1]["task"] == first
+
+
+def test_moved_destinations_are_told():
+    schedule = {"version": 1, "name": "m", "base": {"map": ["SFG"]}, "drifts": [{"at": 1, "set": {"map": ["SGF"]}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+    assert "[0, 2]" in env.reset(seed=0)[1]["task"]
+    assert "[0, 1]" in env.reset()[1]["task"]
+
+
+def test_the_cars_state_shows_small_changes_of_the_force():
+    states = []
+    for force in (0.001, 0.0008):
+        env = gym.make("DriftMountainCar-v0", schedule={"version": 1, "name": "f", "base": {"force": force}}, text=True)
+        env.reset(seed=0)
+        states.append(json.loads(env.step(2)[0]))
+    assert states[0]["velocity"] - states[1]["velocity"] == pytest.approx(0.0002, abs=2e-6)
+
+
+def test_the_cars_score_and_task():
+    env = gym.make("DriftMountainCar-v0", schedule=None, text=True)
+    _, info = env.reset(seed=0, options={"low": 0.45, "high": 0.46})
+    assert "position 0.5" in info["task"]
+    assert "0 push left, 1 do nothing, 2 push right" in info["task"]
+    assert info["score"] == 0.0
+    env.unwrapped.state = (0.49, 0.05)
+    *_, info = env.step(2)
+    assert info["score"] == 1.0
+    assert env.reset()[1]["score"] == 0.0
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_contract_of_text_worlds(env_id):
+    env = gym.make(env_id, text=True)
+    plain = gym.make(env_id)
+    assert env.action_space == plain.action_space
+    assert isinstance(env.observation_space, gym.spaces.Text)
+    observation, info = env.reset(seed=1)
+    plain.reset(seed=1)
+    keys = set(info)
+    assert keys >= {"task", "actions", "score"}
+    for number in range(60):
+        action = info["actions"][number % len(info["actions"])]
+        raw = np.array([float(action)], np.float32) if "Continuous" in env_id else int(action)
+        assert env.action_space.contains(raw)
+        observation, reward, terminated, truncated, info = env.step(raw)
+        assert env.observation_space.contains(observation)
+        json.loads(observation)
+        assert (reward, terminated, truncated) == plain.step(raw)[1:4]
+        assert set(info) == keys
+        if terminated:
+            observation, info = env.reset()
+            plain.reset()
+            assert set(info) == keys
+
+
+def test_info_is_nobody_elses():
+    env = gym.make("DriftFrozenLake-v0", text=True)
+    _, info = env.reset(seed=0)
+    info["actions"].clear()
+    assert env.step(0)[4]["actions"] == ["0", "1", "2", "3"]
+
+
+def test_the_grid_of_forces():
+    env = gym.make("DriftMountainCarContinuous-v0", text=True)
+    assert [float(action) for action in env.reset(seed=0)[1]["actions"]] == list(FORCES)
+
+
+def test_worlds_without_words():
+    with pytest.raises(ArgumentError, match=re.escape("`env` should be a lake or a car of this package")):
+        TextObservation(gym.make("CartPole-v1"))
+
+
+def test_by_hand_it_is_in_the_spec():
+    env = TextObservation(gym.make("DriftFrozenLake-v0"))
+    assert gym.make(env.spec).reset(seed=0) == env.reset(seed=0)
+    inside = DriftWrapper(TextObservation(gym.make("DriftFrozenLake-v0", schedule=None).unwrapped), None)
+    assert inside.reset(seed=0)[0].startswith('{"cur_pos"')
