@@ -1,0 +1,127 @@
+"""Blocks of random numbers: their edges can't be seen from outside, and few of them are kept."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from drift_envs.schedule import phases as phases_module
+from drift_envs.schedule.occurrences import BEYOND, RandomOccurrences, RegularOccurrences
+from drift_envs.schedule.streams import Blocks, Coins, Purpose, Stream, Sums
+
+TICKS = np.arange(4000)
+
+
+def occurrences(rate, duration, first=0):
+    return RandomOccurrences(Stream(3, 0), first, rate, duration)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 1.0])
+def test_counts_and_starts_agree_across_blocks(rate):
+    asked = occurrences(rate, None, first=7)
+    counts = asked.count(TICKS)
+    starts = asked.start(np.arange(counts[-1]))
+    assert counts[6] == 0
+    assert (np.diff(starts) >= 1).all()
+    assert (asked.count(starts) == np.arange(counts[-1]) + 1).all()
+    assert (asked.count(starts - 1) == np.arange(counts[-1])).all()
+    single = [int(occurrences(rate, None, first=7).count(np.array([tick]))[0]) for tick in (3999, 0, 700, 41)]
+    assert single == counts[[3999, 0, 700, 41]].tolist()
+    assert [asked.after(int(tick)) for tick in starts[:-1]] == starts[1:].tolist()
+
+
+@pytest.mark.parametrize(("rate", "duration"), [(0.05, 9), (0.5, 3), (1.0, 2), (0.3, 1)])
+def test_runs_join_across_blocks(rate, duration):
+    asked = occurrences(rate, duration)
+    starts = occurrences(rate, None).bounds(0, len(TICKS)).tolist()
+    runs = []
+    for start in starts:
+        if runs and start < runs[-1][1]:
+            runs[-1][1] = start + duration
+        else:
+            runs.append([start, start + duration])
+    window = asked.window(TICKS)
+    for index, (start, end) in enumerate(runs[:-1]):
+        assert (window.run[start:end] == index).all()
+        assert (window.start[start:end] == start).all()
+        assert window.end[end - 1] == end
+        assert set(window.end[start:end]) <= {end, BEYOND}
+        assert end == runs[index + 1][0] or window.run[end] == -1
+    assert asked.start(np.arange(len(runs))).tolist() == [start for start, _ in runs]
+    expected = sorted({tick for run in runs for tick in run if tick < 3900})
+    assert sorted(set(asked.bounds(0, 3900).tolist())) == expected
+    pieces = [set(asked.bounds(low, low + 130).tolist()) for low in range(0, 3900, 130)]
+    assert sorted(set().union(*pieces)) == expected
+
+
+def test_sums_and_increments_agree_across_blocks():
+    stream = Stream(0, 1)
+    chain = Sums(
+        lambda block: stream.generator(Purpose.WALK, block), lambda generator, size: generator.normal(size=size)
+    )
+    events = np.arange(3000)
+    assert np.allclose(np.cumsum(chain.increments(events)), chain.totals(events))
+    shuffled = np.random.default_rng(0).permutation(events)
+    assert (chain.totals(shuffled) == chain.totals(events)[shuffled]).all()
+    assert chain.totals(np.array([2_000_000]))[0] == chain.totals(np.array([2_000_000, 5]))[0]
+    assert len(chain._kept) <= 4
+
+
+def test_blocks_lie_end_to_end():
+    for number, following in pairwise(range(40)):
+        end = Blocks.offset(number) + Blocks.size(number)
+        assert Blocks.offset(following) == end
+        assert Blocks.number(end - 1) == number
+        assert Blocks.number(end) == following
+
+
+def test_coins_are_fair_and_independent_of_the_order():
+    coins = Coins(Stream(0, 0))
+    ticks = np.arange(5000)
+    tossed = coins.at(ticks)
+    assert (Coins(Stream(0, 0)).at(ticks[::-1].copy())[::-1] == tossed).all()
+    assert tossed.mean() == pytest.approx(0.5, abs=0.02)
+    assert len(np.unique(tossed)) == 5000
+    assert (Coins(Stream(0, 1)).at(ticks) != tossed).all()
+
+
+def test_streams_differ_by_seed_drift_and_purpose():
+    drawn = {
+        Stream(seed, key).generator(purpose, *place).random()
+        for seed in (0, 1)
+        for key in (0, 1)
+        for purpose in Purpose
+        for place in ((), (0,), ("slip",), ("slip", 0))
+    }
+    assert len(drawn) == 2 * 2 * 5 * 4
+
+
+def test_regular_occurrences_end_before_the_first_and_after_the_last():
+    once = RegularOccurrences(first=5, period=None, duration=3)
+    assert once.bounds(0, 100).tolist() == [5, 8]
+    assert (once.after(4), once.after(5)) == (5, BEYOND)
+    assert once.window(np.array([4, 5, 7, 8])).run.tolist() == [-1, 0, 0, -1]
+
+
+def test_phases_do_not_depend_on_the_size_of_chunks(make, monkeypatch):
+    drifts = (
+        {"name": "rain", "rate": 0.1, "for": 4, "set": {"slip": 1.0}},
+        {"name": "tide", "every": 9, "for": 4, "set": {"count": 1}},
+        {"name": "late", "at": 333, "set": {"force": 1.0}},
+    )
+    whole = make(*drifts).phases(1200)
+    monkeypatch.setattr(phases_module, "_CHUNK", 4)
+    monkeypatch.setattr(phases_module, "_SHORTEST", 8)
+    monkeypatch.setattr(phases_module, "_SEARCHED", 10_000)
+    pieces = make(*drifts)
+    assert pieces.phases(1200) == whole
+    for phase in whole[::-7]:
+        assert make(*drifts).phase(phase.start) == phase
+        assert pieces.phase(phase.stop - 1) == phase
+        assert pieces.first_tick(phase.id) == phase.start
+
+
+def test_a_run_that_never_seems_to_end_is_open(make):
+    timeline = make({"name": "rain", "rate": 1.0, "for": 2, "set": {"slip": 1.0}})
+    assert [phase.id for phase in timeline.phases(10_000)] == ["rain"]
+    assert timeline.phase(5000).stop > 10**5
