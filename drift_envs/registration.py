@@ -253,10 +253,14 @@ def knob_table_of(env_id: str) -> KnobTable:
     Example:
         >>> list(knob_table_of("DriftMountainCar-v0"))[:4]
         ['force', 'gravity', 'goal_position', 'transient']
+        >>> knob_table_of("DriftFrozenLake-v0")["slip"].default
+        0.0
     """
     if env_id not in IDS:
         raise ArgumentError(f"`env_id` should be one of {', '.join(IDS)}. Received {env_id!r}")
-    return knob_table(IDS[env_id].base())
+    base = IDS[env_id].base
+    # With a schedule the ice is firm unless the schedule says otherwise: that is the knob's default then.
+    return knob_table(base(is_slippery=False) if base is FrozenLake else base())
 
 
 def _check_arguments(arguments: Mapping[str, Any], known: Mapping[str, str | None], plan: Schedule | None) -> None:

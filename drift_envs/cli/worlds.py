@@ -1,0 +1,144 @@
+"""What the commands need to know about a schedule and its environment.
+
+* `Plan`, `open_plan` - a schedule with everything that belongs to it
+* `read_schedule` - a schedule by name or path
+* `table_of` - the knobs of an environment by its id
+* `Commands` - what a command is added to
+* `positive_int`, `seed_number` - what options accept
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+
+from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.errors import ArgumentError, ScheduleError
+from drift_envs.knobs import KnobTable
+from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld
+from drift_envs.registration import IDS, knob_table_of
+from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
+from drift_envs.wrappers.turning import knob_table
+
+Commands = Any
+"""What `add_subparsers` gives; argparse has no public name for it."""
+
+
+class Plan(NamedTuple):
+    """A schedule with everything that belongs to it.
+
+    Args:
+        schedule: the schedule.
+        env_id: the environment that it is shown with.
+        timeline: what it means with a seed.
+        oracle: who knows the optimum; `None` for environments of which nobody does.
+    """
+
+    schedule: Schedule
+    env_id: str
+    timeline: Timeline
+    oracle: Oracle | None
+
+    def phases(self, most: int) -> list[Phase]:
+        """The first phases.
+
+        Args:
+            most: how many at most.
+        """
+        stop, found = 64, self.timeline.phases(64)
+        while len(found) < most and found[-1].stop != NEVER and stop < 10**9:
+            stop *= 4
+            found = self.timeline.phases(stop)
+        return found[:most]
+
+    def full_tick(self, phase: Phase) -> int:
+        """The tick at which a phase shows itself: the first of full weight, if it gets that far."""
+        return min(self.timeline.first_tick(phase.id), phase.stop - 1)
+
+
+def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> Plan:
+    """A schedule with everything that belongs to it.
+
+    Args:
+        name: a shipped name or the path of a file.
+        seed: the seed of its instance.
+        env_id: the environment; the one that the schedule names by default.
+
+    Raises:
+        ScheduleError: if the schedule breaks a rule.
+        ArgumentError: if there is no such environment.
+    """
+    schedule = read_schedule(name, None)
+    chosen = env_id or schedule.env
+    if chosen is None:
+        raise ArgumentError(f"{name} names no environment; give one with `--env ID`")
+    table = table_of(chosen, schedule)
+    schedule = read_schedule(name, table)
+    timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
+    return Plan(schedule, chosen, timeline, _oracle(chosen, timeline, table))
+
+
+def read_schedule(name: str, table: KnobTable | None) -> Schedule:
+    """A schedule by name or path.
+
+    Args:
+        name: a shipped name, or a path; what lies at the path comes first.
+        table: the knobs that it is checked against.
+
+    Raises:
+        ScheduleError: if it breaks a rule.
+    """
+    schedule = load_schedule(Path(name) if Path(name).is_file() else name, table=table)
+    if schedule is None:  # only `None` gives `None`
+        raise ScheduleError([])
+    return schedule
+
+
+def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
+    """The knobs of an environment by its id, of this package or any other.
+
+    Args:
+        env_id: the id.
+        schedule: whose declarations of knobs are added.
+
+    Raises:
+        ArgumentError: if there is no such environment.
+    """
+    if env_id in IDS:
+        return knob_table_of(env_id)
+    try:
+        env = gym.make(env_id)
+    except (gym.error.Error, ModuleNotFoundError) as error:
+        raise ArgumentError(f"there is no environment `{env_id}`: {error}") from None
+    try:
+        return knob_table(env, schedule)
+    finally:
+        env.close()
+
+
+def positive_int(text: str) -> int:
+    """A whole number of at least 1, or argparse's error."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"should be a whole number, at least 1. Received {text!r}")
+    return int(text)
+
+
+def seed_number(text: str) -> int:
+    """A whole number of at least 0, or argparse's error."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"should be a whole number, at least 0. Received {text!r}")
+    return int(text)
+
+
+def _oracle(env_id: str, timeline: Timeline, table: KnobTable) -> Oracle | None:
+    if env_id not in IDS:
+        return None
+    base, limit, world = IDS[env_id].base, IDS[env_id].limit, PlannedWorld(timeline, table)
+    if issubclass(base, FrozenLake):
+        return LakeOracle(world, limit)
+    if issubclass(base, (MountainCar, MountainCarContinuous)):
+        return CarOracle(world, limit)
+    return None
