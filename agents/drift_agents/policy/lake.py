@@ -41,9 +41,11 @@ class LakePlanner:
     * a move without records leads where it is meant to lead;
     * `generalise`: a remembered tile holds from every neighbour (the newest belief about it);
     * `risk`: a cell that is not known to be safe counts that many times less;
-    * `aspiration`: when memory was found wrong at some step and the best plan promises less than
-      .9 of the highest score there is, what was last seen before that step and says hole, or less
-      gold than that, counts as unknown, if the plan becomes more than 10 % better by it;
+    * `aspiration`: when the best plan promises less than .9 of the highest score there is, gold
+      below that is no reason to stop looking, and counts as nothing while a way to something
+      better is believed in. When memory was found wrong at some step, what was last seen before
+      and says hole, or too little gold, also counts as unknown, if the plan becomes more than
+      10 % better by it;
     * equally good actions are chosen among at random.
 
     Args:
@@ -107,22 +109,30 @@ class LakePlanner:
         cell = _read_cell(view.state)
         if not grid.has(cell):
             raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
-        recalled = (*view.here, *view.elsewhere)
-        values = self._values(grid, recalled)[cell]
-        if self.aspiration and view.doubt_since is not None and values.max() < SATISFIED * grid.highest:
-            hopeful = [item for item in recalled if not _disappoints(item, view.doubt_since, grid)]
-            if len(hopeful) < len(recalled):
-                reopened = self._values(grid, hopeful)[cell]
-                if reopened.max() > GAIN * values.max():
-                    values = reopened
+        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), view.doubt_since)
         ties = np.flatnonzero(values >= values.max() - TIE)
         return Reply(grid.moves[ties[rng.integers(len(ties))]][0])
 
-    def _values(self, grid: Grid, recalled: Iterable[Recollection]) -> NDArray[np.float64]:
-        counted = self.conflict == "frequency"
-        return action_values(
-            grid, self._believe(grid, recalled), self.risk, self.prior if counted else 0.0, self.conflict == "max"
-        )
+    def _choose_plan(
+        self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], doubt_since: int | None
+    ) -> NDArray[np.float64]:
+        """What every action is worth in this cell, the rule of aspiration included; shape (actions,)."""
+        beliefs, enough = self._believe(grid, recalled), SATISFIED * grid.highest
+        content = self._values(grid, beliefs)[cell]
+        if not self.aspiration or content.max() >= enough:
+            return content
+        values = self._values(grid, _aspire(beliefs, enough))[cell]
+        if doubt_since is not None:
+            hopeful = [item for item in recalled if item.last >= doubt_since or not _disappoints(item, enough)]
+            if len(hopeful) < len(recalled):
+                reopened = self._values(grid, _aspire(self._believe(grid, hopeful), enough))[cell]
+                if reopened.max() > GAIN * values.max():
+                    values = reopened
+        return values if values.max() > 0 else content
+
+    def _values(self, grid: Grid, beliefs: Beliefs) -> NDArray[np.float64]:
+        prior = self.prior if self.conflict == "frequency" else 0.0
+        return action_values(grid, beliefs, self.risk, prior, self.conflict == "max")
 
     def _believe(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
         """What the records say about moves and tiles, once conflicts are settled."""
@@ -146,8 +156,9 @@ class LakePlanner:
                 if not answer.ended:
                     safe.add(answer.cell)
                 known = tiles.get(answer.cell)
-                if known is None or seen[answer][1] > known[0]:
-                    tiles[answer.cell] = (seen[answer][1], answer)
+                belief = (seen[answer][1], answer)
+                if known is None or belief > known:
+                    tiles[answer.cell] = belief
         return Beliefs(
             frozenset(moves.items()),
             frozenset((cell, answer) for cell, (_, answer) in tiles.items()) if self.generalise else frozenset(),
@@ -155,9 +166,21 @@ class LakePlanner:
         )
 
 
-def _disappoints(item: Recollection, doubt_since: int, grid: Grid) -> bool:
-    """Whether it was last seen before the doubt and says hole, or too little gold."""
-    return item.last < doubt_since and item.outcome.ended and item.outcome.score < SATISFIED * grid.highest
+def _disappoints(item: Recollection, enough: float) -> bool:
+    """Whether it says hole, or too little gold."""
+    return item.outcome.ended and item.outcome.score < enough
+
+
+def _aspire(beliefs: Beliefs, enough: float) -> Beliefs:
+    """The same beliefs, but too little gold is as good as none."""
+
+    def judge(answer: Answer) -> Answer:
+        return answer._replace(score=0.0) if answer.score < enough else answer
+
+    return beliefs._replace(
+        moves=frozenset((key, tuple((judge(answer), n) for answer, n in answers)) for key, answers in beliefs.moves),
+        tiles=frozenset((cell, judge(answer)) for cell, answer in beliefs.tiles),
+    )
 
 
 Reading = tuple[tuple[Cell, str], Answer]

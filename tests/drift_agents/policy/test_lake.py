@@ -130,7 +130,7 @@ def test_conflicts_are_settled_by_the_rule(conflict: str, expected: set[str]) ->
 
 def test_frequencies_weigh_the_risk() -> None:
     """Four falls in five, and no pseudo-counts: the detour over unknown ice is better."""
-    often = [seen((0, 0), RIGHT, (0, 1), "F", n=1), seen((0, 0), RIGHT, (0, 1), "H", n=4), CLASH[2]]
+    often = [seen((0, 0), RIGHT, (0, 1), "H", n=4), seen((0, 0), RIGHT, (0, 1), "F", n=1, last=5), CLASH[2]]
     text = prompt((0, 0), *often, size="2 rows x 3 columns", goals="[0, 2]")
     assert answers(text, conflict="frequency", prior=0.0) == {DOWN}
     assert answers(text, conflict="frequency", prior=100.0) == {RIGHT}
@@ -187,12 +187,27 @@ def test_aspiration_is_content_with_nine_tenths() -> None:
 
 
 def test_aspiration_asks_for_a_tenth_more() -> None:
-    """Reopening the old hole would make the way shorter, but hardly better."""
-    known = [seen((0, 0), DOWN, (1, 0), last=9), seen((1, 0), RIGHT, (1, 1), last=9), seen((1, 1), UP, (0, 1), last=9)]
-    goal = seen((0, 1), RIGHT, (0, 2), "G", score=0.5, last=9)
+    """Reopening the old hole would make the way shorter, but hardly better: one cell is unknown on both."""
+    known = [seen((0, 0), DOWN, (1, 0), last=9), seen((1, 0), RIGHT, (1, 1), last=9)]
     hole = seen((0, 0), RIGHT, (0, 1), "H", last=2)
-    text = prompt((0, 0), *known, goal, hole, size="2 rows x 3 columns", goals="[0, 2]", doubt=5)
+    text = prompt((0, 0), *known, hole, size="2 rows x 3 columns", goals="[0, 2]", doubt=5)
     assert answers(text) == {DOWN}
+
+
+FAR = {"size": "1 row x 9 columns", "goals": "[0, 0], [0, 8]"}
+"""Six unknown cells lie before the right goal: .75 ** 6 of 1 is less than a sure .5."""
+
+
+def test_little_gold_is_no_reason_to_stop_looking() -> None:
+    little = seen((0, 1), LEFT, (0, 0), "G", score=0.5, last=9)
+    assert answers(prompt((0, 1), little, **FAR)) == {RIGHT}
+    assert answers(prompt((0, 1), little, **FAR), aspiration=False) == {LEFT}
+
+
+def test_little_gold_is_better_than_none() -> None:
+    little, hole = seen((0, 1), LEFT, (0, 0), "G", score=0.5, last=9), seen((0, 3), RIGHT, (0, 4), "H", last=7)
+    assert answers(prompt((0, 1), little, hole, **FAR)) == {LEFT}
+    assert answers(prompt((0, 1), little, hole, doubt=8, **FAR)) == {RIGHT}
 
 
 def test_equal_ways_differ_by_the_generator_alone() -> None:
