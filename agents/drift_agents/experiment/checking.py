@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.config import Agents, Experiment, RecallOptions, World
+from drift_agents.matching_registry import MATCHINGS
 from drift_agents.memory.registry import MEMORIES
 from drift_agents.policy.registry import POLICIES
 from drift_agents.registry import Registry
@@ -79,6 +80,11 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             yield (
                 ("worlds", schedule),
                 str(UnknownNameError("schedule of this experiment", schedule, experiment.schedules)),
+            )
+        if world.matching is not None and world.matching.name not in MATCHINGS.names():
+            yield (
+                ("worlds", schedule, "matching"),
+                str(UnknownNameError(MATCHINGS.kind, world.matching.name, MATCHINGS.names())),
             )
         for axis, registry in AXES.items():
             named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}

@@ -131,6 +131,7 @@ class World(_Model):
     Args:
         rounds: instead of the experiment's.
         episodes: instead of the experiment's.
+        matching: instead of the environment's rule for what counts as the same.
         recall: instead of the environment's.
         memory: name -> options, laid over those of the memory of that name.
         verifier: likewise.
@@ -139,6 +140,7 @@ class World(_Model):
 
     rounds: Count | None = None
     episodes: Count | None = None
+    matching: Part | None = None
     recall: RecallOptions | None = None
     memory: dict[str, Options] = Field(default_factory=dict)
     verifier: dict[str, Options] = Field(default_factory=dict)

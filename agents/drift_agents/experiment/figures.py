@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
@@ -54,11 +54,14 @@ class Runs:
         player: who.
         seeds: the instances, in order.
         rows: one tuple of rows an instance, in order of the episodes.
+        is_one_run: whether all instances are one and the same run from its beginning to its end, but
+            for their seeds; a part of the rows keeps what was found for the whole.
     """
 
     player: Player
     seeds: tuple[int, ...]
     rows: tuple[tuple[Row, ...], ...]
+    is_one_run: bool
 
     def phase(self, phase: str | None, first: int | None = None, last: int | None = None) -> Runs:
         """The rows of one phase (all for `None`), or only its first or last rounds.
@@ -76,17 +79,11 @@ class Runs:
             if last is not None:
                 here = here[-last:]
             kept.append(tuple(here))
-        return Runs(self.player, self.seeds, tuple(kept))
+        return replace(self, rows=tuple(kept))
 
     def per_instance(self, measure: Measurement) -> list[float]:
         """One number an instance; not a number where an instance has no rows."""
         return [measure(rows) if rows else math.nan for rows in self.rows]
-
-    @property
-    def is_one_run(self) -> bool:
-        """Whether all instances are one and the same run, but for their seeds."""
-        plain = [[{**row, "seed": 0} for row in rows] for rows in self.rows]
-        return all(rows == plain[0] for rows in plain)
 
 
 def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:
@@ -96,16 +93,16 @@ def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:
         player = Player(row["memory"], row["verifier"], row["policy"])
         found.setdefault(row["schedule"], {}).setdefault(player, {}).setdefault(row["seed"], []).append(row)
     return {
-        schedule: [
-            Runs(
-                player,
-                tuple(sorted(instances)),
-                tuple(tuple(sorted(instances[s], key=lambda row: row["episode"])) for s in sorted(instances)),
-            )
-            for player, instances in players.items()
-        ]
+        schedule: [_runs(player, instances) for player, instances in players.items()]
         for schedule, players in found.items()
     }
+
+
+def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
+    seeds = tuple(sorted(instances))
+    rows = tuple(tuple(sorted(instances[seed], key=lambda row: row["episode"])) for seed in seeds)
+    plain = [[{**row, "seed": 0} for row in instance] for instance in rows]
+    return Runs(player, seeds, rows, all(instance == plain[0] for instance in plain))
 
 
 def phases(runs: Iterable[Runs]) -> list[str]:

@@ -22,6 +22,7 @@ from drift_agents.experiment.references import Clairvoyant, OracleVerifier
 from drift_agents.experiment.truth import Truth
 from drift_agents.experiment.watch import Watched
 from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
+from drift_agents.matching_registry import make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.registry import make_memory
@@ -83,7 +84,8 @@ def make_setup(cell: Cell, settings: World) -> Setup:
     if cell.reference == "clairvoyant":
         return Setup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
     side = agent_side(str(schedule.env))
-    matching = side.matching()
+    rule = settings.matching or side.matching
+    matching = make_matching(rule.name, **rule.options)
     recall = side.recall
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})

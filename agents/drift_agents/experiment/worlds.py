@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,8 +17,6 @@ from drift_agents.agent import Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Part
 from drift_agents.experiment.watch import Watched
-from drift_agents.matching import Exact, Matching
-from drift_agents.matching_grid import ResidualGrid
 from drift_agents.registry import Registry
 from drift_agents.verifier.base import Prober
 from drift_envs.schedule.loader import load_schedule
@@ -33,15 +30,15 @@ class AgentSide:
     """What an environment needs on the agent's side; it is declared, and the same for every agent.
 
     Args:
-        matching: makes the rule that says when states and outcomes are the same.
+        matching: the rule that says when states and outcomes are the same.
         recall: what of memory goes into a prompt.
     """
 
-    matching: Callable[[], Matching] = Exact
+    matching: Part = field(default_factory=lambda: Part(name="exact"))
     recall: Recall = field(default_factory=Recall)
 
 
-CAR = AgentSide(ResidualGrid)
+CAR = AgentSide(Part(name="grid"))
 AGENT_SIDES = {
     "DriftFrozenLake-v0": AgentSide(),
     "DriftMountainCar-v0": CAR,

@@ -78,6 +78,11 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
         ("{planner: {c", "{random: {c", "worlds.frozen_lake/tides.policy.random: no policy of this experiment"),
         ("{episodes: 50,", "{episodes: 50, rounds: 2,", "`rounds` and `episodes` exclude each other"),
         ("episodes: 50", "epsiodes: 50", "mine.yaml:11: worlds.frozen_lake/tides.epsiodes: no key is called"),
+        (
+            "{episodes: 50",
+            "{matching: gird, episodes: 50",
+            "worlds.frozen_lake/tides.matching: no matching is called",
+        ),
         ("name: mine", "name: a/b", "mine.yaml:1: name: should match pattern"),
         ("name: mine", "name: mine\nname: yours", "mine.yaml:2: name: stands twice, first on line 1"),
         ("name: mine", "name: [mine", "mine.yaml:"),

@@ -92,8 +92,8 @@ def test_scores_by_phase(sheets: dict[str, Sheet]) -> None:
     plain, glove = cells(table, "Vanilla"), cells(table, "+ GLOVE")
     assert plain["→ reversal"] == "25 [0, 50]"  # the means of the instances are 50 and 0
     assert glove["→ reversal"] == "79 [67, 92]"  # 5.5 / 6 and 4 / 6
-    assert plain["source"] == "100 (n = 1)"
-    assert glove["source"] == "100 (n = 1)"
+    assert plain["source"] == "100 (all 2)"  # two runs that differ later
+    assert glove["source"] == "100 (all 2)"
     assert cells(table, "Clairvoyant")["→ reversal"] == "100 (n = 1)"
     assert plain["paper, GPT-4o"] == "47.5 → 50"
     assert glove["paper, GPT-4o"] == "35 → 97.5"
@@ -124,7 +124,7 @@ def test_paired_differences(sheets: dict[str, Sheet]) -> None:
     # 91.7 - 50 and 66.7 - 0, instance by instance
     assert cells(table, "GLOVE - plain, Vanilla") == {
         "": "GLOVE - plain, Vanilla",
-        "source": "0 (n = 1)",
+        "source": "0 (all 2)",
         "reversal": "+54 [+42, +67]*",
     }
     # (79.2 - 25) / (100 - 25)
@@ -243,3 +243,15 @@ def test_the_papers_figures() -> None:
     assert paper_figures("webshop/implicit", Player("voyager", "glove", "x"), "Llama3.1-8B") == (15, 42.5)
     assert paper_figures("frozen_lake/explicit", Player("vanilla", "overwrite", "planner")) is None
     assert paper_figures("frozen_lake/tides", Player("vanilla", "none", "planner")) is None
+
+
+def test_every_field_is_documented() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "experiments.md").read_text("utf-8")
+    table = text.split("## A line")[1].split("##")[0]
+    documented = [
+        name
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for name in re.findall("`([a-z_]+)`", line.split("|")[1])
+    ]
+    assert sorted(documented) == sorted(FIELDS)

@@ -1,0 +1,148 @@
+"""The command `drift-agents`: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from drift_agents.cli import main
+from drift_agents.experiment.checking import AXES
+from drift_agents.experiment.files import shipped_experiments
+from drift_agents.experiment.folder import read_manifest
+from drift_agents.experiment.log import read_rows
+
+EXPERIMENT = """\
+name: short
+about: two agents on a lake
+schedules: frozen_lake/explicit
+agents: {memory: [none, {vanilla: {k: 3}}], policy: random}
+seeds: 2
+rounds: 1
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "short.yaml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def run(file: Path, *more: str) -> int:
+    return main(["run", str(file), "--out", str(file.parent / "run"), "--jobs", "1", *more])
+
+
+def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    printed = capsys.readouterr().out
+    for name in (*shipped_experiments(), *(name for axis in AXES.values() for name in axis.names())):
+        assert re.search(rf"^ *{re.escape(name)} ", printed, re.MULTILINE), name
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(file) == 0
+    printed = capsys.readouterr()
+    assert "frozen_lake/explicit (DriftFrozenLake-v0, explicit drift): success in percent, 2 instances" in printed.out
+    assert "12/12 episodes" in printed.err
+    assert sorted(path.name for path in (file.parent / "run").iterdir()) == [
+        "cells",
+        "episodes.jsonl",
+        "finished.jsonl",
+        "report.md",
+        "run.json",
+    ]
+    assert main(["report", str(file.parent / "run")]) == 0
+    assert capsys.readouterr().out == printed.out
+
+
+def test_options_replace_what_the_file_says(file: Path) -> None:
+    folder = file.parent / "run"
+    assert run(file, "--seeds", "1", "--rounds", "2", "--memory", "vanilla", "--policy", "random,planner") == 0
+    rows = read_rows(folder / "episodes.jsonl")
+    assert {(row["memory"], row["policy"], row["seed"]) for row in rows} == {
+        ("vanilla", "random", 0),
+        ("vanilla", "planner", 0),
+    }
+    assert len(rows) == 2 * 3 * 2
+    memory = read_manifest(folder)["experiment"]["agents"][0]["memory"]
+    assert memory == [{"name": "vanilla", "options": {"k": 3}}]  # as the file has it
+
+
+def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(file) == 0
+    before = (file.parent / "run" / "episodes.jsonl").read_bytes()
+    assert run(file) == 1
+    assert "holds a run already. Go on with it with --resume" in capsys.readouterr().err
+    assert run(file, "--resume") == 0
+    assert run(file, "--fresh") == 0
+    assert (file.parent / "run" / "episodes.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        ([], 2, "the following arguments are required: COMMAND"),
+        (["run"], 2, "the following arguments are required: NAME|FILE"),
+        (["run", "glove-quik"], 2, "drift-agents: no experiment is called 'glove-quik', did you mean 'glove-quick'?"),
+        (["run", "glove-quick", "--seeds", "0"], 2, "should be a positive whole number. Received '0'"),
+        (["run", "glove-quick", "--seeds", "x"], 2, "should be a positive whole number. Received 'x'"),
+        (["run", "glove-quick", "--jobs", "-1"], 2, "--jobs"),
+        (["run", "glove-quick", "--memory", "vanila"], 2, "no memory is called 'vanila', did you mean 'vanilla'?"),
+        (["run", "glove-quick", "--memory", "none,"], 2, "should be names with commas between them"),
+        (["run", "glove-quick", "--resume", "--fresh"], 2, "not allowed with argument"),
+        (["run", "glove-quick", "--rounds", "21", "--out", "."], 1, "phase 'source' holds 20"),
+        (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: cannot be read: No such file or directory"),
+        (["report", "absent"], 1, "drift-agents: absent: holds no run, run.json is missing"),
+        (["lst"], 2, "invalid choice: 'lst'"),
+    ],
+)
+def test_errors_are_told_without_a_traceback(
+    arguments: list[str], status: int, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == status
+    printed = capsys.readouterr()
+    assert expected in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "absent", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["list"], ["run"], ["report"]], ids=lambda c: " ".join(c) or "drift-agents")
+def test_every_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--help"]) == 0
+    assert "example: drift-agents" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    folder = file.parent / "run"
+    monkeypatch.setattr("drift_agents.experiment.run.CellLog.write", interrupt)
+    assert run(file, "--fresh") == 130
+    expected = f"go on with: drift-agents run {file} --out {folder} --jobs 1 --resume"
+    assert expected in capsys.readouterr().err
+    monkeypatch.undo()
+    assert run(file, "--resume") == 0
+
+
+def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = {
+        "name": "evil",
+        "schedules": ["frozen_lake/explicit"],
+        "agents": {"memory": "os:system", "policy": "random"},
+        "seeds": 1,
+        "rounds": 1,
+    }
+    file.write_text(json.dumps(data))
+    assert run(file) == 1
+    assert "no memory is called 'os:system'" in capsys.readouterr().err
