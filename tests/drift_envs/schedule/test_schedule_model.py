@@ -3,14 +3,18 @@
 import copy
 import json
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from drift_envs.schedule import Drift, Schedule, load_schedule, schedule_schema
+from drift_envs.schedule.yaml12 import parse_yaml
 
-SCHEMA = Path(__file__).parents[3] / "docs" / "schedule.schema.json"
+DOCS = Path(__file__).parents[3] / "docs"
+SCHEMA = DOCS / "schedule.schema.json"
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", (DOCS / "schedules.md").read_text("utf-8"), re.DOTALL)
 
 FULL = {
     "version": 1,
@@ -97,3 +101,16 @@ def test_the_schema_knows_every_key_and_extends():
     assert {key for one in FULL["drifts"] for key in one} == set(drift["properties"])
     assert "required" not in drift or not drift["required"]
     assert all("description" in key for key in drift["properties"].values())
+
+
+@pytest.mark.parametrize("text", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_the_examples_of_the_reference_are_schedules(text):
+    data = parse_yaml(text, "schedules.md").data
+    assert load_schedule({"version": 1, **(data or {})}).version == 1
+
+
+def test_the_reference_names_every_key():
+    reference = (DOCS / "schedules.md").read_text("utf-8")
+    schema = schedule_schema()
+    keys = {*schema["properties"], *(key for part in schema["$defs"].values() for key in part["properties"])}
+    assert [key for key in sorted(keys) if f"`{key}" not in reference and f"{key}:" not in reference] == []

@@ -111,10 +111,18 @@ def test_overlapping_random_occurrences_join(make):
 
 def test_a_choice_differs_from_the_last_and_from_what_it_finds(make, series):
     for seed in range(20):
-        values = series(make({"every": 1, "choice": {"label": ["A", "B", "C"]}}, seed=seed), "label", 40)
-        assert values[0] == "A"
+        values = series(
+            make({"every": 1, "choice": {"label": ["A", "B", "C"]}}, base={"label": "C"}, seed=seed), "label", 40
+        )
+        assert values[0] == "C"
         assert all(old != new for old, new in pairwise(values))
         assert set(values) == {"A", "B", "C"}
+    # a value that is no option leaves every option open
+    first = {
+        make({"at": 1, "choice": {"label": ["A", "B"]}}, base={"label": "D"}, seed=seed).values(1)["label"]
+        for seed in range(20)
+    }
+    assert first == {"A", "B"}
 
 
 def test_a_walk_has_the_written_sigma(make):
@@ -281,3 +289,20 @@ def test_far_questions_are_cheap_or_refused(make):
 def test_a_schedule_for_another_table_is_refused(make):
     with pytest.raises(ArgumentError, match="turns knobs that the environment does not have: slip"):
         Timeline(make({"at": 1, "set": {"slip": 1.0}}).schedule, KnobTable(()), 0)
+
+
+@pytest.mark.parametrize("start", [0, 1, 999, 2500, 5999, 6100])
+def test_quiet_stretches_end_where_ramps_begin(make, start):
+    plateau = {"at": 1000, "for": 6000, "kind": "incremental", "over": 1000, "set": {"slip": 1.0}}
+    timeline = make(plateau, {"every": 3000, "add": {"count": 1}}, base={"slip": 0.0, "count": 0})
+
+    def expected(tick):
+        return {"slip": min(max(min(tick - 1000, 7000 - tick) / 1000, 0.0), 1.0), "count": tick // 3000}
+
+    tick = start
+    while tick < 9500:
+        segment = timeline.segment(tick)
+        for inside in {tick, (tick + min(segment.stop, 9500)) // 2, min(segment.stop, 9500) - 1}:
+            assert segment.values == pytest.approx(expected(inside))
+        tick = segment.stop
+    assert timeline.segment(2000 + start % 2).stop == 3000
