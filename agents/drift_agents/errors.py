@@ -5,6 +5,7 @@
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
+* `ModelError` - a model answered something that cannot be used
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 """
 
@@ -56,6 +57,10 @@ class ExperimentError(DriftAgentsError, ValueError):
 
 class MemoryStateError(DriftAgentsError, ValueError):
     """Data handed to `restore` is not a snapshot of that memory."""
+
+
+class ModelError(DriftAgentsError):
+    """A model answered something that cannot be used; the message has question, rule and answer."""
 
 
 class MissingDependencyError(DriftAgentsError, ImportError):
