@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,17 +129,29 @@ def _serve(given: argparse.Namespace) -> int:
     app = create_app(
         Config(given.catalogue, goal_kind=given.goals, seed=given.seed, admin_token=token, log_dir=given.log)
     )
-    try:
-        server = create_server(app, host=given.host, port=given.port, threads=given.threads)
-    except OSError as error:
-        raise ShopError(f"cannot listen on {given.host}:{given.port}: {error}") from error
-    host = f"[{given.host}]" if ":" in given.host else given.host
-    print(f"http://{host}:{server.effective_port}/", flush=True)  # type: ignore[union-attr]
+    listener = _listen(given.host, given.port)
+    server = create_server(app, sockets=[listener], threads=given.threads)
+    host, port = listener.getsockname()[:2]
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/", flush=True)
     try:
         server.run()
     finally:
         server.close()
     return OK
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listener = None
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        if listener is not None:
+            listener.close()
+        raise ShopError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    return listener
 
 
 def _first_line(path: str) -> str:

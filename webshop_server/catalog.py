@@ -220,7 +220,8 @@ class CatalogueWriter:
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
         self.path = Path(path)
         self.partial = partial_path(path)
-        self._finished = False
+        if self.path.is_dir():
+            raise CatalogueError(f"`{self.path}` cannot be written: it is a directory")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = self._lock()
@@ -296,8 +297,10 @@ class CatalogueWriter:
         }
         self.add((), marks)
         self.close()  # the last connection writes the log back into the file
-        os.replace(self.partial, self.path)
-        self._finished = True
+        try:
+            os.replace(self.partial, self.path)
+        except OSError as error:
+            raise CatalogueError(f"`{self.path}` cannot be written: {error}") from error
         return Catalogue(self.path)
 
     def close(self) -> None:

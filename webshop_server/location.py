@@ -25,7 +25,6 @@ from webshop_server.product import clean
 MAX_QUERY = 512
 """Characters of a query that count; the rest is cut."""
 
-MAX_PAGE = 5
 _MAX_SEGMENT = 8192
 _QUOTED = (("%", "%25"), ("+", "%2B"), ("/", "%2F"), ("[", "%5B"))
 _MAX_OPTIONS = 64
@@ -161,14 +160,14 @@ def parse_options(segment: str) -> Pairs:
 
 
 def parse_page(segment: str) -> int:
-    """Read the page number of an address; what lies outside 1 to `MAX_PAGE` becomes the nearest page.
+    """Read the page number of an address; the session brings it to the nearest page that there is.
 
     Raises:
         ArgumentError: it is no whole number.
     """
     if not re.fullmatch(r"-?[0-9]{1,12}", segment):
         raise ArgumentError(f"`page` should be a whole number. Received {segment[:40]!r}")
-    return min(max(int(segment), 1), MAX_PAGE)
+    return int(segment)
 
 
 def session_goal(session_id: str) -> int | None:

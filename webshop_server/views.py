@@ -133,5 +133,5 @@ def image(asin: str) -> Answer:
 
 def refuse(error: Exception) -> Answer:
     """Answer with a page that says what went wrong."""
-    text = render_message("This page does not exist", str(error).replace("`", ""))
+    text = render_message("This page does not exist", str(error))
     return Response(text, status=404, mimetype="text/html")

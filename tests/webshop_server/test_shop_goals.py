@@ -121,7 +121,7 @@ def test_splits(inventory):
 
 
 def test_a_kind_without_goals(inventory):
-    with pytest.raises(ArgumentError, match="should have human instructions. It has none"):
+    with pytest.raises(ArgumentError, match=r"should have human instructions\. It has none"):
         Goals(inventory.catalogue, "human")
     with pytest.raises(ArgumentError, match="`kind` should be one of synthetic, human, color_class"):
         Goals(inventory.catalogue, "x'; DROP TABLE")

@@ -243,7 +243,7 @@ def test_leftovers_of_other_files_are_refused(write, tmp_path, monkeypatch):
         import_products(tmp_path / "s.sqlite", write("p.json", [record(1)]))
     monkeypatch.undo()
     other = write("q.json", [record(2)])
-    with pytest.raises(ImportProblem, match="is left from an import of other files .*; begin anew with --fresh"):
+    with pytest.raises(ImportProblem, match=r"is left from an import of other files .*; begin anew with --fresh"):
         import_products(tmp_path / "s.sqlite", other)
     assert import_products(tmp_path / "s.sqlite", other, resume=False).products == 1
 

@@ -117,7 +117,7 @@ def test_a_damaged_index_is_reported(catalogue_path, tmp_path, name):
     SearchIndex.open(Catalogue(path))
     part = index_path(path) / name
     part.write_bytes(part.read_bytes()[:20])
-    with pytest.raises(CatalogueError, match="is damaged: .*; remove it, and it is made again"):
+    with pytest.raises(CatalogueError, match=r"is damaged: .*; remove it, and it is made again"):
         SearchIndex.open(Catalogue(path))
     part.unlink()
     with pytest.raises(CatalogueError, match="is damaged"):

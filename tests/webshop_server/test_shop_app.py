@@ -1,0 +1,406 @@
+"""The web application: addresses, bad input, tabs, sessions, logs."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from urllib.parse import quote
+
+import pytest
+
+from webshop_server.app import Config, create_app
+from webshop_server.errors import ArgumentError, CatalogueError, SessionError
+from webshop_server.htmlpage import read_html
+from webshop_server.location import Kind, Location, to_path
+from webshop_server.render import SECURITY_HEADERS
+from webshop_server.sessions import SessionStore
+from webshop_server.shop import Shop
+
+TOKEN = "a-long-token"
+
+
+@pytest.fixture
+def app(inventory):
+    return create_app(Config(inventory, admin_token=TOKEN))
+
+
+@pytest.fixture
+def client(app):
+    return app.test_client()
+
+
+@pytest.fixture
+def store(app):
+    return app.extensions["webshop"]
+
+
+def page_of(response):
+    assert response.status_code == 200, response.text
+    return read_html(response.text)
+
+
+def item_path(store, name="fixed_0", options=(), kind=Kind.ITEM):
+    asin = store.shop.goals[0].asin
+    return to_path(Location(kind, "shirt", 1, asin, options), name)
+
+
+def test_the_whole_way_by_links_and_forms(client, store):
+    page = page_of(client.get("/fixed_0"))
+    goal = store.shop.goals[0]
+    title = store.shop.inventory.catalogue.product(goal.asin).title
+    answer = client.post(page.search, data={"search_query": title})
+    assert answer.status_code == 303
+    path = answer.headers["Location"]
+    page = page_of(client.get(path))
+    while goal.asin.lower() not in page.clickables:
+        page = page_of(client.get(page.clickables["next >"].path))
+    page = page_of(client.get(page.clickables[goal.asin.lower()].path))
+    for _, value in goal.options:
+        page = page_of(client.get(page.clickables[value].path))
+    press = page.clickables["buy now"]
+    assert press.method == "POST"
+    page = page_of(client.post(press.path))
+    assert page.reward == 1.0
+
+
+def test_entering_gives_a_random_name(client, store):
+    names = {client.get("/").headers["Location"] for _ in range(20)}
+    assert len(names) == 20
+    assert all(re.fullmatch(r"/[A-Za-z0-9_-]{16}", name) for name in names)
+    path = client.get("/?goal=7").headers["Location"]
+    with store.use(path[1:]) as session:
+        assert session.goal_index == 7
+    for bad in ("-1", "x", "999999999", "٣", "1" * 50):
+        assert client.get("/", query_string={"goal": bad}).status_code == 404
+
+
+def test_every_answer_is_guarded(client):
+    for path in ("/fixed_0", "/nowhere/at/all", "/static/style.css", "/admin/settings", "/", "/image/x.svg"):
+        with client.get(path) as answer:
+            headers = answer.headers
+        assert headers["Content-Security-Policy"] == SECURITY_HEADERS["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "Set-Cookie" not in headers
+    assert "default-src 'none'" in SECURITY_HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/search_results/{new}/shirt/1",
+        "/item_page/{new}/B1/shirt/1/%7B%7D",
+        "/done/{new}/B1/%7B%7D",
+        "/ad/{new}/B1/%7B%7D/0",
+        "/search_results/{old}/shirt/one",
+        "/search_results/{old}/shirt/1.5",
+        "/item_page/{old}/B0NOTHING0/shirt/1/%7B%7D",
+        "/item_page/{old}/{asin}/shirt/1/nothing",
+        "/item_page/{old}/{asin}/shirt/x/%7B%7D",
+        "/item_page/{old}/{asin}/shirt/1/%7B%22color%22%3A%22nope%22%7D",
+        "/item_page/{old}/{asin}/shirt/1/%7B%22nope%22%3A%22red%22%7D",
+        "/item_sub_page/{old}/{asin}/shirt/1/Secrets/%7B%7D",
+        "/item_sub_page/{old}/{asin}/shirt/1/Attributes/%7B%7D",
+        "/item_sub_page/{old}/{asin}/shirt/1/..%2F..%2Fapp.py/%7B%7D",
+        "/image/nothing.svg",
+        "/a b",
+        "/fixed_999999999",
+        "/favicon",
+        "/x/y/z",
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+    ],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_what_does_not_exist_is_a_page_that_says_so(client, store, path, method):
+    client.get("/fixed_0")
+    asin = store.shop.goals[0].asin
+    with store.use("fixed_0") as session:
+        before = session.page
+    answer = getattr(client, method)(path.format(new="never-seen", old="fixed_0", asin=asin))
+    assert answer.status_code in (404, 405)
+    assert "<h1>" in answer.text
+    with store.use("fixed_0") as session:
+        assert session.page == before
+
+
+def test_pages_outside_the_results_become_the_nearest(client):
+    client.get("/fixed_0")
+    for page, shown in (("0", 1), ("-4", 1), ("99", 5), ("5", 5)):
+        answer = client.get(f"/search_results/fixed_0/made+easy/{page}", follow_redirects=True)
+        assert f"Page {shown} (Total results: 50)" in page_of(answer).text
+        assert answer.request.path == f"/search_results/fixed_0/made+easy/{shown}"
+
+
+NASTY = [
+    "' OR 1=1; --",
+    '"*^NEAR(',
+    "<script>alert(1)</script>",
+    "../../etc/passwd",
+    "%2f..%00",
+    "{{7*7}}",
+    "ñ日本👩‍👩‍👧",
+    "a/b",
+    "..",
+    "\u202e",
+]
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nasty_signs_in_every_field(client, store, text):
+    client.get("/fixed_0")
+    asin = store.shop.goals[0].asin
+    part = quote(quote(text, safe=""), safe="")
+    paths = [
+        f"/{part}",
+        f"/search_results/fixed_0/{part}/1",
+        f"/search_results/fixed_0/shirt/{part}",
+        f"/item_page/fixed_0/{part}/{part}/1/%7B%7D",
+        f"/item_page/fixed_0/{asin}/{part}/1/%7B%7D",
+        f"/item_page/fixed_0/{asin}/x/1/{part}",
+        f"/item_sub_page/fixed_0/{asin}/x/1/{part}/%7B%7D",
+        f"/ad/fixed_0/{asin}/%7B%7D/{part}",
+        f"/confirm/fixed_0/{asin}/{part}",
+        f"/done/fixed_0/{part}/%7B%7D",
+        f"/image/{part}.svg",
+        f"/image/{asin}.svg?color={part}",
+        f"/?goal={part}",
+    ]
+    for path in paths:
+        for method in ("get", "post"):
+            answer = getattr(client, method)(path, follow_redirects=True)
+            assert answer.status_code in (200, 404, 405), path
+            assert "<script" not in answer.text
+            assert "49" not in answer.text or "{{7*7}}" not in text
+    answer = client.post("/fixed_0", data={"search_query": text}, follow_redirects=True)
+    assert answer.status_code == 200
+    answer = client.post(f"/ad/fixed_0/{asin}/%7B%7D/0", data={"button": text}, follow_redirects=True)
+    assert answer.status_code == 200
+
+
+def test_sizes_are_bounded(client):
+    client.get("/fixed_0")
+    assert client.post("/fixed_0", data={"search_query": "a" * 1_000_000}).status_code == 413
+    assert client.get("/search_results/fixed_0/" + "a" * 100_000 + "/1").status_code == 414
+    answer = client.post("/fixed_0", data={"search_query": "shirt " * 5000})
+    assert answer.status_code == 303
+    assert len(answer.headers["Location"]) < 1000
+
+
+def test_bad_bytes(client):
+    for path in ("/%ff%fe", "/search_results/%ff/%ff/1", "/%00"):
+        assert client.get(path).status_code in (200, 404)
+    answer = client.post("/fixed_1", data=b"search_query=%ff%fe&%", content_type="application/x-www-form-urlencoded")
+    assert answer.status_code in (200, 303)
+    assert client.post("/fixed_1", data=b"--x", content_type="multipart/form-data; boundary=x").status_code == 200
+
+
+def test_two_tabs_of_one_session_do_not_disturb_each_other(client, store):
+    client.get("/fixed_0")
+    goal = store.shop.goals[0]
+    one = client.get(item_path(store, options=goal.options))
+    client.get("/search_results/fixed_0/lamp/1")  # the other tab goes elsewhere
+    client.get(item_path(store))
+    press = page_of(one).clickables["buy now"]
+    assert page_of(client.post(press.path)).reward == 1.0
+
+
+def test_back_after_a_purchase_and_buying_twice(client, store):
+    client.get("/fixed_0")
+    page = page_of(client.get(item_path(store)))
+    first = client.post(page.clickables["buy now"].path)
+    reward = page_of(first).reward
+    with store.use("fixed_0") as session:
+        done = session.page.path
+    for method, path in (
+        ("get", "/fixed_0"),
+        ("get", item_path(store)),
+        ("get", "/search_results/fixed_0/shirt/1"),
+        ("post", item_path(store, options=store.shop.goals[0].options, kind=Kind.DONE)),
+        ("post", "/fixed_0"),
+    ):
+        data = {"search_query": "shirt"} if method == "post" else None
+        answer = getattr(client, method)(path, **({"data": data} if data else {}), follow_redirects=True)
+        assert answer.request.path == done.replace("%7B%7D", "{}")
+        assert page_of(answer).reward == reward
+    assert page_of(client.get(done)).reward == reward
+    assert page_of(client.post(done)).reward == reward
+
+
+def test_reading_an_address_never_buys(client, store):
+    client.get("/fixed_0")
+    answer = client.get(item_path(store, kind=Kind.DONE), follow_redirects=True)
+    assert "buy now" in page_of(answer).clickables
+    with store.use("fixed_0") as session:
+        assert not session.is_done
+
+
+def test_advertisements_over_http(client, store):
+    store.shop.configure(ad_page=True, ad_right_button="C", ad_depth=1)
+    client.get("/fixed_0")
+    page = page_of(client.get(item_path(store)))
+    answer = client.post(page.clickables["buy now"].path, follow_redirects=True)
+    page = page_of(answer)
+    assert list(page.clickables) == ["a", "b", "c", "d", "e"]
+    assert answer.request.path.endswith("/0")
+    press = page.clickables["c"]
+    assert client.get(item_path(store, kind=Kind.CONFIRM), follow_redirects=True).request.path.startswith("/item_page/")
+    client.post(page_of(client.get(item_path(store))).clickables["buy now"].path)
+    page = page_of(client.post(press.path, data=dict(press.fields), follow_redirects=True))
+    assert page_of(client.post(page.clickables["place order"].path)).reward is not None
+    assert client.post(press.path, data=dict(press.fields), follow_redirects=True).request.path.startswith("/done/")
+
+
+def test_the_operator_needs_the_token(app, inventory):
+    client = app.test_client()
+    paths = ["/admin/settings", "/admin/sessions/fixed_0", "/admin/sessions"]
+    for path in paths:
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer é"}):
+            assert client.patch(path, json={}, headers=headers).status_code in (401, 405)
+            assert client.get(path, headers=headers).status_code in (401, 405)
+    closed = create_app(Config(inventory)).test_client()
+    for path in paths:
+        assert closed.get(path, headers={"Authorization": "Bearer None"}).status_code == 404
+    with pytest.raises(ArgumentError, match="`admin_token` should have at least 8 characters"):
+        create_app(Config(inventory, admin_token="short"))
+
+
+def test_the_operator_changes_settings_for_all_and_for_one(client, store):
+    key = {"Authorization": f"Bearer {TOKEN}"}
+    name = client.post("/admin/sessions", json={"goal": 4}, headers=key).json["session"]
+    client.get("/fixed_5")
+    answer = client.patch(f"/admin/sessions/{name}/settings", json={"button_labels": {"Search": "Find"}}, headers=key)
+    assert answer.json["button_labels"] == {"Search": "Find"}
+    assert "find" in page_of(client.get(f"/{name}")).clickables
+    assert "search" in page_of(client.get("/fixed_5")).clickables
+    changes = {"price_factor": 2, "sold_out": ["offer:0"]}
+    assert client.patch("/admin/settings", json=changes, headers=key).json["price_factor"] == 2
+    assert client.get("/admin/settings", headers=key).json["sold_out"] == ["offer:0"]
+    seen = client.get(f"/admin/sessions/{name}", headers=key).json
+    assert (seen["goal_index"], seen["done"], seen["reward_info"], seen["bought"]) == (4, False, None, None)
+    assert seen["settings"]["price_factor"] == 2
+    assert client.delete(f"/admin/sessions/{name}", headers=key).json == {"removed": name}
+    assert client.get(f"/admin/sessions/{name}", headers=key).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "reason"),
+    [
+        ("/settings", {"nope": 1}, "`nope` should be one of the settings"),
+        ("/settings", {"price_factor": "x"}, "`price_factor` should be a number. Received 'x'"),
+        ("/settings", [1], "the body should be a JSON object"),
+        ("/settings", "x", "the body should be a JSON object"),
+        ("/sessions/fixed_0/settings", {"ad_buttons": 0}, "`ad_buttons` should be"),
+    ],
+)
+def test_the_operators_mistakes_are_told(client, store, path, data, reason):
+    client.get("/fixed_0")
+    key = {"Authorization": f"Bearer {TOKEN}"}
+    before = store.shop.settings
+    answer = client.patch(f"/admin{path}", json=data, headers=key)
+    assert answer.status_code == 400
+    assert reason in answer.json["error"]
+    assert store.shop.settings is before
+    assert client.patch("/admin/settings", data=b"{", headers=key, content_type="application/json").status_code == 400
+    for goal in ("x", True, -1, 10**9, 1.5):
+        assert client.post("/admin/sessions", json={"goal": goal}, headers=key).status_code == 400
+
+
+def test_sessions_are_let_go(inventory):
+    now = [0.0]
+    store = SessionStore(Shop(inventory), limit=3, idle_seconds=100, clock=lambda: now[0])
+    first, second, third = (store.create() for _ in range(3))
+    with store.use(first):
+        pass
+    fourth = store.create()  # the second was idle longest
+    with pytest.raises(SessionError, match="it may have been idle for too long"), store.use(second):
+        pass
+    now[0] = 90.0
+    with store.use(third):
+        pass
+    now[0] = 150.0
+    for name in (first, fourth):
+        with pytest.raises(SessionError, match="there is no session"), store.use(name):
+            pass
+    with store.use(third):
+        pass
+    assert len(store) == 1
+    store.remove(third)
+    store.remove(third)
+    assert len(store) == 0
+
+
+def test_names_of_sessions(inventory):
+    store = SessionStore(Shop(inventory))
+    for name in ("", "a b", "../x", "x" * 65, "admin", "static", "é"):
+        with pytest.raises(ArgumentError, match="a session's name should match"):
+            store.create(name=name)
+    assert len(store) == 0
+    with pytest.raises(ArgumentError, match="`limit` should be at least 1"):
+        SessionStore(Shop(inventory), limit=0)
+
+
+def test_equal_seeds_give_new_sessions_equal_goals(inventory):
+    def goals(seed):
+        store = SessionStore(Shop(inventory), seed=seed)
+        found = []
+        for _ in range(10):
+            with store.use(store.create()) as session:
+                found.append(session.goal_index)
+        return found
+
+    random.seed(1)
+    first = goals(0)
+    random.seed(2)
+    assert goals(0) == first
+    assert goals(1) != first
+
+
+def test_logs_have_the_originals_form(inventory, tmp_path):
+    app = create_app(Config(inventory, log_dir=tmp_path / "logs"))
+    client, store = app.test_client(), app.extensions["webshop"]
+    client.get("/fixed_0")
+    client.post("/fixed_0", data={"search_query": "Cotton Shirt"}, follow_redirects=True)
+    page = page_of(client.get(item_path(store)))
+    client.get(page.clickables["description"].path)
+    client.post(page.clickables["buy now"].path)
+    lines = [json.loads(line) for line in (tmp_path / "logs" / "fixed_0.jsonl").read_text().splitlines()]
+    assert [line["page"] for line in lines] == ["index", "search_results", "item_page", "item_sub_page", "done"]
+    assert all({"page", "url", "goal", "content"} <= set(line) for line in lines)
+    assert lines[1]["content"]["keywords"] == ["cotton", "shirt"]
+    assert len(lines[1]["content"]["search_result_asins"]) == 10
+    assert lines[1]["url"] == "http://localhost/search_results/fixed_0/cotton+shirt/1"
+    assert 0 <= lines[-1]["reward"] <= 1
+    assert {"r_type", "r_att", "r_option", "r_price"} <= set(lines[-1]["reward_info"])
+    assert "reward" not in lines[0]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArgumentError, match="`log` should be a directory that can be written"):
+        create_app(Config(inventory, log_dir=tmp_path / "file"))
+
+
+def test_configurations_that_cannot_work(inventory, tmp_path):
+    with pytest.raises(CatalogueError, match="there is no catalogue"):
+        create_app(Config(tmp_path / "no.sqlite"))
+    with pytest.raises(ArgumentError, match="should have human instructions"):
+        create_app(Config(inventory, goal_kind="human"))
+    assert TOKEN not in repr(Config(admin_token=TOKEN))
+
+
+def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeypatch):
+    import shutil
+
+    shutil.copy(catalogue_path, tmp_path / "a.sqlite")
+    app = create_app(Config(tmp_path / "a.sqlite"))
+    client = app.test_client()
+    client.get("/fixed_0")
+    catalogue = app.extensions["webshop"].shop.inventory.catalogue
+    monkeypatch.setattr(catalogue, "_products", {})
+
+    def broken(*_):
+        raise CatalogueError("the disk is gone")
+
+    monkeypatch.setattr(catalogue, "_query", broken)
+    answer = client.get("/search_results/fixed_0/shirt/1")
+    assert answer.status_code == 503
+    assert "disk" not in answer.text

@@ -1,0 +1,94 @@
+"""The shop on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from webshop_server.__main__ import FAILED, OK, WRONG_USAGE, main
+from webshop_server.catalog import Catalogue
+from webshop_server.client import Client
+
+
+def test_generate(tmp_path, capsys):
+    out = tmp_path / "shop.sqlite"
+    assert main(["generate", "--products", "30", "--seed", "4", "--out", str(out)]) == OK
+    assert capsys.readouterr().out == f"{out}: 30 products\n"
+    assert len(Catalogue(out)) == 30
+
+
+def test_import(tmp_path, capsys):
+    products = tmp_path / "p.json"
+    products.write_text(json.dumps([{"asin": "B1", "name": "Lamp"}, 3]))
+    assert main(["import", "--products", str(products), "--out", str(tmp_path / "s.sqlite")]) == OK
+    captured = capsys.readouterr()
+    assert captured.out == f"{tmp_path / 's.sqlite'}: 1 products, 1 records skipped\n"
+    assert re.search(r"p\.json: record 1, byte \d+: a record should be an object", captured.err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "reason"),
+    [
+        ([], WRONG_USAGE, "required: COMMAND"),
+        (["sell"], WRONG_USAGE, "invalid choice: 'sell'"),
+        (["generate"], WRONG_USAGE, "required: --out"),
+        (["generate", "--products", "x", "--out", "a"], WRONG_USAGE, "invalid int value: 'x'"),
+        (["generate", "--products", "0", "--out", "{tmp}/a"], WRONG_USAGE, "`products` should be in the interval"),
+        (["generate", "--products", "5", "--out", "{tmp}"], FAILED, "cannot be written"),
+        (["import", "--products", "{tmp}/no.json", "--out", "{tmp}/a"], FAILED, "no.json` cannot be read"),
+        (["serve", "--catalogue", "{tmp}/no.sqlite"], FAILED, "there is no catalogue at"),
+        (["serve", "--port", "70000"], WRONG_USAGE, "`port` should be in the interval [0, 65535]. Received 70000"),
+        (["serve", "--threads", "0"], WRONG_USAGE, "`threads` should be in the interval [1, 256]. Received 0"),
+        (["serve", "--admin-token-file", "{tmp}/no"], WRONG_USAGE, "`--admin-token-file` should be a text file"),
+        (["serve", "--catalogue", "{shop}", "--goals", "human"], WRONG_USAGE, "should have human instructions"),
+        (["serve", "--catalogue", "{shop}", "--host", "203.0.113.1", "--port", "0"], FAILED, "cannot listen on"),
+    ],
+)
+def test_mistakes(tmp_path, catalogue_path, capsys, arguments, status, reason):
+    filled = [argument.format(tmp=tmp_path, shop=catalogue_path) for argument in arguments]
+    assert main(filled) == status
+    captured = capsys.readouterr()
+    assert reason in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["generate"], ["import"]])
+def test_help_has_an_example(capsys, command):
+    assert main([*command, "--help"]) == OK
+    assert "example: python -m webshop_server" in capsys.readouterr().out.replace("\n", " ").replace("  ", " ")
+
+
+def test_serve_prints_its_address_and_answers(catalogue_path, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("a-token-in-a-file\n")
+    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", "--catalogue", str(catalogue_path)]
+    process = subprocess.Popen(
+        [*command, "--admin-token-file", str(token), "--log", str(tmp_path / "logs")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    guard = threading.Timer(60, process.kill)
+    guard.start()
+    try:
+        line = process.stdout.readline()
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/\n", line)
+        assert found, line + process.stderr.read()
+        client = Client(found[1], "a-token-in-a-file")
+        session = client.start(2)
+        assert session.act("search[shirt]").error is None
+        assert client.configure(ad_page=True)["ad_page"] is True
+        client.close()
+        assert (tmp_path / "logs" / f"{session.session_id}.jsonl").exists()
+    finally:
+        guard.cancel()
+        process.terminate()
+        process.communicate(timeout=30)

@@ -1,0 +1,150 @@
+"""The shop over a real socket: the same as in process, for one shopper and for sixty-four."""
+
+from __future__ import annotations
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from waitress import create_server
+
+from webshop_server.app import Config, create_app
+from webshop_server.client import Client
+from webshop_server.errors import ArgumentError, ShopError
+from webshop_server.shop import Shop
+
+TOKEN = "a-long-token"
+WORDS = [
+    "red",
+    "blue",
+    "shoes",
+    "cotton",
+    "lamp",
+    "tea",
+    "chocolate",
+    "speaker",
+    "rug",
+    "dress",
+    "women's",
+    "1/2",
+    "ñ",
+    "%",
+    "+",
+    "[x]",
+]
+
+
+@pytest.fixture(scope="module")
+def server(inventory):
+    app = create_app(Config(inventory, admin_token=TOKEN))
+    server = create_server(app, host="127.0.0.1", port=0, threads=8)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.effective_port}"
+    server.close()
+
+
+@pytest.fixture
+def client(server):
+    client = Client(server, TOKEN)
+    yield client
+    client.close()
+
+
+def choose(rng, page):
+    labels = list(page.clickables)
+    draw = rng.random()
+    if draw < 0.1:
+        return rng.choice(["click[nothing]", "search[x]", "nonsense", "click[]", "search[]"])
+    if page.has_search_bar:
+        return f"search[{' '.join(rng.sample(WORDS, 2))}]"
+    return f"click[{rng.choice(labels)}]" if labels else "click[buy now]"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_actions_lead_to_the_same_pages(client, inventory, seed):
+    rng = random.Random(seed)
+    goal = rng.randrange(1000)
+    settings = {
+        "ad_page": rng.random() < 0.5,
+        "ad_right_button": rng.choice("ABC"),
+        "ad_depth": rng.randrange(3),
+        "show_attributes": rng.random() < 0.5,
+        "price_factor": rng.choice([1.0, 1.7]),
+        "sold_out": ["offer:1"],
+        "button_labels": {"Buy Now": "Add to Bag"} if rng.random() < 0.5 else {},
+    }
+    there = client.start(goal)
+    here = Shop(inventory).start(goal, there.session_id)
+    there.configure(**settings)
+    here.configure(**settings)
+    for _ in range(40):
+        assert there.page.text == here.page.text
+        assert there.page.text_rich == here.page.text_rich
+        assert there.page.path == here.page.path
+        assert there.available_actions == here.available_actions
+        action = choose(rng, here.page)
+        one, other = there.act(action), here.act(action)
+        assert (one.reward, one.is_done, one.error) == (other.reward, other.is_done, other.error), action
+
+
+def test_sixty_four_shoppers_at_once(server, inventory):
+    barrier = threading.Barrier(64)
+
+    def shop(number):
+        client = Client(server)
+        try:
+            barrier.wait(30)
+            session = client.start(number)
+            mirror = Shop(inventory).start(number, session.session_id)
+            rng = random.Random(number)
+            for _ in range(8):
+                action = choose(rng, mirror.page)
+                session.act(action)
+                mirror.act(action)
+                assert session.page.text == mirror.page.text
+                assert session.page.path == mirror.page.path
+            return session.session_id
+        finally:
+            client.close()
+
+    with ThreadPoolExecutor(64) as pool:
+        names = list(pool.map(shop, range(64)))
+    assert len(set(names)) == 64
+
+
+def test_settings_for_all(client):
+    session = client.start(1)
+    try:
+        assert client.configure(button_labels={"Back to Search": "Home"})["button_labels"] == {"Back to Search": "Home"}
+        session.act("search[shirt]")
+        assert "home" in session.page.clickables
+    finally:
+        client.configure(button_labels={})
+
+
+def test_refusals_come_back_as_errors(client, server):
+    with pytest.raises(ArgumentError, match="`goal_index` should be a whole number"):
+        client.start(10**6)
+    with pytest.raises(ArgumentError, match="`nope` should be one of the settings"):
+        client.configure(nope=1)
+    other = Client(server, "wrong-token")
+    with pytest.raises(ArgumentError, match="the token is missing or wrong"):
+        other.configure(ad_page=True)
+    other.close()
+    session = client.start(0)
+    client.admin("DELETE", f"/sessions/{session.session_id}")
+    before = session.page
+    outcome = session.act("search[shirt]")
+    assert outcome.error is None or "there is no session" in outcome.error
+    assert before is not None
+
+
+def test_nobody_there():
+    client = Client("http://127.0.0.1:9")
+    with pytest.raises(ShopError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
+        client.start()
+    for address in ("https://x", "ftp://x", "x", "http://"):
+        with pytest.raises(ArgumentError, match="`base_url` should be like"):
+            Client(address)
