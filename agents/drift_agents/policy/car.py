@@ -13,7 +13,7 @@ from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.matching_grid import read_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.car_model import fit_model, read_evidence
+from drift_agents.policy.car_model import fit_model, insist_on, read_evidence
 from drift_agents.policy.car_plan import make_plan
 from drift_agents.prompt import parse_prompt
 
@@ -77,6 +77,8 @@ class CarPlanner:
             return Reply(_any(untried, rng))
         if not model.actions:
             return Reply(_any(view.actions, rng))
+        here = read_evidence(view.here, view.actions)
+        model = insist_on(model, here, view.actions, x, self.conflict, self.neighbours)
         plan = make_plan(model, hopeful=self.conflict == "max")
         worths = [plan.worth(action, x, v) for action in model.actions]
         best = max(worths) - _EVEN

@@ -4,6 +4,7 @@
 * `CarModel` - gravity, what each action adds to the velocity at each place, and where the track ends well
 * `read_evidence` - recollections into evidence, by action
 * `fit_model` - evidence into a model
+* `insist_on` - what is remembered of the present state outweighs its neighbours
 * `POINTS` - the places at which a model says what actions add
 * `TOP` - where the flag is looked for while nobody has reached it
 * `GRAIN` - what models are rounded to
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -142,7 +143,11 @@ def fit_model(
     """
     felt = [_gather(group) for group in evidence]
     gravity = round(fit_hill(pair for group in felt for pair in group.pairs) / GRAIN) * GRAIN
-    tables = [_answers_of(group, gravity, conflict, neighbours) for group in felt if len(group.x)]
+    tables = [
+        _answers_of(group, gravity, conflict, neighbours)
+        for group, felt_group in zip(evidence, felt, strict=True)
+        if len(felt_group.x)
+    ]
     answers = max((len(pushes) for pushes, _ in tables), default=0)
     pushes = np.zeros((len(tables), answers, len(POINTS)))
     weights = np.zeros_like(pushes)
@@ -156,6 +161,61 @@ def fit_model(
         pushes.tobytes(),
         weights.tobytes(),
     )
+
+
+def insist_on(
+    model: CarModel,
+    here: tuple[frozenset[Evidence], ...],
+    actions: tuple[str, ...],
+    x: float,
+    conflict: str,
+    neighbours: int,
+) -> CarModel:
+    """Let what is remembered of the present state outweigh its neighbours.
+
+    The prompt tells experience from this state apart. Where it was made counts as the same state as
+    the present place, and so does what lies between; there nothing else is asked, though a memory
+    of another state may lie nearer. Without this, a car that has just been told that its world
+    changed would believe its old neighbours beyond the border of the state, and might stand
+    there for ever.
+
+    Args:
+        model: what all of memory says.
+        here: what is remembered about each action in the present state.
+        actions: the actions, as text.
+        x: the present position.
+        conflict: which of several answers is believed.
+        neighbours: how many of the nearest pieces of evidence are asked.
+
+    Returns:
+        The same model if nothing differs there.
+    """
+    pushes, weights = model.arrays()
+    changed = False
+    for action, group in zip(actions, here, strict=True):
+        places = [item.x for item in group if not item.hidden]
+        if not places:
+            continue
+        stretch = slice(_point(min(x, *places)), _point(max(x, *places)) + 1)
+        push, weight = (table[:, stretch] for table in _answers_of(group, model.gravity, conflict, neighbours))
+        row, count = model.actions.index(action), len(push)
+        if np.array_equal(pushes[row, :count, stretch], push) and np.array_equal(weights[row, :count, stretch], weight):
+            continue
+        if not changed:
+            pushes, weights, changed = pushes.copy(), weights.copy(), True
+        if count > pushes.shape[1]:
+            more = ((0, 0), (0, count - pushes.shape[1]), (0, 0))
+            pushes, weights = np.pad(pushes, more), np.pad(weights, more)
+        weights[row, :, stretch] = 0.0
+        pushes[row, :count, stretch], weights[row, :count, stretch] = push, weight
+    if not changed:
+        return model
+    return replace(model, answers=pushes.shape[1], pushes=pushes.tobytes(), weights=weights.tobytes())
+
+
+def _point(x: float) -> int:
+    """The index of the nearest point."""
+    return round((x - POSITIONS[0]) / (POINTS[1] - POINTS[0]))
 
 
 class _Felt(NamedTuple):
@@ -187,8 +247,12 @@ def _gather(group: frozenset[Evidence]) -> _Felt:
     return _Felt(x, hill, change, n, last, tuple(pairs))
 
 
-def _answers_of(felt: _Felt, gravity: float, conflict: str, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+@lru_cache(maxsize=256)
+def _answers_of(
+    group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
+) -> tuple[np.ndarray, np.ndarray]:
     """What one action adds at every point: pushes and weights, shape `(answers, points)`."""
+    felt = _gather(group)
     push = felt.change - gravity * felt.hill
     kinds = _kinds(push)
     count = int(kinds.max()) + 1
@@ -211,7 +275,8 @@ def _answers_of(felt: _Felt, gravity: float, conflict: str, neighbours: int) -> 
             latest[told < told.max(axis=0) * (1 - 1e-9)] = -2.0
         chosen = latest.argmax(axis=0)[None]
         said, told = np.take_along_axis(said, chosen, axis=0), np.ones((1, len(POINTS)))
-    return np.round(said / GRAIN) * GRAIN, np.round(told / told.sum(axis=0), 3)
+    # Adding zero turns -0.0 into 0.0: models are compared by their bytes.
+    return np.round(said / GRAIN) * GRAIN + 0.0, np.round(told / told.sum(axis=0), 3)
 
 
 def _kinds(push: np.ndarray) -> np.ndarray:
