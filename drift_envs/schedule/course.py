@@ -157,4 +157,8 @@ class Course:
 
     def _share(self, ticks: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
         share = weight(elapsed / self.over, self.drift.curve)
-        return share if self._coins is None else (self._coins.at(ticks) < share).astype(float)
+        if self._coins is not None:
+            mixed = (share > 0) & (share < 1)
+            if mixed.any():
+                share[mixed] = self._coins.at(ticks[mixed]) < share[mixed]
+        return share

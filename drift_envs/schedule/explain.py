@@ -85,7 +85,8 @@ def _explain(path: Path, found: Mapping[str, Any], data: Mapping[str, Any]) -> F
     if kind in ("too_short", "too_long"):
         if "swap" in path or "bounds" in path:
             return path, f"should be a list of two. Received {received}"
-        return path, f"should have at least {context['min_length']} entries. Received {received}"
+        bound = f"at most {context['max_length']}" if kind == "too_long" else f"at least {context['min_length']}"
+        return path, f"should have {bound} entries. Received {len(found['input'])}"
     if kind in _LIMITS:
         key, text = _LIMITS[kind]
         return path, f"{text} {context[key]}. Received {received}"

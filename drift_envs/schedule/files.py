@@ -28,6 +28,7 @@ SUFFIXES = (".yaml", ".yml")
 
 _SHIPPED = re.compile(r"[a-z0-9_]+/[a-z0-9_-]+\Z")
 _MOST_EXTENDED = 8
+_LONGEST_PATH = 4096
 
 
 def shipped_schedules() -> tuple[str, ...]:
@@ -115,7 +116,8 @@ def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str,
     if isinstance(source, str) and not text.endswith(SUFFIXES):
         if _SHIPPED.match(text) and (file := _shipped_root() / f"{text}.yaml").is_file():
             return f"{text}.yaml", file
-        if "\0" in text or len(text) > 4096 or not os.path.isfile(text):
+        # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
+        if asked_by is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
             known = nearest(text, shipped_schedules())
             rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
             raise _error(asked_by or Mark("<name>", None), rule)

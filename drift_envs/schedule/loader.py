@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, overload
 
 from drift_envs.errors import ArgumentError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
@@ -24,6 +24,16 @@ from drift_envs.schedule.yaml12 import Document, Mark
 __all__ = ["load_schedule", "shipped_schedules"]
 
 
+@overload
+def load_schedule(source: None, *, table: KnobTable | None = None) -> None: ...
+@overload
+def load_schedule(
+    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule, *, table: KnobTable | None = None
+) -> Schedule: ...
+@overload
+def load_schedule(
+    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: KnobTable | None = None
+) -> Schedule | None: ...
 def load_schedule(
     source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: KnobTable | None = None
 ) -> Schedule | None:

@@ -36,6 +36,9 @@ MAX_TICK = 10**15
 MIN_RATE = 1e-9
 """The rarest random event: rarer ones would not fit in front of `MAX_TICK`."""
 
+MAX_DRIFTS = 1000
+"""The most drifts of one schedule; each costs time at every tick."""
+
 BROKEN_RULE = "schedule_rule"
 """The type of the pydantic errors that stand for findings of `rules.py`."""
 
@@ -211,7 +214,9 @@ class Schedule(_Model):
     knobs: Knobs | None = Field(default=None, description="knobs of an environment that declares none")
     tasks: Tasks | None = Field(default=None, description="the goals of a shop schedule")
     base: Values = Field(default_factory=FrozenMapping, description="knob: its value in the phase `source`")
-    drifts: tuple[Drift, ...] = Field(default=(), description="the drifts; later ones lie on top")
+    drifts: Annotated[tuple[Drift, ...], Field(max_length=MAX_DRIFTS)] = Field(
+        default=(), description="the drifts; later ones lie on top"
+    )
 
     @field_validator("version", mode="before")
     @classmethod

@@ -32,6 +32,7 @@ MOST_COMBINATIONS = 4096
 """The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
 
 _MOST_OCCURRENCES = 1000
+_TICKS_AT_ONCE = 256
 _MANY = -1  # stands for a number of occurrences that is not known
 
 Turn = Callable[[Value], Value]
@@ -93,12 +94,19 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
 def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
     """For each drift, how many of its occurrences may hold: every distinct case, in the order of time."""
     courses = [Course(drift, Stream(0, index)) for index, drift in enumerate(schedule.drifts)]
-    seen = set()
-    for tick in _ticks(courses):
-        case = tuple(_possible(course, tick) for course in courses)
-        if case not in seen:
-            seen.add(case)
-            yield case
+    ticks = np.array(_ticks(courses), np.int64)
+    seen: set[bytes] = set()
+    for start in range(0, len(ticks), _TICKS_AT_ONCE):
+        part = ticks[start : start + _TICKS_AT_ONCE]
+        ranges = np.array([_possible(course, part) for course in courses], np.int64).reshape(len(courses), 2, len(part))
+        for position in range(len(part)):
+            case = ranges[:, :, position]
+            if case.tobytes() not in seen:
+                seen.add(case.tobytes())
+                yield tuple(
+                    _choices(course.drift, least, most)
+                    for course, (least, most) in zip(courses, case.tolist(), strict=True)
+                )
 
 
 def _ticks(courses: Sequence[Course]) -> list[int]:
@@ -126,33 +134,30 @@ def _edges(course: Course, low: int, high: int) -> Iterator[int]:
         yield from (tick, tick + 1, tick + course.over, tick - course.over, tick - course.over + 1)
 
 
-def _possible(course: Course, tick: int) -> tuple[int, ...]:
-    """How many occurrences of a drift may hold at a tick, reduced to what makes a difference."""
+def _possible(course: Course, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the most occurrences of a drift that may hold at these ticks, reduced where that is possible."""
     drift, over = course.drift, course.over
     if drift.rate is not None:
-        if tick < (drift.at or 0):
-            return (0,)
-        return (0, 1) if drift.duration is not None else (0, 1, _MANY)
-    if drift.duration is None:
-        # an occurrence has a weight of 0 at its first tick, and may hold from the next on
-        least, most = _count(course, tick - over), _count(course, tick - 1 if over else tick)
-        return tuple(dict.fromkeys(_reduced(drift, count) for count in range(least, max(most, least) + 1)))
-    window = course.occurrences.window(np.array([tick], np.int64))
-    if window.run[0] < 0:
-        return (0,)
-    nearer = min(tick - int(window.start[0]), int(window.end[0]) - tick)
-    return (1,) if nearer >= over else (0, 1) if nearer else (0,)
+        return np.zeros_like(ticks), (ticks >= (drift.at or 0)).astype(np.int64)
+    if drift.duration is not None:
+        window = course.occurrences.window(ticks)
+        nearer = np.minimum(ticks - window.start, window.end - ticks)
+        holds = window.run >= 0
+        return (holds & (nearer >= over)).astype(np.int64), (holds & (nearer > 0 if over else holds)).astype(np.int64)
+    # an occurrence has a weight of 0 at its first tick, and may hold from the next on
+    least = course.occurrences.count(ticks - over)
+    most = np.maximum(course.occurrences.count(ticks - 1 if over else ticks), least)
+    if not drift.add and not drift.scale:
+        # beyond the first, an even and an odd number of occurrences is all the difference there is
+        fewer = np.maximum(least - 2 + least % 2, 0)
+        least, most = least - fewer, most - fewer
+    return least, most
 
 
-def _count(course: Course, tick: int) -> int:
-    return int(course.occurrences.count(np.array([tick], np.int64))[0])
-
-
-def _reduced(drift: Drift, count: int) -> int:
-    """A smaller number of occurrences that comes to the same, so that equal cases are checked once."""
-    if drift.add or drift.scale:
-        return count
-    return count if count < 2 else 2 - count % 2
+def _choices(drift: Drift, least: int, most: int) -> tuple[int, ...]:
+    if drift.rate is not None and drift.duration is None and most:
+        return (0, 1, _MANY)
+    return tuple(range(least, most + 1))
 
 
 class _Examples:

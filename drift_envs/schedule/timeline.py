@@ -190,7 +190,7 @@ class Timeline:
     def _column(self, knob: Knob) -> Column:
         written: Any = self.schedule.base.get(knob.name, knob.default)
         drawn = is_draw(knob, written)
-        base = written if drawn or knob.name not in self.schedule.base else freeze(knob.check(written))
+        base = written if drawn else freeze(knob.check(written) if knob.name in self.schedule.base else written)
         kind = NumberColumn if knob.is_numeric else ObjectColumn
         column = kind(knob, (lambda: self._drawn_base(knob, base)) if drawn else lambda: base)
         for drift, course, stream in zip(self.schedule.drifts, self._courses, self._streams, strict=True):
@@ -246,7 +246,10 @@ class Timeline:
         """The segment of each tick of a block."""
         rows, turns = self._rows(start, _BLOCK)
         names = self.names
-        values = [FrozenMapping(zip(names, row)) for row in rows]  # noqa: B905 - `strict` would cost a third more
+        if len(names) == 1:  # the common ramp, at little more than half the cost
+            values = [FrozenMapping({names[0]: value}) for (value,) in rows]
+        else:
+            values = [FrozenMapping(zip(names, row)) for row in rows]  # noqa: B905 - `strict` would cost a third more
         values[0], values[-1] = self._interned(values[0]), self._interned(values[-1])
         begins = [start + turn for turn in turns]
         ends = [*begins[1:], start + _BLOCK]

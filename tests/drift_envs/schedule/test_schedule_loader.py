@@ -131,7 +131,7 @@ def test_the_line_of_a_row_in_the_designs_form(write, table):
         ({"at": 1, "swap": {"rewards": ["a"]}}, "drifts[0].swap.rewards: should be a list of two. Received ['a']"),
         ({"at": 1, "swap": {"rewards": ["a", "b", "c"]}}, "drifts[0].swap.rewards: should be a list of two"),
         ({"at": 1, "swap": {"rewards": ["a", "c"]}}, "drifts[0].swap.rewards: `rewards` has no key 'c' to swap"),
-        ({"at": 1, "choice": {"label": ["A"]}}, "drifts[0].choice.label: should have at least 2 entries"),
+        ({"at": 1, "choice": {"label": ["A"]}}, "drifts[0].choice.label: should have at least 2 entries. Received 1"),
         (
             {"at": 1, "choice": {"slip": [1, 1.0]}},
             "drifts[0].choice.slip: the values should differ. Received 1.0 twice",
@@ -164,6 +164,14 @@ def test_a_broken_rule_is_told_alone_and_by_name(drift, rule, table):
     lines = drift_problem(drift, table)
     assert len(lines) == 1
     assert lines[0].startswith(rule)
+
+
+def test_a_thousand_drifts_are_enough(table):
+    drifts = [{"at": tick, "set": {"slip": 0.5}} for tick in range(1001)]
+    assert lines_of({"version": 1, "drifts": drifts}, table) == [
+        "<dict>: drifts: should have at most 1000 entries. Received 1001"
+    ]
+    assert len(load_schedule({"version": 1, "drifts": drifts[:300]}, table=table).drifts) == 300
 
 
 def test_names_stand_once_and_default_to_their_position(table):
@@ -300,7 +308,18 @@ def test_extends_is_refused_in_a_circle_and_out_of_the_folder(write, tmp_path):
     assert "goes round in a circle" in lines_of("a.yaml")[0]
     write("extends: me.yaml\n", "me.yaml")
     assert re.fullmatch(r"me\.yaml:1: extends: goes round in a circle, back to .*me\.yaml", lines_of("me.yaml")[0])
-    for target in ("none.yaml", "frozen_lake/none", "../a.yaml", "/etc/a.yaml", "x/../../a.yaml", "'\\\\a.yaml'", "7"):
+    write(GOOD, "bare")
+    for target in (
+        "none.yaml",
+        "frozen_lake/none",
+        "bare",
+        f"{tmp_path}/bare",
+        "../a.yaml",
+        "/etc/a.yaml",
+        "x/../../a.yaml",
+        "'\\\\a.yaml'",
+        "7",
+    ):
         write(f"version: 1\nextends: {target}\n", "c.yaml")
         assert lines_of("c.yaml")[0].startswith("c.yaml:2: extends: ")
     outside = tmp_path.parent / f"{tmp_path.name}-outside.yaml"
