@@ -70,7 +70,6 @@ class Page:
         sections: what it shows.
         charset: the characters that it may show; others become `?`.
         max_length: how long a text may be; longer ones are cut.
-        message: what went wrong on the way here, for people; no part of the text.
 
     Example:
         >>> from webshop_server.location import Kind
@@ -87,10 +86,9 @@ class Page:
     sections: tuple[Section, ...]
     charset: frozenset[str] = BASE_CHARSET
     max_length: int = MAX_LENGTH
-    message: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:  # without what has been computed from it
-        return Page, (self.location, self.session_id, self.sections, self.charset, self.max_length, self.message)
+        return Page, (self.location, self.session_id, self.sections, self.charset, self.max_length)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Page:
         return self  # frozen, hence shared
