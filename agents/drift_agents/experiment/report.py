@@ -37,8 +37,9 @@ LEGEND = (
     "the world could still answer.",
     "Paired differences: instance by instance; `*`: the interval excludes 0. Recovery ratio (ours): (GLOVE - plain) / "
     "(oracle reset - plain), where the interval of the denominator excludes 0.",
-    "Total steps are the agent's own and those of all probes, prefixes and retries included. False realignments "
-    "touched nothing that had changed.",
+    "Probe steps are those of all probes, prefixes and retries included: in all, in a round of phases that no drift "
+    "began, and in a phase that one began. Total steps are the agent's own and these. False realignments touched "
+    "nothing that had changed.",
     "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
     "clairvoyant plays the best known policy of every tick. All three are told the truth.",
 )

@@ -75,6 +75,7 @@ def to_rich(sheet: Sheet) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1),
+        collapse_padding=True,
     )
     for index, head in enumerate(sheet.columns):
         table.add_column(Text(head), justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")

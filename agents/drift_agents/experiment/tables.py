@@ -27,7 +27,7 @@ from drift_agents.experiment.figures import (
 )
 from drift_agents.experiment.paper import GPT_4O, paper_figures
 from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count, show_difference
-from drift_envs.metrics import recovery_ratio
+from drift_envs.metrics import cost_by_kind, recovery_ratio
 
 ACROSS = 3
 """Phases side by side in one table; more of them go on in the next."""
@@ -265,11 +265,14 @@ def costs(naming: Naming) -> Sheet:
             "method",
             "steps",
             "probe\nsteps",
-            "probes\n% of all",
+            "a calm\nround",
+            "a\ndrift",
             "probe\nresets",
             "total\nsteps",
             "realign-\nments",
             "false\nones",
+            "model\ncalls",
+            "tokens",
             "super-\nvision",
         ),
     )
@@ -278,18 +281,31 @@ def costs(naming: Naming) -> Sheet:
         def count(*fields: str, run: Runs = run) -> str:
             return show_count(estimate(run.per_instance(sum_of(*fields))))
 
-        probes = sum(sum_of("probe_steps")(rows) for rows in run.rows)
-        everything = sum(sum_of("probe_steps", "steps")(rows) for rows in run.rows)
+        has_model = any(row["model_calls"] for rows in run.rows for row in rows)
         sheet.add(
             name,
             count("steps"),
             count("probe_steps"),
-            MISSING if math.isnan(everything) or not everything else f"{100 * probes / everything:.1f}",
+            *(show_count(estimate([costs[index] for costs in _probe_costs(run)])) for index in (0, 1)),
             count("probe_resets"),
             count("steps", "probe_steps"),
             count("realignments"),
             count("false_realignments"),
+            count("model_calls") if has_model else MISSING,
+            count("tokens_in", "tokens_out") if has_model else MISSING,
             naming.supervision(run.player),
             reference=reference,
         )
-    return sheet
+    return sheet.used()
+
+
+def _probe_costs(run: Runs) -> list[tuple[float, float]]:
+    """Probe steps of a round of calm phases and of a drift, instance by instance."""
+    found = [cost_by_kind(rows, ["probe_steps"])["probe_steps"] for rows in run.rows]
+    return [
+        (
+            math.nan if cost.per_stable_episode is None else cost.per_stable_episode,
+            math.nan if cost.per_drift is None else cost.per_drift,
+        )
+        for cost in found
+    ]

@@ -1,0 +1,134 @@
+"""One cell: seeds, ticks and phases as the schedule's clock has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.agent import Agent
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import Part, RecallOptions, World
+from drift_agents.experiment.plan import Cell
+from drift_agents.experiment.play import episode_seed, make_setup, play
+from drift_agents.matching import Exact
+from drift_agents.matching_grid import ResidualGrid
+
+
+def cell(source: str, verifier: str = "none", seed: int = 0, policy: str = "random") -> Cell:
+    parts = Part(name="vanilla"), Part(name=verifier), Part(name=policy)
+    return Cell(source, *parts, seed, ("vanilla", verifier, policy))
+
+
+def write(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "schedule.yaml"
+    path.write_text(f"version: 1\nname: mine\n{text}", encoding="utf-8")
+    return str(path)
+
+
+def test_every_episode_has_the_stream_of_its_seed_and_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, Any]] = []
+    play_one = Agent.run_episode
+
+    def note(self: Agent, world: Any, seed: Any = None, options: Any = None) -> Any:
+        asked.append((seed, options))
+        return play_one(self, world, seed, options)
+
+    monkeypatch.setattr(Agent, "run_episode", note)
+    list(play(cell("frozen_lake/explicit", seed=7), World(rounds=1)))
+    assert asked == [
+        (episode_seed(7, index), {"drift_clock": "continue", "drift_tick": tick})
+        for index, tick in enumerate((0, 20, 40))
+    ]
+    seeds = {episode_seed(seed, index) for seed in range(50) for index in range(50)}
+    assert len(seeds) == 2500
+
+
+def test_the_cells_seed_fixes_the_drift_for_everybody() -> None:
+    """Reseeding episodes must not draw another family of maps."""
+    maps = {}
+    for seed, verifier in ((0, "none"), (0, "overwrite"), (1, "none")):
+        setup = make_setup(cell("frozen_lake/explicit-family", verifier, seed), World(rounds=1))
+        setup.world.env.reset(seed=seed)
+        for index in range(3):
+            setup.world.reset(
+                seed=episode_seed(seed, index), options={"drift_clock": "continue", "drift_tick": index * 20}
+            )
+            maps[seed, verifier, index] = setup.world.knobs(setup.world.tick)["map"]
+    assert all(maps[0, "none", index] == maps[0, "overwrite", index] for index in range(3))
+    assert all(maps[0, "none", index] != maps[1, "none", index] for index in range(3))
+    assert len({maps[0, "none", index] for index in range(3)}) == 3
+
+
+def test_time_goes_on_by_itself_with_episodes(tmp_path: Path) -> None:
+    source = write(
+        tmp_path,
+        "env: DriftFrozenLake-v0\nbase: {map: [SFF, FFF, FFG]}\n"
+        "drifts: [{name: wet, at: 2, every: 4, for: 2, set: {slip: 0.5}}]\n",
+    )
+    rows = list(play(cell(source), World(episodes=7)))
+    assert [(row["tick"], row["phase"].split("#")[0], row["round"]) for row in rows] == [
+        (0, "source", 1),
+        (1, "source", 2),
+        (2, "wet", 1),
+        (3, "wet", 2),
+        (4, "source", 1),
+        (5, "source", 2),
+        (6, "wet", 1),
+    ]
+    assert len({row["phase"] for row in rows}) == 4
+
+
+def test_ticks_of_the_step_clock_are_the_steps_before(tmp_path: Path) -> None:
+    source = write(
+        tmp_path,
+        "env: DriftFrozenLake-v0\nclock: step\nbase: {map: [SFF, FFF, FFG]}\ndrifts: [{at: 9, set: {slip: 0.5}}]\n",
+    )
+    rows = list(play(cell(source), World(episodes=4)))
+    assert [row["tick"] for row in rows] == [sum(row["steps"] for row in rows[:index]) for index in range(4)]
+
+
+def test_the_clock_of_an_episode_restarts(tmp_path: Path) -> None:
+    source = write(
+        tmp_path,
+        "env: DriftFrozenLake-v0\nclock: episode_step\nbase: {map: [SFF, FFF, FFG]}\n"
+        "drifts: [{at: 3, set: {slip: 0.5}}]\n",
+    )
+    rows = list(play(cell(source, "glove"), World(episodes=3)))
+    assert [row["tick"] for row in rows] == [0, 0, 0]
+
+
+def test_each_environment_has_its_own_rule_and_a_schedule_may_replace_it() -> None:
+    assert isinstance(make_setup(cell("frozen_lake/explicit"), World(rounds=1)).agent.matching, Exact)
+    assert isinstance(make_setup(cell("mountain_car/reversed"), World(rounds=1)).agent.matching, ResidualGrid)
+    settings = World(rounds=1, matching=Part(name="exact"), recall=RecallOptions(states=3))
+    agent = make_setup(cell("mountain_car/reversed"), settings).agent
+    assert isinstance(agent.matching, Exact)
+    assert agent.recall.states == 3
+
+
+def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drift_agents.experiment.watch.Watched.oracle", None)
+    rows = list(play(cell("frozen_lake/explicit"), World(rounds=1)))
+    assert all(row[field] is None for row in rows for field in ("regret", "memory_truth_rate", "false_realignments"))
+    clairvoyant = Cell(
+        "frozen_lake/explicit",
+        *(Part(name=name) for name in ("none", "none", "clairvoyant")),
+        0,
+        ("none", "none", "clairvoyant"),
+        "clairvoyant",
+    )
+    with pytest.raises(ExperimentError, match="no oracle is known for DriftFrozenLake-v0, which 'clairvoyant' needs"):
+        make_setup(clairvoyant, World(rounds=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("drifts: []\n", "should name its environment under `env`"),
+        ("env: DriftFrozenPond-v0\n", "DriftFrozenPond"),
+    ],
+)
+def test_worlds_that_cannot_be_made(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ExperimentError, match=expected):
+        make_setup(cell(write(tmp_path, text)), World(rounds=1))
