@@ -23,6 +23,9 @@ from drift_envs.registration import IDS
 FRAMES = 30
 """Pictures a second while a person plays."""
 
+PAUSE = 20
+"""Pictures for which the end of an episode stays on the screen."""
+
 VIRTUAL_DRIVERS = ("dummy", "offscreen")
 """SDL's drivers that draw where nobody sees it."""
 
@@ -34,16 +37,21 @@ class Controls(NamedTuple):
         keys: the action of each key, by pygame's name of the key.
         idle: the action while no key is held; `None` where the world waits for one.
         told: the same in words.
+        ends_at_goal: whether an episode terminates at the goal alone; elsewhere the reward tells.
     """
 
     keys: Mapping[str, Any]
     idle: Any
     told: str
+    ends_at_goal: bool = True
 
 
 KEYS = {
     "DriftFrozenLake-v0": Controls(
-        {"left": 0, "down": 1, "right": 2, "up": 3, "a": 0, "s": 1, "d": 2, "w": 3}, None, "arrows or w a s d: move"
+        {"left": 0, "down": 1, "right": 2, "up": 3, "a": 0, "s": 1, "d": 2, "w": 3},
+        None,
+        "arrows or w a s d: move",
+        False,
     ),
     "DriftMountainCar-v0": Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, "left and right or a d: push"),
     "DriftMountainCarContinuous-v0": Controls(
@@ -53,6 +61,7 @@ KEYS = {
     ),
 }
 QUIT = ("q", "escape")
+GIVE_UP = "r"
 
 
 def add_play(commands: Commands) -> argparse.ArgumentParser:
@@ -86,7 +95,7 @@ def _play(options: argparse.Namespace, console: Console) -> int:
         )
     need_display()
     env = gym.make(options.id, schedule=plan.schedule, render_mode="human")
-    print(f"{KEYS[options.id].told}; r: give up the episode; q: quit")
+    print(f"{KEYS[options.id].told}; {GIVE_UP}: give up the episode; q: quit")
     try:
         scores = play(env, KEYS[options.id], options.episodes, options.every, options.seed)
     finally:
@@ -133,8 +142,8 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
 
     clock = pygame.time.Clock()
     finished: list[bool] = []
+    begun = steps = 0
     env.reset(seed=seed)
-    started = 0
     while episodes is None or len(finished) < episodes:
         pressed = []
         for event in pygame.event.get():
@@ -144,17 +153,21 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
                 pressed.append(pygame.key.name(event.key))
         if any(key in QUIT for key in pressed):
             return finished
-        terminated = truncated = False
-        given_up = "r" in pressed
-        action = _action(controls, pressed)
-        if action is not None and not given_up:
+        over = GIVE_UP in pressed
+        action = None if over else _action(controls, pressed)
+        if action is not None:
             _, reward, terminated, truncated, _ = env.step(action)
-            won = terminated and _is_goal(env, reward)
-        if terminated or truncated or given_up:
-            if not given_up:
-                finished.append(terminated and won)
-            started += 1
-            env.reset(options={"drift_tick": started * every} if every > 1 else None)
+            steps += 1
+            over = terminated or truncated
+            if over:
+                won = terminated and (controls.ends_at_goal or float(reward) > 0)
+                finished.append(won)
+                print(f"episode {begun}: {'reached the goal' if won else 'missed'} after {steps} steps")
+                for _ in range(PAUSE):
+                    clock.tick(FRAMES)
+        if over:
+            begun, steps = begun + 1, 0
+            env.reset(options={"drift_tick": begun * every} if every > 1 else None)
         clock.tick(FRAMES)
     return finished
 
@@ -173,8 +186,3 @@ def _action(controls: Controls, pressed: list[str]) -> Any:
         if held[pygame.key.key_code(key)]:
             return action
     return controls.idle
-
-
-def _is_goal(env: gym.Env, reward: Any) -> bool:
-    """Whether the end of an episode was a success: a hole of the lake pays nothing."""
-    return float(reward) > 0 or env.unwrapped.spec is None or "Car" in env.unwrapped.spec.id

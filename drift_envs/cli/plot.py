@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from drift_envs.cli.series import Series, collect, default_stop
+from drift_envs.cli.series import LETTERS, Series, collect, default_stop
 from drift_envs.cli.worlds import Commands, Plan, open_plan, positive_int, seed_number
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.schedule import Phase
@@ -21,6 +22,9 @@ from drift_envs.schedule import Phase
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ROWS = 4
 """Lines of text of one numeric curve."""
+
+LEAST_ROOM = 5
+"""Columns between two marks under the curves."""
 
 PICTURES = (".png", ".svg", ".pdf")
 MOST_TICKS = 100_000
@@ -113,13 +117,16 @@ def _letters(series: Series, margin: int) -> Iterator[str]:
 
 
 def _ruler(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
-    """Marks under the curves; one that would run into the next is cut, or left out where it is a number."""
+    """Marks under the curves; those that stand too close are left out, and names are cut at the next one."""
+    kept: list[tuple[int, str]] = []
+    for column, mark in marks:
+        if not kept or column >= kept[-1][0] + LEAST_ROOM:
+            kept.append((column, mark))
     line = ""
-    for index, (column, mark) in enumerate(marks):
-        room = (marks[index + 1][0] if index + 1 < len(marks) else columns + margin) - column - 1
-        if len(mark) > room and not mark.startswith("|"):
-            continue
-        line = line.ljust(column) + mark[: max(room, 1)]
+    for (column, mark), (following, _) in zip(kept, [*kept[1:], (columns, "")], strict=True):
+        room = following - column - (following < columns)
+        if mark.startswith("|") or len(mark) <= room:
+            line = line.ljust(column) + mark[:room]
     return " " * margin + line
 
 
@@ -143,7 +150,7 @@ def draw_picture(plan: Plan, stop: int, path: Path) -> None:
     curves = collect(plan.timeline, ticks)
     if not curves:
         raise ArgumentError(f"{plan.schedule.name} sets no knob, there is nothing to draw")
-    heights = [2.0 if series.is_numeric else 0.9 for series in curves]
+    heights = [2.0 if series.is_numeric else 0.7 for series in curves]
     figure = Figure(figsize=(9, 1.2 + sum(heights)), layout="constrained")
     axes = figure.subplots(len(curves), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     phases = plan.timeline.phases(stop)
@@ -176,18 +183,19 @@ def draw_picture(plan: Plan, stop: int, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _draw_bars(axis: object, series: Series, stop: int) -> None:
+def _draw_bars(axis: Any, series: Series, stop: int) -> None:
     """Bars of one colour a value."""
     start = 0
     for tick in range(1, stop + 1):
         if tick == stop or series.values[tick] != series.values[start]:
             letter = series.values[start]
-            colour = f"C{ord(letter) % 10}"
-            axis.broken_barh([(start, tick - start)], (0, 1), facecolors=colour, alpha=0.55)  # type: ignore[attr-defined]
-            axis.text((start + tick) / 2, 0.5, letter, ha="center", va="center")  # type: ignore[attr-defined]
+            colour = f"C{LETTERS.index(letter) % 10}"
+            axis.broken_barh([(start, tick - start)], (0, 1), facecolors=colour, alpha=0.55)
+            axis.text((start + tick) / 2, 0.5, letter, ha="center", va="center")
             start = tick
-    axis.set_yticks([])  # type: ignore[attr-defined]
-    axis.set_ylim(0, 1)  # type: ignore[attr-defined]
+    axis.spines["left"].set_visible(False)
+    axis.set_yticks([])
+    axis.set_ylim(0, 1)
 
 
 def _apart(phases: list[Phase], stop: int) -> Iterator[Phase]:

@@ -2,13 +2,16 @@
 
 * `add_record` - adds the command
 * `film` - the pictures of some episodes
+* `without_display` - draws in memory alone
 * `write_film`, `write_sheet` - pictures into a file
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +68,13 @@ def _record(options: argparse.Namespace, console: Console) -> int:
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should lie in a folder that exists. Received {str(options.out)!r}")
     plan = open_plan(options.schedule or IDS[options.id].schedule, options.seed, options.id)
-    env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True)
-    try:
-        clips = list(film(env, plan, options.policy, options.phases, options.episodes, options.steps, options.seed))
-        fps = options.fps or int(env.metadata["render_fps"])
-    finally:
-        env.close()
+    with without_display():
+        env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True)
+        try:
+            clips = list(film(env, plan, options.policy, options.phases, options.episodes, options.steps, options.seed))
+            fps = options.fps or int(env.metadata["render_fps"])
+        finally:
+            env.close()
     if suffix == ".png":
         write_sheet(clips, options.out)
     else:
@@ -115,6 +119,20 @@ def film(
                 done, taken = terminated or truncated, taken + 1
                 pictures.append(_picture(env))
         yield phase.id, pictures
+
+
+@contextmanager
+def without_display() -> Iterator[None]:
+    """Draw in memory alone: SDL would look for a screen, and complain where there is none."""
+    before = os.environ.get("SDL_VIDEODRIVER")
+    os.environ["SDL_VIDEODRIVER"] = "dummy"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SDL_VIDEODRIVER"]
+        else:
+            os.environ["SDL_VIDEODRIVER"] = before
 
 
 def write_film(pictures: Sequence[np.ndarray], path: Path, fps: int) -> None:

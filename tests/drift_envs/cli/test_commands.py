@@ -1,0 +1,186 @@
+"""The command `drift-envs`: exit status, errors, help, and the commands that print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from drift_envs.cli import build_parser, main
+from drift_envs.errors import DriftEnvsError
+from drift_envs.registration import IDS
+from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
+
+COMMANDS = ("list", "show", "validate", "plot", "schema", "play", "record")
+OURS = [name for name in shipped_schedules() if (load_schedule(name) or pytest.fail(name)).env in IDS]
+LAKES = [name for name in OURS if name.startswith("frozen_lake/")]
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+
+
+def example_of(command: str, capsys: pytest.CaptureFixture) -> list[str]:
+    """The arguments of the example that stands under the help of a command."""
+    assert main([command, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    return text.split("example: drift-envs ")[1].split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example_of_that_command(command: str, capsys: pytest.CaptureFixture) -> None:
+    example = example_of(command, capsys)
+    assert example[0] == command
+    arguments = example[: example.index(">")] if ">" in example else example
+    assert build_parser().parse_args(arguments).command == command
+
+
+@pytest.mark.parametrize("command", ["list", "show", "schema"])
+def test_the_example_works(command: str, capsys: pytest.CaptureFixture) -> None:
+    example = example_of(command, capsys)
+    assert main(example[: example.index(">")] if ">" in example else example) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["nosuch"], ["show"], ["list", "--nosuch"], ["plot", "x", "--ticks", "0"]])
+def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture) -> None:
+    assert main(arguments) == 2
+    assert "usage: drift-envs" in capsys.readouterr().err
+
+
+def test_a_failure_is_status_1_and_one_line(capsys: pytest.CaptureFixture) -> None:
+    assert main(["show", "frozen_lake/explicitt"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("drift-envs show: ")
+    assert "frozen_lake/explicit" in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_debug_shows_where_an_error_comes_from() -> None:
+    with pytest.raises(DriftEnvsError):
+        main(["show", "nosuch", "--debug"])
+
+
+def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    def interrupt(*_: object) -> dict:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drift_envs.cli.schedules.schedule_schema", interrupt)
+    assert main(["schema"]) == 130
+    assert capsys.readouterr().err == "stopped\n"
+
+
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    script = f"{sys.executable} -m drift_envs schema | head -n 1; exit ${{PIPESTATUS[0]}}"
+    root = Path(__file__).parents[3]
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, cwd=root, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "{", "")
+
+
+def test_list_names_everything(capsys: pytest.CaptureFixture) -> None:
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    for name in (*IDS, *OURS, "goal_rewards", "observation_noise", "flood 20", "(control)"):
+        assert name in text, name
+
+
+def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:
+    assert main(["list", "--env", "DriftMountainCar-v0"]) == 0
+    text = capsys.readouterr().out
+    assert "mountain_car/reversed" in text
+    assert "frozen_lake/" not in text
+
+
+@pytest.mark.parametrize("name", [*LAKES, "mountain_car/reversed", "mountain_car_continuous/goal"])
+def test_show_works_for_every_shipped_schedule(name: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(["show", name]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(name)
+    assert "source" in text
+
+
+def test_show_says_what_a_drift_costs(capsys: pytest.CaptureFixture) -> None:
+    assert main(["show", "frozen_lake/implicit"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("reversal")]
+    assert row[-4:] == ["4%", "1.00", "0.50", "50%"]
+    assert "S . . H . ." in [line.strip() for line in lines]
+    assert sum("source" in line for line in lines) == 2, "one map, since it stays"
+
+
+def test_show_of_a_family_depends_on_the_seed(capsys: pytest.CaptureFixture) -> None:
+    texts = []
+    for seed in ("1", "1", "2"):
+        assert main(["show", "frozen_lake/explicit-family", "--seed", seed]) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_show_cuts_a_schedule_that_never_ends(capsys: pytest.CaptureFixture) -> None:
+    assert main(["show", "frozen_lake/tides", "--phases", "3"]) == 0
+    text = capsys.readouterr().out
+    assert "and more from tick 60 on" in text
+    assert "flood#2" not in text
+
+
+def test_show_of_another_environment(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file = tmp_path / "pole.yaml"
+    file.write_text("version: 1\nname: pole\ndrifts:\n  - {at: 5, set: {length: 1.0}}\n", encoding="utf-8")
+    assert main(["show", str(file)]) == 1
+    assert "names no environment; give one with `--env ID`" in capsys.readouterr().err
+    assert main(["show", str(file), "--env", "CartPole-v1"]) == 0
+    assert "length 0.5 -> 1" in capsys.readouterr().out
+    assert main(["show", str(file), "--env", "Nosuch-v0"]) == 1
+    assert "there is no environment `Nosuch-v0`" in capsys.readouterr().err
+
+
+class TestValidate:
+    def test_good_files(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+        plain = tmp_path / "plain.yaml"
+        plain.write_text("version: 1\nname: plain\n", encoding="utf-8")
+        assert main(["validate", "frozen_lake/explicit", "frozen_lake/tides", str(plain)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[:2] == ["frozen_lake/explicit: ok, 3 phases", "frozen_lake/tides: ok, many phases"]
+        assert lines[2] == f"{plain}: ok; it names no `env`, so that its knobs were not checked"
+
+    def test_every_error_of_every_file_with_its_line(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+        bad = tmp_path / "bad [1].yaml"
+        bad.write_text(
+            "version: 1\nname: bad\nenv: DriftFrozenLake-v0\nclokc: step\n"
+            "drifts:\n  - {at: 5, set: {slip: 2}}\n  - {at: 6, set: {slop: 0.1}}\n",
+            encoding="utf-8",
+        )
+        assert main(["validate", "frozen_lake/explicit", str(bad), str(tmp_path / "none.yaml")]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == "frozen_lake/explicit: ok, 3 phases\n"
+        errors = captured.err.splitlines()
+        assert any(line.startswith(f"{bad}:4: clokc: ") for line in errors)
+        assert any("none.yaml" in line for line in errors)
+
+    def test_knobs_are_checked_too(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+        bad = tmp_path / "bad.yaml"
+        bad.write_text(
+            "version: 1\nname: bad\nenv: DriftFrozenLake-v0\n"
+            "drifts:\n  - {at: 5, set: {slip: 2}}\n  - {at: 6, set: {slop: 0.1}}\n",
+            encoding="utf-8",
+        )
+        assert main(["validate", str(bad)]) == 1
+        errors = capsys.readouterr().err.splitlines()
+        assert len(errors) == 2
+        assert errors[0].startswith(f"{bad}:5: drifts[0].set.slip: ")
+        assert errors[1].startswith(f"{bad}:6: drifts[1].set.slop: ")
+
+
+def test_schema_is_the_published_one(capsys: pytest.CaptureFixture) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == schedule_schema()
+
+
+def test_version(capsys: pytest.CaptureFixture) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("drift-envs 0.")

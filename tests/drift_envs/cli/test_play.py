@@ -1,0 +1,148 @@
+"""The command `play`, with a keyboard that plays by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gymnasium as gym
+import numpy as np
+import pygame
+import pytest
+
+from drift_envs.cli import main
+from drift_envs.cli.play import KEYS, play
+from drift_envs.registration import IDS
+
+LAKE = {"version": 1, "name": "small", "base": {"map": ["SFF", "FHF", "FFG"]}}
+
+
+class Keyboard:
+    """Presses one key a picture, then closes the window."""
+
+    def __init__(self, keys: list[str]) -> None:
+        self.keys = iter(keys)
+        self.held: set[int] = set()
+
+    def get(self) -> list[pygame.event.Event]:
+        key = next(self.keys, None)
+        if key is None:
+            return [pygame.event.Event(pygame.QUIT)]
+        return [] if key == "" else [pygame.event.Event(pygame.KEYDOWN, key=pygame.key.key_code(key))]
+
+    def get_pressed(self) -> Keyboard:
+        return self
+
+    def __getitem__(self, code: int) -> bool:
+        return code in self.held
+
+
+class Recorder(gym.Wrapper):
+    """Notes what the person did."""
+
+    def __init__(self, env: gym.Env) -> None:
+        super().__init__(env)
+        self.actions: list = []
+        self.ticks: list[int] = []
+
+    def reset(self, **arguments):
+        result = self.env.reset(**arguments)
+        self.ticks.append(self.get_wrapper_attr("drift_state").tick)
+        return result
+
+    def step(self, action):
+        self.actions.append(action)
+        return self.env.step(action)
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A display that nobody sees, and a clock that does not wait."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    pygame.display.init()
+
+    class Clock:
+        def tick(self, *_: float) -> int:
+            return 0
+
+    monkeypatch.setattr(pygame.time, "Clock", Clock)
+    yield monkeypatch
+    pygame.display.quit()
+
+
+def sit_down(
+    desk: pytest.MonkeyPatch, env_id: str, keys: list[str], schedule: object = None
+) -> tuple[Recorder, Keyboard]:
+    keyboard = Keyboard(keys)
+    desk.setattr(pygame.event, "get", keyboard.get)
+    desk.setattr(pygame.key, "get_pressed", keyboard.get_pressed)
+    return Recorder(gym.make(env_id, schedule=schedule or IDS[env_id].schedule)), keyboard
+
+
+def test_the_lake_waits_for_a_key(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "", "", "d", "x", "down", "s", "right", "down"], LAKE)
+    assert play(env, KEYS["DriftFrozenLake-v0"]) == [True, False]
+    assert env.actions == [2, 2, 1, 1, 2, 1]
+    assert capsys.readouterr().out.splitlines() == [
+        "episode 0: reached the goal after 4 steps",
+        "episode 1: missed after 2 steps",
+    ]
+
+
+def test_giving_up_begins_the_next_episode(desk: pytest.MonkeyPatch) -> None:
+    env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "r", "down"], LAKE)
+    assert play(env, KEYS["DriftFrozenLake-v0"]) == []
+    assert env.ticks == [0, 1]
+
+
+def test_episodes_and_ticks_between_them(desk: pytest.MonkeyPatch) -> None:
+    env, _ = sit_down(desk, "DriftFrozenLake-v0", ["right", "down"] * 5, LAKE)
+    assert play(env, KEYS["DriftFrozenLake-v0"], episodes=3, every=10) == [False] * 3
+    assert env.ticks == [0, 10, 20, 30]
+
+
+def test_the_car_does_not_wait(desk: pytest.MonkeyPatch) -> None:
+    env, keyboard = sit_down(desk, "DriftMountainCar-v0", ["", "left", "", "q", "right"])
+    assert play(env, KEYS["DriftMountainCar-v0"]) == []
+    assert env.actions == [1, 0, 1]
+    env, keyboard = sit_down(desk, "DriftMountainCar-v0", ["", ""])
+    keyboard.held = {pygame.K_RIGHT}
+    play(env, KEYS["DriftMountainCar-v0"])
+    assert env.actions == [2, 2]
+
+
+def test_the_continuous_car_takes_forces(desk: pytest.MonkeyPatch) -> None:
+    env, _ = sit_down(desk, "DriftMountainCarContinuous-v0", ["a", "", "right"])
+    play(env, KEYS["DriftMountainCarContinuous-v0"])
+    assert np.concatenate(env.actions).tolist() == [-1.0, 0.0, 1.0]
+
+
+def test_the_whole_command(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    sit_down(desk, "DriftFrozenLake-v0", ["right"])
+    # The first move of this map leads into a hole.
+    assert main(["play", "DriftFrozenLake-v0", "--episodes", "1"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "arrows or w a s d: move; r: give up the episode; q: quit",
+        "episode 0: missed after 1 steps",
+        "1 episodes, 0 reached the goal",
+    ]
+
+
+def test_without_a_display_the_error_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def fail() -> None:
+        raise pygame.error("No available video device")
+
+    monkeypatch.setattr(pygame.display, "init", fail)
+    assert main(["play", "DriftFrozenLake-v0"]) == 1
+    assert "`play` needs a display, and there is none here." in capsys.readouterr().err
+
+
+def test_every_needs_a_clock_of_episodes(tmp_path, capsys: pytest.CaptureFixture) -> None:
+    file = tmp_path / "steps.yaml"
+    file.write_text("version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n", encoding="utf-8")
+    assert main(["play", "DriftFrozenLake-v0", "--schedule", str(file), "--every", "3"]) == 1
+    assert "`--every` needs a schedule whose ticks are episodes" in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""The command `plot`, as text and as a picture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from drift_envs.cli import main
+from drift_envs.cli.plot import BLOCKS, draw_text
+from drift_envs.cli.worlds import open_plan
+
+
+def lines_of(name: str, stop: int, width: int = 100) -> list[str]:
+    return list(draw_text(open_plan(name), stop, width))
+
+
+def test_a_ramp_rises_and_stays() -> None:
+    lines = lines_of("frozen_lake/thaw", 60)
+    at = lines.index("slip")
+    assert [line[:10].strip() for line in lines[at + 1 : at + 5]] == ["0.3", "", "", "0"]
+    columns = zip(*(line[12:].ljust(60) for line in lines[at + 1 : at + 5]), strict=True)
+    heights = [sum(BLOCKS.index(block) for block in column) for column in columns]
+    assert heights[:21] == [1] * 21
+    assert heights[40:] == [32] * 20
+    assert heights == sorted(heights)
+
+
+def test_letters_stand_for_values_and_phases_under_them() -> None:
+    lines = lines_of("frozen_lake/tides", 60, width=100)
+    assert lines[lines.index("map") + 1] == " " * 12 + "A" * 20 + "B" * 20 + "A" * 20
+    assert lines[-2].split() == ["0", "20", "40"]
+    assert lines[-1].split() == ["|source", "|flood", "|source#2"]
+    assert lines[-1].index("|flood") == lines[lines.index("map") + 1].index("B")
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("stop", [1, 7, 60, 1000])
+def test_no_line_is_wider_than_the_terminal(width: int, stop: int) -> None:
+    for name in ("frozen_lake/tides", "frozen_lake/implicit", "mountain_car/fatigue"):
+        header, *curves = lines_of(name, stop, width)
+        assert f"ticks 0 to {stop - 1}" in header
+        assert max(len(line) for line in curves) <= width
+
+
+def test_a_long_schedule_is_sampled() -> None:
+    lines = lines_of("frozen_lake/tides", 1000, width=113)
+    assert lines[0].endswith("one column for 10 ticks")
+    assert lines[lines.index("map") + 1].strip() == "AABB" * 25
+
+
+def test_what_never_changes_is_a_line() -> None:
+    lines = lines_of("mountain_car/null", 30)
+    assert lines[lines.index("force") + 1].split()[0] == "0.001"
+
+
+def test_plot_prints_and_ends_after_the_last_phase(capsys: pytest.CaptureFixture) -> None:
+    assert main(["plot", "frozen_lake/explicit"]) == 0
+    assert capsys.readouterr().out.startswith("frozen_lake/explicit, ticks 0 to 59")
+
+
+def test_a_schedule_without_knobs(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file = tmp_path / "calm.yaml"
+    file.write_text("version: 1\nname: calm\nenv: DriftFrozenLake-v0\n", encoding="utf-8")
+    assert main(["plot", str(file)]) == 0
+    assert capsys.readouterr().out == "calm: no knob is set and nothing drifts\n"
+    assert main(["plot", str(file), "--out", str(tmp_path / "calm.png")]) == 1
+    assert "there is nothing to draw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_a_picture_is_written(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / f"thaw.{suffix}"
+    assert main(["plot", "frozen_lake/thaw", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}\n"
+    start = out.read_bytes()[:200]
+    assert start.startswith(b"\x89PNG") if suffix == "png" else b"<svg" in start or b"<?xml" in start
+
+
+def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    assert main(["plot", "frozen_lake/thaw", "--out", str(tmp_path / "thaw.doc")]) == 1
+    assert "`--out` should end in one of .png, .svg, .pdf" in capsys.readouterr().err
+    assert main(["plot", "frozen_lake/thaw", "--ticks", "1000000"]) == 1
+    assert "`--ticks` should be at most 100000" in capsys.readouterr().err
+    assert main(["plot", "frozen_lake/thaw", "--out", str(tmp_path / "none" / "thaw.png")]) == 1
+    assert "none" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["plot", "frozen_lake/thaw", "--out", str(tmp_path / "thaw.png")]) == 1
+    assert '`matplotlib` is not installed, run `pip install "drift-envs[plots]"`' in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""The command `record`: films and sheets, without a display."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import imageio.v2 as imageio
+import numpy as np
+import pytest
+
+from drift_envs.cli import main
+from drift_envs.cli.record import film, without_display, write_sheet
+from drift_envs.cli.worlds import open_plan
+
+LAKE = "DriftFrozenLake-v0"
+
+
+def test_a_gif_shows_every_phase(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "lake.gif"
+    assert main(["record", LAKE, "--out", str(out)]) == 0
+    assert capsys.readouterr().out == (f"wrote {out}: source 11 pictures, drift-1 11 pictures, drift-2 11 pictures\n")
+    pictures = imageio.mimread(out)
+    # Equal pictures in a row, such as the held last ones, may be one longer picture of the file.
+    assert 33 <= len(pictures) <= 33 + 3 * 6
+    assert pictures[0].shape[:2] == (426, 384)
+
+
+def test_a_sheet_needs_no_extra_and_is_the_same_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "imageio", None)
+    monkeypatch.setitem(sys.modules, "imageio.v2", None)
+    files = [tmp_path / "a.png", tmp_path / "b.png"]
+    for file in files:
+        assert main(["record", LAKE, "--out", str(file), "--steps", "1"]) == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_an_mp4(tmp_path: Path) -> None:
+    out = tmp_path / "car.mp4"
+    arguments = ["--schedule", "mountain_car/reversed", "--steps", "5", "--policy", "random", "--phases", "1"]
+    assert main(["record", "DriftMountainCar-v0", "--out", str(out), *arguments]) == 0
+    with imageio.get_reader(out) as reader:
+        pictures = [picture for picture in reader]  # noqa: C416 - its length is unknown, which `list` asks for
+    assert len(pictures) == 6 + 6
+    assert pictures[0].shape == (448, 608, 3)
+
+
+def test_the_oracle_is_filmed_at_its_goal_in_each_phase() -> None:
+    plan = open_plan("mountain_car/fatigue")
+    with without_display():
+        env = gym.make("DriftMountainCar-v0", schedule=plan.schedule, render_mode="rgb_array", overlay=True)
+        clips = dict(film(env, plan, "oracle", phases=2))
+        env.close()
+    assert 30 < len(clips["source"]) < 45
+    assert 90 < len(clips["fatigue"]) < 115, "the engine is at its weakest"
+
+
+def test_other_clocks_play_on(tmp_path: Path) -> None:
+    file = tmp_path / "steps.yaml"
+    file.write_text(
+        "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n"
+        "base: {map: [SFF, FFF, FFG]}\ndrifts:\n  - {at: 3, set: {map: [SFF, FHF, FFG]}}\n",
+        encoding="utf-8",
+    )
+    plan = open_plan(str(file))
+    with without_display():
+        env = gym.make(LAKE, schedule=plan.schedule, render_mode="rgb_array")
+        (_, first), (_, second) = film(env, plan, "oracle", phases=2)
+        env.close()
+    assert len(first) == len(second) == 5
+    assert not np.array_equal(first[0], second[0]), "the hole came while the first episode ran"
+
+
+def test_a_sheet_has_one_picture_a_phase(tmp_path: Path) -> None:
+    clips = [("a", [np.zeros((10, 20, 3), np.uint8)]), ("b", [np.full((8, 5, 3), 200, np.uint8)])]
+    write_sheet(clips, tmp_path / "sheet.png")
+    sheet = imageio.imread(tmp_path / "sheet.png")
+    assert sheet.shape == (10, 20 + 12 + 5, 3)
+    assert sheet[0, 0].tolist() == [0, 0, 0]
+    assert sheet[7, -1].tolist() == [200, 200, 200]
+    assert sheet[9, -1].tolist() == [255, 255, 255]
+
+
+def test_the_display_of_others_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    with without_display():
+        assert os.environ["SDL_VIDEODRIVER"] == "dummy"
+    assert "SDL_VIDEODRIVER" not in os.environ
+    monkeypatch.setenv("SDL_VIDEODRIVER", "x11")
+    with without_display():
+        pass
+    assert os.environ["SDL_VIDEODRIVER"] == "x11"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "lake.bmp"], "`--out` should end in one of .gif, .mp4, .png. Received 'lake.bmp'"),
+        (["--out", "none/lake.png"], "`--out` should lie in a folder that exists. Received 'none/lake.png'"),
+        (["--out", "lake.png", "--schedule", "mountain_car/gravity"], "gravity"),
+    ],
+)
+def test_refusals(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", LAKE, *arguments]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("suffix", "module"), [("gif", "imageio.v2"), ("mp4", "imageio_ffmpeg")])
+def test_without_the_extra_the_error_names_it(
+    suffix: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["record", LAKE, "--out", str(tmp_path / f"lake.{suffix}")]) == 1
+    assert 'is not installed, run `pip install "drift-envs[video]"`' in capsys.readouterr().err
