@@ -23,9 +23,6 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 ROWS = 4
 """Lines of text of one numeric curve."""
 
-LEAST_ROOM = 5
-"""Columns between two marks under the curves."""
-
 PICTURES = (".png", ".svg", ".pdf")
 MOST_TICKS = 100_000
 
@@ -92,7 +89,7 @@ def draw_text(plan: Plan, stop: int, width: int) -> Iterator[str]:
     starts = [(phase, phase.start * wide // step) for phase in plan.timeline.phases(stop)]
     columns = len(ticks)
     yield _ruler(margin, columns, [(column, str(phase.start)) for phase, column in starts])
-    yield _ruler(margin, columns, [(column, "|" + phase.id) for phase, column in starts])
+    yield _names(margin, columns, [(column, phase.id) for phase, column in starts])
 
 
 def _curve(series: Series, margin: int) -> Iterator[str]:
@@ -117,16 +114,19 @@ def _letters(series: Series, margin: int) -> Iterator[str]:
 
 
 def _ruler(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
-    """Marks under the curves; those that stand too close are left out, and names are cut at the next one."""
-    kept: list[tuple[int, str]] = []
-    for column, mark in marks:
-        if not kept or column >= kept[-1][0] + LEAST_ROOM:
-            kept.append((column, mark))
+    """Numbers under the curves, as many as have room beside each other."""
     line = ""
-    for (column, mark), (following, _) in zip(kept, [*kept[1:], (columns, "")], strict=True):
-        room = following - column - (following < columns)
-        if mark.startswith("|") or len(mark) <= room:
-            line = line.ljust(column) + mark[:room]
+    for column, mark in marks:
+        if (not line or column > len(line)) and column + len(mark) <= columns:
+            line = line.ljust(column) + mark
+    return " " * margin + line
+
+
+def _names(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
+    """A bar where each phase begins, and its name where it fits before the next one."""
+    line = ""
+    for (column, name), (following, _) in zip(marks, [*marks[1:], (columns + 1, "")], strict=True):
+        line = line[:column].ljust(column) + "|" + (name if len(name) < following - column - 1 else "")
     return " " * margin + line
 
 
