@@ -38,8 +38,8 @@ def settle(sightings: Sequence[tuple[T, float, int]], conflict: str) -> list[tup
     """The outcomes that count, with their shares.
 
     Args:
-        sightings: triples of an outcome, how many responses speak for it, and when it was last seen;
-            not empty.
+        sightings: triples of an outcome, how much speaks for it (responses, each as strong as memory
+            recalls it), and when it was last seen; not empty.
         conflict: `majority` keeps the outcome with most responses, ties to the newest; `newest`
             the one seen last; `frequency` keeps all, each with its share of the responses; `max`
             keeps all with share 1, and whoever asks takes the best.

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
@@ -47,6 +48,7 @@ class Recollection(NamedTuple):
         last: when it was last written, in the agent's own interactions.
         verified: whether a verifier vouches for it.
         outlook: the highest score that memory believes reachable from there, if that is shown.
+        weight: how strongly memory recalls it, in (0, 1]; the mean over its responses.
     """
 
     state: str
@@ -56,6 +58,12 @@ class Recollection(NamedTuple):
     last: int
     verified: bool = False
     outlook: float | None = None
+    weight: float = 1.0
+
+    @property
+    def support(self) -> float:
+        """How much speaks for it: responses, each as strong as memory recalls it. What planners count."""
+        return self.n * self.weight
 
     def line(self) -> str:
         """The line that stands in the prompt.
@@ -74,6 +82,8 @@ def _line(item: Recollection) -> str:
         parts.insert(0, "the episode ended")
     if item.verified:
         parts.append("verified")
+    if item.weight != 1:
+        parts.append(f"recalled with weight {_number(item.weight)}")
     if item.outlook is not None:
         parts.append(f"highest score believed reachable from there {_number(item.outlook)}")
     before, after = _one_line(item.state), _one_line(item.outcome.state)
@@ -176,12 +186,17 @@ def render_prompt(
     return "\n".join(lines)
 
 
-def fold(records: Iterable[Record], outlook: Callable[[Outcome], float] | None = None) -> tuple[Recollection, ...]:
+def fold(
+    records: Iterable[Record],
+    outlook: Callable[[Outcome], float] | None = None,
+    weights: Iterable[float] | None = None,
+) -> tuple[Recollection, ...]:
     """Fold records into recollections: equal (state, action, outcome) become one, in order of first mention.
 
     Args:
         records: what memory recalled.
         outlook: how high a score memory believes reachable after an outcome, if that is to be shown.
+        weights: one for each record, how strongly memory recalls it, in (0, 1]; all 1 if not given.
 
     Example:
         >>> from drift_agents.types import AgentClock
@@ -189,16 +204,28 @@ def fold(records: Iterable[Record], outlook: Callable[[Outcome], float] | None =
         >>> twice = [Record(i, "a", "1", ((fell, 1.0),), 1, AgentClock(0, i)) for i in (3, 7)]
         >>> [(item.n, item.last) for item in fold(twice)]
         [(2.0, 7)]
+        >>> [(item.weight, item.support) for item in fold(twice, weights=(0.2, 0.6))]
+        [(0.4, 0.8)]
     """
-    folded: dict[tuple[str, str, Outcome], tuple[float, int, bool]] = {}
-    for record in records:
+    folded: dict[tuple[str, str, Outcome], tuple[float, float, int, bool]] = {}
+    weighed = zip(records, repeat(1.0)) if weights is None else zip(records, weights, strict=True)
+    for record, weight in weighed:
         for outcome, p in record.outcomes:
             key = (record.state, record.action, outcome)
-            n, last, verified = folded.get(key, (0.0, -1, False))
-            folded[key] = (n + p * record.n, max(last, record.now.step), verified or record.verified)
+            n, support, last, verified = folded.get(key, (0.0, 0.0, -1, False))
+            told = p * record.n
+            folded[key] = (n + told, support + told * weight, max(last, record.now.step), verified or record.verified)
     return tuple(
-        Recollection(*key, _rounded(n), last, verified, None if outlook is None else _rounded(outlook(key[2])))
-        for key, (n, last, verified) in folded.items()
+        Recollection(
+            *key,
+            _rounded(n),
+            last,
+            verified,
+            None if outlook is None else _rounded(outlook(key[2])),
+            # Equal when no weight was below 1, since both sums were then made of the same terms.
+            1.0 if support == n else float(f"{support / n:.3g}"),
+        )
+        for key, (n, support, last, verified) in folded.items()
     )
 
 
@@ -212,6 +239,7 @@ _NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)"
 _DETAILS = re.compile(
     rf" \((?P<ended>the episode ended; )?score (?P<score>{_NUMBER}); seen (?:once|(?P<n>{_NUMBER}) times); "
     rf"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
+    rf"(?:; recalled with weight (?P<weight>{_NUMBER}))?"
     rf"(?:; highest score believed reachable from there (?P<outlook>{_NUMBER}))?\)",
     re.ASCII,
 )
@@ -238,6 +266,7 @@ def _parse_line(line: str) -> Recollection:
         int(details["last"]),
         details["verified"] is not None,
         None if details["outlook"] is None else float(details["outlook"]),
+        1.0 if details["weight"] is None else float(details["weight"]),
     )
 
 
@@ -276,8 +305,8 @@ def parse_prompt(text: str) -> PromptView:
             section.append(line)
         elif line in sections:
             section = sections[line]
-        elif section is None and (mark := _header_mark(line)):
-            header[mark] = line[len(mark) :]
+        elif section is None and (name := _header_mark(line)):
+            header[name] = line[len(name) :]
         elif line not in ("", ANSWER):
             raise ArgumentError(f"not a line of a prompt: {line!r}")
     if ACTIONS not in header:

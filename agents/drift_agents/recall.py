@@ -16,7 +16,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.outlook import Outlook
 from drift_agents.prompt import fold, render_prompt
-from drift_agents.types import AgentClock, Note, Record, RecordId
+from drift_agents.types import AgentClock, Note, Record, RecordId, Retrieved
 
 KEPT = 8192
 """Blocks of lines that are kept; more would be forgotten states, mostly."""
@@ -59,9 +59,10 @@ class Recall:
 
 
 class _Block(NamedTuple):
-    """The records of one state and their lines in the prompt."""
+    """What memory answered about one state, and its lines in the prompt."""
 
     records: tuple[Record, ...]
+    weights: tuple[float, ...]
     ids: list[RecordId]
     text: str
     own: bool
@@ -104,7 +105,7 @@ class PromptMaker:
         """
         key, asked = self.matching.state_key(state), 0
         answer = memory.retrieve(state, self.recall.k, now)
-        here, notes = answer.records, {note.id: note for note in answer.notes}
+        here, notes = answer, {note.id: note for note in answer.notes}
         blocks: list[_Block] = []
         for other in list(memory.states()):
             if asked >= self.recall.states:
@@ -113,7 +114,7 @@ class PromptMaker:
                 continue
             asked += 1
             answer = memory.retrieve(other, self.recall.k, now)
-            blocks.append(self._block(other, answer.records))
+            blocks.append(self._block(other, answer))
             notes.update((note.id, note) for note in answer.notes)
         return self._render(memory, task, state, actions, now, doubt_since, here, blocks, notes)
 
@@ -125,29 +126,36 @@ class PromptMaker:
         actions: Sequence[str],
         now: AgentClock,
         doubt_since: int | None,
-        here: tuple[Record, ...],
+        here: Retrieved,
         blocks: list[_Block],
         notes: dict[RecordId, Note],
     ) -> tuple[str, tuple[RecordId, ...]]:
-        ids = [record.id for record in here]
-        if _is_own(self.matching, state, here) and all(block.own for block in blocks):
+        ids = [record.id for record in here.records]
+        if _is_own(self.matching, state, here.records) and all(block.own for block in blocks):
             elsewhere = [block.text for block in blocks if block.text]
             for block in blocks:
                 ids += block.ids
         else:
-            # A memory that recalls records of other states may recall one twice; it is shown once.
+            # A memory that recalls records of other states may recall one twice; it is shown once,
+            # as it was recalled last.
             seen = set(ids)
-            fresh = {r.id: r for block in blocks for r in block.records if r.id not in seen}
-            elsewhere = [item.line() for item in fold(fresh.values())]
+            fresh = {
+                record.id: (record, weight)
+                for block in blocks
+                for record, weight in zip(block.records, block.weights, strict=True)
+                if record.id not in seen
+            }
+            records, weights = zip(*fresh.values(), strict=True) if fresh else ((), ())
+            elsewhere = [item.line() for item in fold(records, weights=weights)]
             ids += fresh
         belief = None
-        if self.recall.outlook is not None and here:
+        if self.recall.outlook is not None and here.records:
             belief = Outlook(memory.records(), self.recall.outlook, self.matching.state_key)
         text = render_prompt(
             task,
             state,
             actions,
-            [item.line() for item in fold(here, belief)],
+            [item.line() for item in fold(here.records, belief, here.weights)],
             elsewhere,
             [note.text for note in notes.values()],
             now.step,
@@ -155,12 +163,15 @@ class PromptMaker:
         )
         return text, (*sorted(ids), *notes)
 
-    def _block(self, state: str, records: tuple[Record, ...]) -> _Block:
+    def _block(self, state: str, answer: Retrieved) -> _Block:
         block = self._blocks.get(state)
-        if block is None or (block.records is not records and block.records != records):
-            lines = "\n".join(item.line() for item in fold(records))
-            ids = [record.id for record in records]
-            block = _Block(records, ids, lines, _is_own(self.matching, state, records))
+        if block is None or not (
+            (block.records is answer.records or block.records == answer.records)
+            and (block.weights is answer.weights or block.weights == answer.weights)
+        ):
+            lines = "\n".join(item.line() for item in fold(answer.records, weights=answer.weights))
+            ids = [record.id for record in answer.records]
+            block = _Block(answer.records, answer.weights, ids, lines, _is_own(self.matching, state, answer.records))
             if len(self._blocks) >= KEPT:
                 self._blocks.clear()
             self._blocks[state] = block

@@ -31,6 +31,7 @@ recollections = st.builds(
     st.integers(-1, 10**9),
     st.booleans(),
     st.none() | numbers,
+    st.just(1.0) | st.floats(0, 1, exclude_min=True),
 )
 views = st.builds(
     PromptView,
@@ -93,6 +94,7 @@ def test_the_text_is_what_a_reader_needs() -> None:
         ('["0", "1"]', '["0", ', "the admissible actions should be a JSON list."),
         ("so far: 18", "so far: many", "a step should be a whole number. Received 'many'"),
         ("score 0.5;", "score high;", "not a line of a prompt: '- in"),
+        ("; verified", "; verified; recalled with weight full", "not a line of a prompt: '- in"),
         ("; verified", "; verified; twice", "not a line of a prompt: '- in"),
         (' led to {"at": 2}', ' led to {"at": ', "not a line of a prompt: '- in"),
         ('action "0"', "action 0", "not a line of a prompt: '- in"),
@@ -141,3 +143,28 @@ def test_fold_keeps_six_digits_of_a_share() -> None:
     (item,) = fold([third])
     assert item.n == 0.333333
     assert "seen 0.333333 times" in item.line()
+
+
+def test_fold_tells_how_strongly_equal_records_are_recalled() -> None:
+    fell, stood = Outcome("hole", 0.0, True), Outcome("ice", 0.0, False)
+    records = [
+        Record(0, "a", "1", ((fell, 1.0),), 1, AgentClock(0, 3)),
+        Record(1, "a", "1", ((stood, 0.75), (fell, 0.25)), 4, AgentClock(0, 4)),
+    ]
+    hole, ice = fold(records, weights=(0.2, 0.7))
+    assert (hole.n, hole.weight) == (2.0, 0.45)
+    assert hole.support == pytest.approx(1 * 0.2 + 1 * 0.7), "each response counts as strongly as it is recalled"
+    assert (ice.n, ice.weight, ice.support) == (3.0, 0.7, pytest.approx(3 * 0.7))
+    assert "seen 2 times; last at step 4; recalled with weight 0.45)" in hole.line().replace(") (", "(")
+
+
+def test_full_weight_is_not_mentioned() -> None:
+    thirds = Record(0, "a", "1", tuple((Outcome(x, 0.0, False), 1 / 3) for x in "bcd"), 7, AgentClock())
+    assert [item.weight for item in fold([thirds, thirds], weights=(1.0, 1.0))] == [1.0] * 3
+    assert all("weight" not in item.line() for item in fold([thirds]))
+
+
+def test_one_weight_a_record() -> None:
+    record = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
+    with pytest.raises(ValueError, match="shorter"):
+        fold([record, record], weights=(1.0,))

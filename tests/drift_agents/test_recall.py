@@ -39,6 +39,18 @@ class Associative(VanillaMemory):
         return Retrieved(own.records + other.records, own.weights + other.weights, notes)
 
 
+class Fading(VanillaMemory):
+    """A memory whose records count less with time, in the present state's answer as in the others'."""
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        own = super().retrieve(state, k, now)
+        return own._replace(weights=tuple(0.9 ** ((now.step - record.now.step) // 3) for record in own.records))
+
+
+class FadingAssociative(Fading, Associative):
+    """Both at once."""
+
+
 def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: AgentClock) -> tuple[str, list[int]]:
     """What the prompt is meant to be, without keeping anything."""
     here = memory.retrieve(state, recall.k, now)
@@ -46,7 +58,12 @@ def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: Ag
     others = [other for other in memory.states() if matching.state_key(other) != key][: recall.states]
     answers = [memory.retrieve(other, recall.k, now) for other in others]
     known = {record.id for record in here.records}
-    elsewhere = {r.id: r for answer in answers for r in answer.records if r.id not in known}
+    elsewhere = {
+        record.id: (record, weight)
+        for answer in answers
+        for record, weight in zip(answer.records, answer.weights, strict=True)
+        if record.id not in known
+    }
     notes = {note.id: note.text for answer in (here, *answers) for note in answer.notes}
     belief = None
     if recall.outlook is not None:
@@ -55,8 +72,8 @@ def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: Ag
         "Task.",
         state,
         ("0", "1"),
-        fold(here.records, belief),
-        fold(elsewhere.values()),
+        fold(here.records, belief, here.weights),
+        fold([record for record, _ in elsewhere.values()], weights=[weight for _, weight in elsewhere.values()]),
         tuple(notes.values()),
         now.step,
         7,
@@ -76,7 +93,7 @@ steps = st.lists(
 )
 
 
-@pytest.mark.parametrize("kind", [VanillaMemory, Associative])
+@pytest.mark.parametrize("kind", [VanillaMemory, Associative, Fading, FadingAssociative])
 @pytest.mark.parametrize("matching", [Exact(), ByParity()], ids=lambda matching: type(matching).__name__)
 @given(
     history=steps,

@@ -52,7 +52,7 @@ class Evidence(NamedTuple):
         hidden: whether a wall, the speed limit or the end of the episode hid it.
         x2: position after.
         v2: velocity after.
-        n: how many responses speak for it.
+        n: how many responses speak for it, each as strong as memory recalls it.
         last: when it was last written, in the agent's own interactions.
         won: whether the episode ended there with a score.
     """
@@ -103,7 +103,7 @@ def _read(item: Recollection) -> Evidence:
     hidden = item.outcome.ended or motion.low != motion.high
     won = item.outcome.ended and item.outcome.score > 0
     change = 0.0 if hidden else motion.low
-    return Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.n, item.last, won)
+    return Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
 
 
 def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:

@@ -143,7 +143,7 @@ class LakePlanner:
             if reading is not None:
                 seen = sightings.setdefault(reading[0], {})
                 n, last = seen.get(reading[1], (0.0, -1))
-                seen[reading[1]] = (n + item.n, max(last, item.last))
+                seen[reading[1]] = (n + item.support, max(last, item.last))
         moves: dict[tuple[Cell, str], tuple[tuple[Answer, float], ...]] = {}
         tiles: dict[Cell, tuple[int, Answer]] = {}
         safe = {cell for cell, _ in sightings}

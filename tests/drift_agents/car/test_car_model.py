@@ -118,6 +118,11 @@ def test_equally_loud_answers_go_to_the_newest():
         assert pushes(fit(COASTED + items), "2", -0.5)[0] == pytest.approx([newer], abs=GRAIN)
 
 
+def test_what_is_recalled_faintly_counts_little():
+    faded = [item._replace(weight=0.1) if item.n == 2 else item for item in CONTRADICTION]
+    assert pushes(fit(COASTED + faded), "2", -0.5)[0] == pytest.approx([-0.001], abs=GRAIN)
+
+
 def test_only_the_nearest_are_asked():
     items = [felt(-0.5, 0.001)] + [felt(-0.48, -0.001, last=i, v=0.001 * i) for i in range(1, 5)]
     assert pushes(fit(COASTED + items, neighbours=1), "2", -0.5)[0] == pytest.approx([0.001], abs=GRAIN)

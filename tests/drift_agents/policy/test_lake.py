@@ -136,6 +136,16 @@ def test_frequencies_weigh_the_risk() -> None:
     assert answers(text, conflict="frequency", prior=100.0) == {RIGHT}
 
 
+@pytest.mark.parametrize("conflict", ["majority", "frequency"])
+def test_what_is_recalled_faintly_counts_little(conflict: str) -> None:
+    """The clash of above: five faded successes speak for the upper way less than one fresh fall against it."""
+    options = {"conflict": conflict, "aspiration": False, "prior": 0.0}
+    faded = [item._replace(weight=0.1) if item.n == 5 else item for item in CLASH]
+    for memories, expected in ((CLASH, {RIGHT}), (faded, {DOWN})):
+        text = prompt((0, 0), *memories, size="2 rows x 3 columns", goals="[0, 2]")
+        assert answers(text, **options) == expected
+
+
 HOPELESS = [
     seen((0, 0), RIGHT, (0, 1), "H", last=3),
     seen((0, 0), DOWN, (1, 0), "H", last=7),
