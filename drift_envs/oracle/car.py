@@ -14,7 +14,8 @@ import numpy as np
 
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import Effect, Response, World
-from drift_envs.oracle.car_plan import CarSetting, car_magnitude, carried_success, drive, replayed_success, solve_car
+from drift_envs.oracle.car_physics import CarSetting, car_magnitude, drive_one
+from drift_envs.oracle.car_plan import carried_success, replayed_success, solve_car
 
 CLOSE = 5e-6
 """States closer than this are the same: the text world writes six decimals, and each step adds a rounding."""
@@ -127,7 +128,7 @@ class CarOracle:
         """
         setting = self.setting(tick)
         position, velocity = _read_state(state)
-        push = float(solve_car(setting, self._limit).push(np.array([position]), np.array([velocity]))[0])
+        push = solve_car(setting, self._limit).push_one(position, velocity)
         return np.array([push], dtype=np.float32) if setting.continuous else round(push) + 1
 
     def value(self, tick: int) -> float:
@@ -166,8 +167,7 @@ def _answers(setting: CarSetting, state: tuple[float, float], push: float) -> li
         pushes += [(other, setting.transient / 2) for other in (-1.0, 0.0, 1.0) if other != push]
     answers = []
     for each, probability in pushes:
-        position, velocity, there = drive(setting, np.array([state[0]]), np.array([state[1]]), np.array([each]))
-        answers.append((float(position[0]), float(velocity[0]), bool(there[0]), probability))
+        answers.append((*drive_one(setting, *state, each), probability))
     return sorted(answers)
 
 

@@ -1,13 +1,10 @@
 """Planning for mountain cars: pure functions of knob values.
 
-* `CarSetting` - the knob values that a plan depends on
-* `drive` - one step of the car, for many cars at once
 * `CarPlan` - the steps still needed from everywhere, and the policy that follows from them
 * `solve_car` - the best known plan of a setting, by value iteration on a fine grid; cached
 * `measure` - how often a policy reaches the flag, and how fast
 * `carried_success` - what the best known policies of one setting are worth in another
 * `replayed_success` - what its best known sequences of actions are worth there
-* `car_magnitude` - the share of answers in which two settings differ
 
 Nobody knows the car's exact optimum: between grid points the number of steps is interpolated, and
 the policy looks one exact step ahead. What it reaches is therefore *measured*, by driving from many
@@ -17,20 +14,28 @@ taken instead. A policy is best when it reaches the flag most often and, then, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-MIN_POSITION, MAX_POSITION, MAX_SPEED = -1.2, 0.6, 0.07
-PUSHES = (-1.0, 0.0, 1.0)
-"""What a plan chooses among; between full pushes a weaker one is never faster."""
-
-GRID = (241, 141)
-"""Positions and velocities of the grid; twice as fine saves less than one step."""
+from drift_envs.oracle.car_physics import (
+    GRID,
+    MAX_POSITION,
+    MAX_SPEED,
+    MIN_POSITION,
+    PUSHES,
+    CarSetting,
+    drive,
+    drive_one,
+    grid_points,
+    is_there,
+    misfire,
+    pump,
+)
 
 STARTS = 201
 """Starting positions of a measurement, evenly spaced over those from which an episode may begin."""
@@ -43,63 +48,6 @@ NEAR_TIE = 0.1
 
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From positions and velocities, shape `(N,)`, to pushes, shape `(N,)`."""
-
-
-class CarSetting(NamedTuple):
-    """The knob values that a plan depends on.
-
-    Args:
-        force: what a full push adds to the velocity.
-        gravity: what the slope adds to it.
-        goal_position: where the flag stands.
-        transient: probability of a false answer.
-        goal_velocity: the least velocity with which the flag counts as reached.
-        continuous: whether the car takes forces between -1 and 1 (which decides what false answers are).
-    """
-
-    force: float
-    gravity: float = 0.0025
-    goal_position: float = 0.5
-    transient: float = 0.0
-    goal_velocity: float = 0.0
-    continuous: bool = False
-
-    @classmethod
-    def of(cls, knobs: Mapping[str, Any], goal_velocity: float = 0.0) -> CarSetting:
-        """The setting that these knobs make."""
-        continuous = "power" in knobs
-        force = knobs["power"] if continuous else knobs["force"]
-        return cls(force, knobs["gravity"], knobs["goal_position"], knobs["transient"], goal_velocity, continuous)
-
-
-def drive(
-    setting: CarSetting, position: np.ndarray, velocity: np.ndarray, push: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One step of many cars.
-
-    Args:
-        setting: the knob values.
-        position: shape `(N,)`.
-        velocity: shape `(N,)`.
-        push: from -1 (full left) to 1 (full right), shape `(N,)`.
-
-    Returns:
-        Position, velocity and whether the flag is reached, each of shape `(N,)`.
-
-    Example:
-        >>> position, velocity, there = drive(CarSetting(0.001), np.array([-0.5]), np.array([0.0]), np.array([1.0]))
-        >>> position.round(6).tolist(), velocity.round(6).tolist(), there.tolist()
-        ([-0.499177], [0.000823], [False])
-    """
-    velocity = np.clip(velocity + push * setting.force - setting.gravity * np.cos(3 * position), -MAX_SPEED, MAX_SPEED)
-    position = np.clip(position + velocity, MIN_POSITION, MAX_POSITION)
-    velocity = np.where((position <= MIN_POSITION) & (velocity < 0), 0.0, velocity)
-    return position, velocity, is_there(setting, position, velocity)
-
-
-def is_there(setting: CarSetting, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-    """Whether cars have reached the flag, shape `(N,)`."""
-    return (position >= setting.goal_position) & (velocity >= setting.goal_velocity)
 
 
 @dataclass(frozen=True)
@@ -130,10 +78,27 @@ class CarPlan:
             return pump(self.setting, position, velocity)
         return _cheapest(self.costs(position, velocity))
 
+    def push_one(self, position: float, velocity: float) -> float:
+        """The best known push of one car: `push` with plain numbers."""
+        if self.pumps:
+            return 1.0 if (velocity >= 0) == (self.setting.force >= 0) else -1.0
+        best, least = 0.0, math.inf
+        for push in PUSHES:
+            reached, speed, there = drive_one(self.setting, position, velocity, push)
+            cost = 0.0 if there else self._interpolate(reached, speed)
+            if cost < least:
+                best, least = push, cost
+        return best
 
-def pump(setting: CarSetting, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-    """The push that adds energy: the way the car rolls, shape `(N,)`."""
-    return np.where(velocity >= 0, 1.0, -1.0) * (1.0 if setting.force >= 0 else -1.0)
+    def _interpolate(self, position: float, velocity: float) -> float:
+        """The steps still needed between four grid points."""
+        across = (position - MIN_POSITION) / (MAX_POSITION - MIN_POSITION) * (GRID[0] - 1)
+        along = (velocity + MAX_SPEED) / (2 * MAX_SPEED) * (GRID[1] - 1)
+        i, j = min(int(across), GRID[0] - 2), min(int(along), GRID[1] - 2)
+        a, b, first, steps = across - i, along - j, i * GRID[1] + j, self.steps
+        near = (1 - b) * steps.item(first) + b * steps.item(first + 1)
+        far = (1 - b) * steps.item(first + GRID[1]) + b * steps.item(first + GRID[1] + 1)
+        return (1 - a) * near + a * far
 
 
 @lru_cache(maxsize=64)
@@ -177,7 +142,7 @@ def measure(setting: CarSetting, policy: Policy, limit: int) -> tuple[float, flo
     for step in range(1, limit + 1):
         push = policy(position, velocity)
         if setting.transient:
-            push = _answer(setting, push, generator)
+            push = misfire(setting, push, generator)
         position, velocity, there = drive(setting, position, velocity, push)
         needed[there & (needed < 0)] = step
         if (needed >= 0).all():
@@ -215,7 +180,7 @@ def carried_success(old: CarSetting, new: CarSetting, limit: int) -> float:
             best = costs <= costs.min(axis=0) + NEAR_TIE
         return best | is_there(old, position, velocity)
 
-    positions, velocities = _points()
+    positions, velocities = grid_points()
     steps = _least_steps(new, 2 * limit, allowed(positions, velocities))
 
     def policy(position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
@@ -258,45 +223,6 @@ def replayed_success(old: CarSetting, new: CarSetting, limit: int) -> float:
     return float(won.mean())
 
 
-def car_magnitude(old: CarSetting, new: CarSetting, tolerance: float = 1e-7) -> float:
-    """The share of answers in which two settings differ.
-
-    Args:
-        old: one setting.
-        new: the other.
-        tolerance: by how much positions and velocities may differ without counting.
-
-    Returns:
-        Of all pairs of a grid point and a push, outside of both goals, those that are answered differently.
-
-    Example:
-        >>> round(car_magnitude(CarSetting(0.001), CarSetting(0.0008)), 2)
-        0.65
-    """
-    positions, velocities = _points()
-    going = ~is_there(old, positions, velocities) & ~is_there(new, positions, velocities)
-    positions, velocities = positions[going], velocities[going]
-    if old.transient != new.transient:
-        return 1.0
-    differing = 0
-    for push in PUSHES:
-        pushes = np.full_like(positions, push)
-        ours, theirs = drive(old, positions, velocities, pushes), drive(new, positions, velocities, pushes)
-        differs = ours[2] != theirs[2]
-        for before, after in zip(ours[:2], theirs[:2], strict=True):
-            differs |= np.abs(before - after) > tolerance
-        differing += int(differs.sum())
-    return differing / (len(PUSHES) * len(positions))
-
-
-def _points() -> tuple[np.ndarray, np.ndarray]:
-    """Position and velocity of every grid point, each of shape `(positions * velocities,)`."""
-    grid = np.meshgrid(
-        np.linspace(MIN_POSITION, MAX_POSITION, GRID[0]), np.linspace(-MAX_SPEED, MAX_SPEED, GRID[1]), indexing="ij"
-    )
-    return grid[0].ravel(), grid[1].ravel()
-
-
 def _corners(position: np.ndarray, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The four grid points around each state and their weights, each of shape `(N, 4)`."""
     across = (position - MIN_POSITION) / (MAX_POSITION - MIN_POSITION) * (GRID[0] - 1)
@@ -314,7 +240,7 @@ def _least_steps(setting: CarSetting, cap: int, allowed: np.ndarray | None = Non
 
     `allowed` says which pushes a point may take, shape `(3, points)`.
     """
-    positions, velocities = _points()
+    positions, velocities = grid_points()
     size = len(positions)
     onwards = []
     for push in PUSHES:
@@ -346,11 +272,3 @@ def _costs(setting: CarSetting, steps: np.ndarray, position: np.ndarray, velocit
 
 def _cheapest(costs: np.ndarray) -> np.ndarray:
     return np.array(PUSHES)[costs.argmin(axis=0)]
-
-
-def _answer(setting: CarSetting, push: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The pushes that the cars answer to: now and then a false one."""
-    false = generator.random(len(push)) < setting.transient
-    if setting.continuous:
-        return np.where(false, generator.uniform(-1.0, 1.0, len(push)), push)
-    return np.where(false, (push + 1 + generator.integers(1, 3, len(push))) % 3 - 1, push)

@@ -9,16 +9,8 @@ import pytest
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import CarOracle, PlannedWorld
-from drift_envs.oracle.car_plan import (
-    CarSetting,
-    car_magnitude,
-    carried_success,
-    drive,
-    measure,
-    pump,
-    replayed_success,
-    solve_car,
-)
+from drift_envs.oracle.car_physics import CarSetting, car_magnitude, drive, drive_one, pump
+from drift_envs.oracle.car_plan import carried_success, measure, replayed_success, solve_car
 from drift_envs.schedule import Schedule, Timeline
 
 
@@ -47,6 +39,23 @@ def test_drive_is_gymnasiums_physics() -> None:
             x, v, there = drive(setting, np.array([position]), np.array([velocity]), np.array([action - 1.0]))
             assert (x[0], v[0]) == pytest.approx(env.state, abs=1e-15)
             assert there[0] == terminated
+
+
+@pytest.mark.parametrize("setting", [CarSetting(0.001), CarSetting(-0.0008, goal_position=0.3), CarSetting(0.0001)])
+def test_one_car_is_driven_like_many(setting: CarSetting) -> None:
+    generator = np.random.default_rng(1)
+    position, velocity = generator.uniform(-1.2, 0.6, 400), generator.uniform(-0.07, 0.07, 400)
+    position[:20], velocity[:20] = -1.2, -0.07
+    plan = solve_car(setting, 300)
+    pushes = plan.push(position, velocity)
+    margins = np.sort(plan.costs(position, velocity), axis=0)
+    clear = margins[1] - margins[0] > 1e-9 if not plan.pumps else np.ones(400, dtype=bool)
+    assert clear.sum() > 50
+    for x, v, push, is_clear in zip(position.tolist(), velocity.tolist(), pushes, clear, strict=True):
+        many = drive(setting, np.array([x]), np.array([v]), np.array([push]))
+        assert drive_one(setting, x, v, float(push)) == pytest.approx([part[0] for part in many], abs=1e-15)
+        if is_clear:
+            assert plan.push_one(x, v) == push
 
 
 def test_the_plan_reaches_gymnasiums_flag_as_fast_as_it_says() -> None:
