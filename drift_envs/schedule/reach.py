@@ -172,11 +172,15 @@ class _Examples:
             examples = {name: canonical(table[name], value, last.get(name)) for name, value in drift.set.items()}
             last.update(examples)
             self._set.append(examples)
+        self._known: dict[tuple[int, int], list[_Variant]] = {}
 
     def variants(self, index: int, count: int) -> list[_Variant]:
         """What a drift may be doing when so many of its occurrences hold."""
-        if count == 0:
-            return [_Variant(index, {})]
+        if (index, count) not in self._known:
+            self._known[index, count] = self._variants(index, count) if count else [_Variant(index, {})]
+        return self._known[index, count]
+
+    def _variants(self, index: int, count: int) -> list[_Variant]:
         drift = self._schedule.drifts[index]
         turns: list[list[tuple[str, str, Turn]]] = []
         for operation in OPERATIONS:
@@ -220,10 +224,12 @@ def _check(
             except KnobError as error:
                 yield ("drifts", variant.drift, operation, name), str(error)
     values = {name: _settled(table[name], value) for name, value in values.items()}
-    names = ", ".join(schedule.drifts[variant.drift].name for variant in combination)
     for knob, rule in table.problems(values):
-        text = f"{rule} (while {names} {'hold' if len(combination) > 1 else 'holds'})" if names else rule
-        yield _blamed(schedule, knob, combination), text
+        # a long schedule has many drifts that hold; those count that turned some knob last
+        last = {name: variant.drift for variant in combination for name in variant.turns}
+        names = [schedule.drifts[index].name for index in sorted(set(last.values()))]
+        held = f" (while {', '.join(names)} {'hold' if len(names) > 1 else 'holds'})" if names else ""
+        yield _blamed(schedule, knob, combination), rule + held
 
 
 def _settled(knob: Knob, value: Value) -> Value:

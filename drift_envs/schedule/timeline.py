@@ -31,6 +31,9 @@ __all__ = ["NEVER", "Change", "Phase", "Segment", "Timeline"]
 _BLOCK = 512  # ticks that are computed at once where values change often
 _KEPT = 4
 
+Row = tuple[Value, ...]
+"""Values in the order of the driven knobs."""
+
 
 class Segment(NamedTuple):
     """Ticks `start` to `stop` (excluded) through which the driven knobs keep these values.
@@ -93,10 +96,12 @@ class Timeline:
         self.names = self._driven()
         self._columns = [self._column(table[name]) for name in self.names]
         self._phases = PhaseTable(self._courses)
-        self._segments: Sequence[Segment] = ()
+        self._segments: Sequence[Segment | Row] = ()
+        self._last = Segment(-1, -1, FrozenMapping())
+        self._only_name = self.names[0] if len(self.names) == 1 else None
         self._start = 0
         self._still: Segment | None = None
-        self._blocks: OrderedDict[int, list[Segment]] = OrderedDict()
+        self._blocks: OrderedDict[int, Sequence[Segment | Row]] = OrderedDict()
         self._recent: list[FrozenMapping] = []
 
     @property
@@ -119,7 +124,8 @@ class Timeline:
         """
         offset = tick - self._start
         if 0 <= offset < len(self._segments):
-            return self._segments[offset]
+            found = self._segments[offset]
+            return found if type(found) is Segment else self._made(tick, found)
         return self._find(tick)
 
     def values(self, tick: int) -> Mapping[str, Value]:
@@ -236,30 +242,43 @@ class Timeline:
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)
         self._segments, self._start = self._blocks[number], number * _BLOCK
-        return self._segments[tick - self._start]
+        return self.segment(tick)
+
+    def _made(self, tick: int, row: Row) -> Segment:
+        """The segment of a tick whose neighbours have other values.
+
+        It is made when it is asked for: thousands of segments that live on would wake the garbage
+        collector, which costs more than they do.
+        """
+        last = self._last
+        if last[0] != tick:
+            name = self._only_name  # a dictionary is copied at half the cost of pairs
+            values = FrozenMapping(zip(self.names, row, strict=True)) if name is None else FrozenMapping({name: row[0]})
+            self._last = last = _MAKE_SEGMENT((tick, tick + 1, values))
+        return last
 
     def _until(self, tick: int) -> int:
         until = min((course.until(tick) for course in self._courses), default=NEVER)
         return until if until <= MAX_TICK else NEVER
 
-    def _block(self, start: int) -> list[Segment]:
-        """The segment of each tick of a block."""
+    def _block(self, start: int) -> Sequence[Segment | Row]:
+        """The segment of each tick of a block, or the values of each tick where all of them differ."""
         rows, turns = self._rows(start, _BLOCK)
-        names = self.names
-        if len(names) == 1:  # the common ramp, at little more than half the cost
-            values = [FrozenMapping({names[0]: value}) for (value,) in rows]
-        else:
-            values = [FrozenMapping(zip(names, row)) for row in rows]  # noqa: B905 - `strict` would cost a third more
+        if len(rows) == _BLOCK:
+            edges = [
+                Segment(tick, tick + 1, self._interned(FrozenMapping(zip(self.names, row, strict=True))))
+                for tick, row in ((start, rows[0]), (start + _BLOCK - 1, rows[-1]))
+            ]
+            return [edges[0], *rows[1:-1], edges[1]]
+        values = [FrozenMapping(zip(self.names, row, strict=True)) for row in rows]
         values[0], values[-1] = self._interned(values[0]), self._interned(values[-1])
         begins = [start + turn for turn in turns]
         ends = [*begins[1:], start + _BLOCK]
         segments = list(map(_MAKE_SEGMENT, zip(begins, ends, values, strict=True)))
-        if len(segments) == _BLOCK:
-            return segments
         lengths = (end - begin for begin, end in zip(begins, ends, strict=True))
         return [segment for segment, length in zip(segments, lengths, strict=True) for _ in range(length)]
 
-    def _rows(self, start: int, size: int) -> tuple[list[tuple[Value, ...]], list[int]]:
+    def _rows(self, start: int, size: int) -> tuple[list[Row], list[int]]:
         """The distinct rows of values in a stretch of ticks, and the offsets at which they begin."""
         ticks = np.arange(start, start + size, dtype=np.int64)
         effects = {id(course): course.effect(ticks) for course in self._courses}

@@ -64,6 +64,20 @@ def test_the_place_of_a_broken_rule_is_what_turned_the_knob_last(table):
         ([{"at": 3, "kind": "gradual", "over": 5, "set": {"low": 6, "high": 8}}, {"at": 9, "set": {"high": 7}}], False),
         ([{"at": 3, "kind": "gradual", "over": 5, "set": {"high": 8}}, {"at": 7, "set": {"low": 6}}], True),
         ([{"at": 3, "kind": "gradual", "over": 5, "set": {"high": 8}}, {"at": 8, "set": {"low": 6}}], False),
+        (
+            [
+                {"at": 3, "for": 10, "kind": "gradual", "over": 3, "set": {"high": 8}},
+                {"at": 6, "for": 5, "set": {"low": 6}},
+            ],
+            False,
+        ),
+        (
+            [
+                {"at": 3, "for": 10, "kind": "gradual", "over": 3, "set": {"high": 8}},
+                {"at": 6, "for": 6, "set": {"low": 6}},
+            ],
+            True,
+        ),
         # sums go on until they meet
         ([{"every": 10, "add": {"low": 2}}], True),
         ([{"at": 3, "add": {"low": 4}}], False),

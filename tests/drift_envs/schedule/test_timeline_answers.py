@@ -235,6 +235,12 @@ def test_phases_are_named_after_what_holds_and_numbered_by_visit(make):
     assert timeline.phase(5 * 10**6 + 1).id == f"tide#{10**6}"
 
 
+def test_of_two_drifts_at_one_tick_the_later_in_the_file_has_the_phase(make):
+    one, other = {"name": "a", "at": 5, "set": {"slip": 0.5}}, {"name": "b", "at": 5, "set": {"count": 1}}
+    assert [phase.id for phase in make(one, other).phases(9)] == ["source", "b"]
+    assert [phase.id for phase in make(other, one).phases(9)] == ["source", "a"]
+
+
 def test_a_drift_at_tick_0_leaves_no_source(make):
     assert [phase.id for phase in make({"name": "now", "at": 0, "set": {"slip": 0.5}}).phases(5)] == ["now"]
 
@@ -249,6 +255,9 @@ def test_first_tick_waits_for_the_ramp(make):
     with pytest.raises(ArgumentError, match="`thaw` ends at tick 12, before the ramp of its drift is up at tick 15"):
         cut.first_tick("thaw")
     assert cut.first_tick("other") == 12
+    resumed = make(ramp, {"name": "other", "at": 12, "for": 1, "set": {"count": 1}})
+    assert resumed.phase(14).id == "thaw#2"
+    assert resumed.first_tick("thaw#2") == 15
 
 
 @pytest.mark.parametrize("name", ["thow", "thaw#2", "thaw#1", "thaw#x", "", "#"])
