@@ -49,7 +49,7 @@ class Evidence(NamedTuple):
         x: position before.
         hill: cos(3x).
         change: change of velocity; zero where it was hidden.
-        hidden: whether a wall, the speed limit or the end of the episode hid it.
+        hidden: whether a wall or the speed limit hid it.
         x2: position after.
         v2: velocity after.
         n: how many responses speak for it, each as strong as memory recalls it.
@@ -100,7 +100,7 @@ class CarModel:
 @lru_cache(maxsize=1 << 16)
 def _read(item: Recollection) -> Evidence:
     motion = read_motion(item.state, item.outcome.state)
-    hidden = item.outcome.ended or motion.low != motion.high
+    hidden = motion.low != motion.high
     won = item.outcome.ended and item.outcome.score > 0
     change = 0.0 if hidden else motion.low
     return Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
@@ -108,8 +108,6 @@ def _read(item: Recollection) -> Evidence:
 
 def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
     """Recollections into evidence, one set for each action; their order does not matter.
-
-    An episode's end counts as a place, not as a change of velocity.
 
     Args:
         recollections: what the prompt says about past steps.

@@ -1,6 +1,6 @@
 """Plans for a car on a hill: value iteration over a model of recollections.
 
-* `Plan` - the values of one model; `worth` says what an action is worth in a state
+* `Plan` - the values of one model: what a state is worth, and what an action is worth in it
 * `make_plan` - a model into a plan
 
 A state's value is `DISCOUNT` to the power of the steps to the flag. Actions are held for `HOLD`
@@ -78,10 +78,15 @@ class Plan:
                 x, v = _LEFT, max(v, 0.0)
             if x >= goal and v >= 0:
                 return worth
-        return worth * self._value(x, v)
+        return worth * self.value(x, v)
 
-    def _value(self, x: float, v: float) -> float:
-        """The value between the grid's nodes, bilinear."""
+    def value(self, x: float, v: float) -> float:
+        """What a state is worth, in [0, 1]: bilinear between the nodes of the grid.
+
+        Args:
+            x: position.
+            v: velocity.
+        """
         fx, fv = (x - _LEFT) / _WIDTH, (v + SPEED_LIMIT) / _HEIGHT
         i, j = min(int(fx), PLACES - 2), min(int(fv), VELOCITIES - 2)
         fx, fv = fx - i, fv - j

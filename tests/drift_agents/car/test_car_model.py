@@ -159,6 +159,13 @@ def test_where_the_track_ends_well(items, conflict, goal):
     assert fit(items, conflict).goal == pytest.approx(goal)
 
 
+def test_a_place_passed_on_the_way_down_says_nothing():
+    """The flag counts only for a car that does not roll back."""
+    back = was_at(0.55, False, n=4, last=9)
+    back = back._replace(outcome=back.outcome._replace(state='{"position": 0.55, "velocity": -0.01}'))
+    assert fit([was_at(0.51, True), back]).goal == pytest.approx(0.51)
+
+
 def test_an_end_without_a_score_is_no_goal():
     lost = was_at(0.3, True)
     lost = lost._replace(outcome=lost.outcome._replace(score=0.0))
@@ -193,6 +200,16 @@ def test_insisting_on_more_answers_than_elsewhere():
     push, weight = pushes(told, "2", -0.42)
     assert dict(zip(np.round(push, 4).tolist(), weight.tolist(), strict=True)) == {-0.001: 0.5, 0.001: 0.5}
     assert pushes(told, "2", -0.9)[1].tolist() == [1.0, 0.0]
+
+
+def test_insisting_on_fewer_answers_than_elsewhere():
+    elsewhere = [felt(-0.5, 0.001), felt(-0.5, -0.001, v=0.001, last=1)]
+    here = [felt(-0.48, 0.001, last=2)]
+    model = fit(COASTED + elsewhere + here, "frequency")
+    told = insist_on(model, read_evidence(here, ACTIONS), ACTIONS, -0.5, "frequency", 5)
+    push, weight = pushes(told, "2", -0.5)
+    assert weight.tolist() == [1.0, 0.0]
+    assert push[0] == pytest.approx(0.001, abs=GRAIN)
 
 
 def test_actions_that_are_not_admissible_are_passed_over():

@@ -161,6 +161,30 @@ def test_worth_counts_the_steps_to_the_flag(car, memories):
     assert plan.worth("2", -0.5, 0.0) < 0.6
 
 
+@pytest.fixture
+def plan(car, memories):
+    return make_plan(fit_model(read_evidence(memories(car()), ACTIONS), ACTIONS, "majority", 5), hopeful=False)
+
+
+def test_values_are_the_worth_of_the_best_action(plan):
+    """Between the nodes they differ a little; at walls and limits as little as elsewhere."""
+    rng = np.random.default_rng(0)
+    states = [*zip(rng.uniform(-1.1, 0.4, 60), rng.uniform(-0.06, 0.06, 60), strict=True)]
+    states += [(-1.17, -0.07), (-1.2, -0.035), (-1.14, -0.0665), (-1.2, 0.0)]
+    gaps = [plan.value(x, v) - max(plan.worth(a, x, v) for a in ACTIONS) for x, v in states]
+    assert max(map(abs, gaps[-4:])) < 0.01
+    assert np.median(np.abs(gaps)) < 0.01
+    assert max(map(abs, gaps)) < 0.06
+
+
+def test_the_wall_stops_the_car_in_the_plan(plan):
+    assert plan.worth("2", -1.199, -0.05) == pytest.approx(0.99 * plan.worth("2", -1.2, 0.0), abs=0.01)
+
+
+def test_the_flag_does_not_count_while_rolling_back(plan):
+    assert plan.worth("0", plan.model.goal + 0.04, -0.03) < 0.9
+
+
 def test_it_survives_copying_and_pickling(car, memories):
     view = PromptView("", '{"position": -0.5, "velocity": 0.02}', ACTIONS, elsewhere=tuple(memories(car())))
     policy = CarPlanner(conflict="newest", neighbours=3)

@@ -100,13 +100,30 @@ def test_nothing_differs_before_the_hill_is_known(car, answered):
     assert rule.same_outcome(old.transition, new.transition)
 
 
-def test_a_resting_car_teaches_nothing(car, lived):
-    rule = ResidualGrid()
-    world = car()
-    for experience in lived(world, 5):
-        for _ in range(50):
-            rule.learn(experience)
+@pytest.mark.parametrize("x", [-0.5236, -0.5230])
+def test_a_resting_car_teaches_nothing(car, answered, x):
+    """Where it stands the hill changes by less than rounding does."""
+    rule, world = ResidualGrid(), car()
+    for i in range(200):
+        rule.learn(answered(world, x + 1e-5 * (i % 7), 0.0, "1"))
     assert rule.gravity is None
+
+
+def test_walls_and_the_speed_limit_teach_nothing(car, answered):
+    rule, world = ResidualGrid(), car()
+    for i in range(40):
+        rule.learn(answered(world, -1.15 - 0.001 * i, -0.06, "0"))
+        rule.learn(answered(world, -0.55 + 0.001 * i, 0.0699, "2"))
+    assert rule.gravity is None
+
+
+def test_old_pairs_are_forgotten(car, lived):
+    rule = ResidualGrid(window=50)
+    for experience in lived(car(), 600, hold=10):
+        rule.learn(experience)
+    for experience in lived(car(gravity=0.0035), 150, hold=10):
+        rule.learn(experience)
+    assert rule.gravity == pytest.approx(-0.0035, abs=5e-6)
 
 
 def test_at_the_wall_one_bound_is_known(taught, car, answered):
