@@ -21,7 +21,7 @@ from drift_envs.knobs import KnobTable
 from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
-from drift_envs.wrappers.turning import knob_table
+from drift_envs.wrappers.turning import find_tunable, knob_table
 
 Commands = Any
 """What `add_subparsers` gives; argparse has no public name for it."""
@@ -137,6 +137,8 @@ def _oracle(env_id: str, timeline: Timeline, table: KnobTable) -> Oracle | None:
     if env_id not in IDS:
         return None
     base, limit, world = IDS[env_id].base, IDS[env_id].limit, PlannedWorld(timeline, table)
+    if any(name not in find_tunable(base()).knobs for name in timeline.names):
+        return None  # a knob such as `action_delay` stands between the agent and what the oracle knows
     if issubclass(base, FrozenLake):
         return LakeOracle(world, limit)
     if issubclass(base, (MountainCar, MountainCarContinuous)):

@@ -1,6 +1,7 @@
 """Which oracle belongs to which environment.
 
 * `make_oracle` - the oracle of a drifting world; what registration hands to `DriftWrapper`
+* `has_oracle` - whether one is known for a class of environments
 * `LIMITS` - steps of an episode where the environment's spec says nothing
 """
 
@@ -17,6 +18,15 @@ from drift_envs.oracle.lake import LakeOracle
 LIMITS: dict[type[Any], int] = {FrozenLake: 100, MountainCar: 300, MountainCarContinuous: 999}
 
 
+def has_oracle(base: type) -> bool:
+    """Whether an oracle is known for a class of environments.
+
+    Args:
+        base: the class of the innermost environment.
+    """
+    return issubclass(base, tuple(LIMITS))
+
+
 def make_oracle(wrapper: Any) -> Oracle:
     """The oracle of a drifting world.
 
@@ -27,7 +37,8 @@ def make_oracle(wrapper: Any) -> Oracle:
         wrapper: the `DriftWrapper` around a lake or a car of this package.
 
     Raises:
-        NoOracleError: if no oracle is known for what it wraps.
+        NoOracleError: if no oracle is known for what it wraps, or the schedule turns a knob that is
+            none of the environment's own, such as `action_delay`: then no answer would be right.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -37,6 +48,9 @@ def make_oracle(wrapper: Any) -> Oracle:
         0.0
     """
     base: Any = wrapper.unwrapped
+    foreign = [name for name in wrapper.timeline.names if name not in base.knobs] if has_oracle(type(base)) else []
+    if foreign:
+        raise NoOracleError(f"no oracle is known for {base} while its schedule turns `{'`, `'.join(foreign)}`")
     for kind, limit in LIMITS.items():
         if isinstance(base, kind):
             spec = base.spec

@@ -139,6 +139,18 @@ def test_show_of_another_environment(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "there is no environment `Nosuch-v0`" in capsys.readouterr().err
 
 
+def test_show_says_no_figure_that_would_be_wrong(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file = tmp_path / "late.yaml"
+    file.write_text(
+        "version: 1\nname: late\nenv: DriftFrozenLake-v0\ndrifts:\n  - {at: 5, set: {action_delay: 2}}\n",
+        encoding="utf-8",
+    )
+    assert main(["show", str(file)]) == 0
+    text = capsys.readouterr().out
+    assert "action_delay 0 -> 2" in text
+    assert "loss" not in text
+
+
 class TestValidate:
     def test_good_files(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         plain = tmp_path / "plain.yaml"

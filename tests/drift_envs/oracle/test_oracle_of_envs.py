@@ -118,3 +118,10 @@ def test_regret_of_a_slippery_lake_is_known_exactly() -> None:
 def test_no_oracle_is_made_for_another_environment() -> None:
     with pytest.raises(NoOracleError, match="no oracle is known for"):
         make_oracle(gym.make("CartPole-v1"))
+
+
+def test_no_oracle_is_made_where_it_would_be_wrong() -> None:
+    schedule = {"version": 1, "name": "late", "drifts": [{"at": 1, "set": {"action_delay": 2}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule)
+    with pytest.raises(NoOracleError, match="while its schedule turns `action_delay`"):
+        _ = env.env.oracle
