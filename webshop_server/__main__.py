@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
 import sys
@@ -129,6 +130,7 @@ def _serve(given: argparse.Namespace) -> int:
     app = create_app(
         Config(given.catalogue, goal_kind=given.goals, seed=given.seed, admin_token=token, log_dir=given.log)
     )
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a busy shop is no news, line by line
     listener = _listen(given.host, given.port)
     server = create_server(app, sockets=[listener], threads=given.threads)
     host, port = listener.getsockname()[:2]

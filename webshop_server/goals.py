@@ -100,6 +100,9 @@ class Goal:
     price_upper: float = NO_LIMIT
     weight: float = 1.0
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
+        return self  # frozen, hence shared
+
     def to_dict(self) -> dict[str, Any]:
         """Give the goal as plain data with the original's names, for logs."""
         return {

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from webshop_server.catalog import Catalogue
 from webshop_server.generate import DEFAULT_PRODUCTS, default_catalogue
 from webshop_server.goals import Goals, price_of
+from webshop_server.page import BASE_CHARSET
 from webshop_server.product import Product
 from webshop_server.search import SearchIndex
 from webshop_server.settings import Settings
@@ -42,6 +43,7 @@ class Inventory:
     def __init__(self, catalogue: Catalogue, seed: int = 0) -> None:
         self.catalogue = catalogue
         self.seed = seed
+        self.charset = BASE_CHARSET | catalogue.charset
         self.index = SearchIndex.open(catalogue)
         self.find = lru_cache(maxsize=_CACHED_QUERIES)(self._find)
         self.goals = lru_cache(maxsize=8)(self._goals)

@@ -2,12 +2,14 @@
 
 * `SearchIndex` - the index: built from a catalogue, saved beside it, memory-mapped
 * `tokenize` - a text as terms
+* `document` - the text of a listing that is searched
+* `rough_lengths` - lengths as Lucene keeps them, in one byte
 * `MAX_RESULTS` - how many listings a search finds at most
 
 BM25 (Robertson and Zaragoza, 2009) with Lucene's inverse document frequency, k1 = 0.9 and b = 0.4,
-over title, description, first bullet point and options. Terms are Lucene's: words of letters and
-digits that may hold single dots and apostrophes, in lower case, without a possessive `'s`, without its
-33 English stop words, as Porter stems. Equal scores are ordered by the listing's number, as in Lucene.
+over title, description, first bullet point and options. Terms are Lucene's: words in lower case,
+without a possessive `'s`, without its 33 English stop words, as Porter stems. Lengths are rounded as
+Lucene rounds them, and equal scores are ordered by the listing's number.
 """
 
 from __future__ import annotations
@@ -17,14 +19,15 @@ import os
 import re
 import shutil
 import threading
+from array import array
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import bm25s
 import numpy as np
 import Stemmer
-from bm25s.tokenization import Tokenized
+from scipy.sparse import csr_array
 
 from webshop_server.catalog import Catalogue
 from webshop_server.errors import CatalogueError
@@ -42,8 +45,25 @@ to was will with
 STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 """Lucene's English stop words."""
 
-_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
-_INDEX_VERSION = 1
+# Lucene's tokens: letters, digits and `_`; `.` `:` and apostrophes between letters, `.` `,` `;` and apostrophes
+# between digits; every ideograph and pictograph on its own.
+_IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_PICTOGRAPH = (
+    r"\u00a9\u00ae\u203c\u2122\u231a\u231b\u23e9-\u23fa\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2605\u2607-\u2612"
+    r"\u2614-\u2685\u2690-\u2705\u2708-\u2712\u2714\u2716\u271d\u2721\u2728\u2733\u2734\u2744\u2747\u274c\u274e"
+    r"\u2753-\u2755\u2757\u2763-\u2767\u2795-\u2797\u27a1\u27b0\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55"
+    r"\U0001f004-\U0001faff"
+)
+_WORD = re.compile(
+    rf"[^\W_{_IDEOGRAPH}](?:[^\W{_IDEOGRAPH}]|(?<=[^\W\d_])[.:'’‘·：](?=[^\W\d_{_IDEOGRAPH}])|(?<=\d)[.,;'’](?=\d))*"
+    rf"|[{_IDEOGRAPH}]|[{_PICTOGRAPH}]\ufe0f?"
+)
+# Two places where the stemmer's author departed from his paper, and Lucene follows: -bli becomes -ble, -logi -log.
+_MEASURE = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)[^aeiouy]")
+_ENDINGS = ((re.compile(r"bl(?:y|i|ies)$"), "ble"), (re.compile(r"log(?:y|i|ies)$"), "log"))
+_INDEX_VERSION = 2
+_PARTS = ("starts", "listings", "weights")
+_CHUNK = 1 << 22
 
 
 class _Stems:
@@ -60,8 +80,16 @@ class _Stems:
         except KeyError:
             pass
         bare = word[:-2] if word.endswith(("'s", "’s")) else word
+        for ending, other in _ENDINGS:
+            found = ending.search(bare)
+            if found and _MEASURE.search(bare, 0, found.start()):
+                bare = bare[: found.start()] + other
         with self._lock:
-            stem = None if bare in STOP_WORDS else self._stemmer.stemWord(bare)
+            stem: str | None = bare
+            if bare in STOP_WORDS:
+                stem = None
+            elif len(bare) > 2:
+                stem = self._stemmer.stemWord(bare)
             if len(self._known) > 500_000:
                 self._known.clear()
             self._known[word] = stem
@@ -84,32 +112,50 @@ def tokenize(text: str) -> list[str]:
 
 def document(product: Product) -> str:
     """Give the text of a listing that is searched: title, description, first bullet point, options."""
-    options = " ".join(f"{option.name}: {value}" for option in product.options for value in option.values)
+    options = " ".join(f"{option.name}: {', '.join(option.values)}" for option in product.options)
     return " ".join((product.title, product.description, product.bullets[0] if product.bullets else "", options))
+
+
+def rough_lengths(lengths: np.ndarray) -> np.ndarray:
+    """Give lengths as Lucene keeps them: exact up to 40, then with four significant bits, counted from 24.
+
+    Args:
+        lengths: whole numbers of terms, of any shape.
+
+    Example:
+        >>> rough_lengths(np.array([7, 40, 41, 100]))
+        array([ 7, 40, 40, 96])
+    """
+    above = np.maximum(lengths - 24, 0).astype(np.int64)
+    bits = np.frexp(above.astype(np.float64))[1]  # how many bits the number has
+    shift = np.maximum(bits - 4, 0)
+    return np.where(lengths < 24, lengths, 24 + ((above >> shift) << shift))
 
 
 class SearchIndex:
     """Finds listings by words.
 
+    For every term it holds the listings that have it and what the term adds to their scores.
+
     Args:
-        model: the filled BM25 index.
-        size: how many listings it covers.
+        vocabulary: the terms' numbers.
+        starts: where each term's listings begin, and where the last one's end.
+        listings: the listings' numbers, term by term.
+        weights: what the term adds to each of them.
+        size: how many listings there are.
     """
 
-    def __init__(self, model: bm25s.BM25, size: int) -> None:
-        self._vocabulary: dict[str, int] = model.vocab_dict
-        scores = model.scores
-        self._weights, self._listings, self._starts = scores["data"], scores["indices"], scores["indptr"]
+    def __init__(
+        self, vocabulary: dict[str, int], starts: np.ndarray, listings: np.ndarray, weights: np.ndarray, size: int
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._starts = starts
+        self._listings = listings
+        self._weights = weights
         self._size = size
-        self._model = model
 
     def __len__(self) -> int:
         return self._size
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no listing holds a word."""
-        return not self._vocabulary
 
     @classmethod
     def build(cls, products: Iterable[Product]) -> SearchIndex:
@@ -119,18 +165,34 @@ class SearchIndex:
             products: the listings; their numbers are their places in this order.
         """
         vocabulary: dict[str, int] = {}
-        documents = [
-            [vocabulary.setdefault(term, len(vocabulary)) for term in tokenize(document(product))]
-            for product in products
-        ]
-        model = bm25s.BM25(k1=K1, b=B, method="lucene")
-        if vocabulary:
-            model.index(Tokenized(ids=documents, vocab=vocabulary), create_empty_token=False, show_progress=False)
-        else:
-            model.vocab_dict = {}
-            empty = np.zeros(0)
-            model.scores = {"data": empty, "indices": empty.astype(np.int32), "indptr": np.zeros(1, np.int64)}
-        return cls(model, len(documents))
+        terms, counts, ends, lengths = array("i"), array("f"), array("q", (0,)), array("i")
+        for product in products:
+            found = Counter(tokenize(document(product)))
+            terms.extend([vocabulary.setdefault(term, len(vocabulary)) for term in found])
+            counts.extend(found.values())
+            ends.append(len(terms))
+            lengths.append(sum(found.values()))
+        size = len(lengths)
+        if not vocabulary:
+            empty = np.zeros(0, np.int32)
+            return cls({}, np.zeros(1, np.int64), empty, empty.astype(np.float32), size)
+        by_listing = csr_array(
+            (np.frombuffer(counts, np.float32), np.frombuffer(terms, np.int32), np.frombuffer(ends, np.int64)),
+            shape=(size, len(vocabulary)),
+        )
+        by_term = by_listing.tocsc()
+        exact = np.frombuffer(lengths, np.int32)
+        mean = exact.sum() / max(np.count_nonzero(exact), 1)
+        norms = (K1 * (1 - B + B * rough_lengths(exact) / mean)).astype(np.float32)
+        starts = by_term.indptr.astype(np.int64)
+        having = np.diff(starts)
+        rarity = np.log(1 + (np.count_nonzero(exact) - having + 0.5) / (having + 0.5)).astype(np.float32)
+        weights, listings = by_term.data, by_term.indices.astype(np.int32, copy=False)
+        for begin in range(0, len(weights), _CHUNK):  # in place and in pieces: this is what memory is spent on
+            part = slice(begin, begin + _CHUNK)
+            term = np.searchsorted(starts, np.arange(begin, min(begin + _CHUNK, len(weights))), side="right") - 1
+            weights[part] *= rarity[term] / (weights[part] + norms[listings[part]])
+        return cls(vocabulary, starts, listings, weights, size)
 
     @classmethod
     def open(cls, catalogue: Catalogue) -> SearchIndex:
@@ -146,7 +208,7 @@ class SearchIndex:
         if _read_mark(place) == mark:
             return cls._load(place, len(catalogue))
         index = cls.build(catalogue)
-        if index.is_empty:  # nothing to map
+        if not len(index._listings):  # nothing that could be mapped
             return index
         try:
             index.save(place, mark)
@@ -157,16 +219,22 @@ class SearchIndex:
     @classmethod
     def _load(cls, place: Path, size: int) -> SearchIndex:
         try:
-            return cls(bm25s.BM25.load(place, mmap=True, show_progress=False), size)
-        except (OSError, ValueError, KeyError) as error:
-            raise CatalogueError(
-                f"the search index `{place}` is damaged: {error}; remove it, and it is made again"
-            ) from error
+            vocabulary = json.loads((place / "vocabulary.json").read_text(encoding="utf-8"))
+            starts, listings, weights = (np.load(place / f"{part}.npy", mmap_mode="r") for part in _PARTS)
+            if not len(starts) == len(vocabulary) + 1 or not starts[-1] == len(listings) == len(weights):
+                raise ValueError("its parts do not fit together")
+        except (OSError, ValueError, TypeError) as error:
+            reason = f"the search index `{place}` is damaged: {error}; remove it, and it is made again"
+            raise CatalogueError(reason) from error
+        return cls(vocabulary, np.asarray(starts), listings, weights, size)
 
     def save(self, place: Path, mark: dict[str, Any]) -> None:
         """Write the index: into a directory of its own first, so that nobody ever reads half of one."""
         fresh = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
-        self._model.save(fresh, show_progress=False)
+        fresh.mkdir()
+        for part in _PARTS:
+            np.save(fresh / f"{part}.npy", getattr(self, f"_{part}"))
+        (fresh / "vocabulary.json").write_text(json.dumps(self._vocabulary), encoding="utf-8")
         (fresh / "mark.json").write_text(json.dumps(mark), encoding="utf-8")
         try:
             os.replace(fresh, place)
@@ -188,11 +256,12 @@ class SearchIndex:
         numbers = [self._vocabulary[term] for term in terms if term in self._vocabulary]
         if not numbers:
             return []
-        scores = np.zeros(self._size, dtype=np.float32)
+        # Terms are added with double precision and rounded once, as in Lucene: it decides near ties.
+        scores = np.zeros(self._size)
         for number in numbers:
-            start, stop = self._starts[number], self._starts[number + 1]
-            scores[self._listings[start:stop]] += self._weights[start:stop]
-        return _best(scores, limit)
+            part = slice(self._starts[number], self._starts[number + 1])
+            scores[self._listings[part]] += self._weights[part]
+        return _best(scores.astype(np.float32), limit)
 
 
 def _best(scores: np.ndarray, limit: int) -> list[int]:

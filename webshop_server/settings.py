@@ -184,12 +184,8 @@ class Settings:
                 data[item.name] = list(value) if isinstance(value, tuple) else value
         return data
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.to_dict(),)
-
-
-def _rebuild(data: dict[str, Any]) -> Settings:
-    return Settings(**data)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Settings:
+        return self  # frozen, hence shared
 
 
 @lru_cache(maxsize=256)

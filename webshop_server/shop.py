@@ -16,7 +16,7 @@ from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, Goals
 from webshop_server.inventory import Inventory, is_target
 from webshop_server.location import SUB_PAGES, Kind, Location
-from webshop_server.page import BASE_CHARSET, MAX_LENGTH, Page, Section
+from webshop_server.page import MAX_LENGTH, Page, Section
 from webshop_server.product import Product
 from webshop_server.reward import Score, score_purchase
 from webshop_server.settings import Pairs, Settings, merged
@@ -72,7 +72,11 @@ class Shop:
         self.settings = settings or Settings()
         self.goal_kind = goal_kind
         self.max_length = max_length
-        self.charset = BASE_CHARSET | inventory.catalogue.charset
+
+    @property
+    def charset(self) -> frozenset[str]:
+        """The characters that pages of this shop can show."""
+        return self.inventory.charset
 
     @property
     def goals(self) -> Goals:
