@@ -42,7 +42,7 @@ class Completion(NamedTuple):
     """
 
     text: str
-    data: Any | None = None
+    data: Any = None
     model_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0

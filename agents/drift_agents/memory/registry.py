@@ -17,6 +17,7 @@ MEMORIES: Registry[Memory] = Registry(
     {
         "none": "drift_agents.memory.none:NoMemory",
         "vanilla": "drift_agents.memory.vanilla:VanillaMemory",
+        "memory_bank": "drift_agents.memory.memory_bank:MemoryBank",
     },
 )
 

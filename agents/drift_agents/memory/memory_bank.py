@@ -1,0 +1,340 @@
+"""MemoryBank: what is recalled grows strong, what is not fades.
+
+* `MemoryBank` - the memory
+* `Trace` - how strong a record is, and since when it has been fading
+* `retention` - what is left after a time (Ebbinghaus' curve)
+
+Source: Zhong et al., "MemoryBank: Enhancing large language models with long-term memory" (AAAI
+2024), as GLOVE uses it (appendix B.1): retention decays the retrieval weights of older experiences.
+`docs/memories/memory_bank.md` says what is faithful and what was decided here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.llm.base import Model, ask
+from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.template import read_messages
+from drift_agents.matching import Matching
+from drift_agents.memory.diary import DAY, RULES, tell_day
+from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.types import (
+    AgentClock,
+    Episode,
+    Experience,
+    Note,
+    Outcome,
+    Plain,
+    Record,
+    RecordId,
+    Removed,
+    Retrieved,
+)
+
+UNITS = ("episode", "step")
+RECALLS = ("here", "all")
+PER = ("state", "action")
+STRENGTH = 1.0
+"""S of what was just written."""
+GAIN = 1.0
+"""What a recall adds to S."""
+FAINTEST = 1e-12
+"""The least weight: a record never quite vanishes, and a weight is above zero."""
+
+
+CASCADES = ("any", "majority", "cut")
+
+
+def check_cascade(cascade: str) -> str:
+    """The name of the rule, if there is such a rule."""
+    if cascade not in CASCADES:
+        raise ArgumentError(f"`cascade` should be one of {', '.join(CASCADES)}. Received {cascade!r}")
+    return cascade
+
+
+def fallen(notes: Iterable[Note], ledger: Ledger, cascade: str) -> tuple[RecordId, ...]:
+    """The ids of the notes that lost too much of their evidence."""
+    out = []
+    for note in notes:
+        lost = sum(i not in ledger for i in note.evidence)
+        if lost and (cascade == "any" or 2 * lost > len(note.evidence)):
+            out.append(note.id)
+    return tuple(out)
+
+
+class Trace(NamedTuple):
+    """How strong a record is, and since when it has been fading.
+
+    Args:
+        strength: S, in units of time.
+        since: when it was written or recalled last: there t = 0.
+    """
+
+    strength: float
+    since: AgentClock
+
+
+def retention(t: float, strength: float) -> float:
+    """What is left after a time: R = exp(-t / S), never below `FAINTEST`.
+
+    Args:
+        t: the time since the last recall, in the same unit as the strength; not negative.
+        strength: S, positive.
+
+    Example:
+        >>> [round(retention(1, strength), 3) for strength in (1, 2, 10)]
+        [0.368, 0.607, 0.905]
+    """
+    return max(math.exp(-t / strength), FAINTEST)
+
+
+class MemoryBank:
+    """What is recalled grows strong, what is not fades (Zhong et al. 2024, as in GLOVE's B.1).
+
+    A record begins with strength S = 1. Its weight is the retention R = exp(-t / S), with t the
+    time since it was written or recalled last. A recall sets t = 0 and adds 1 to S. A question is
+    answered with the `k` records of that state that are retained best (the newer one of two that
+    are retained equally well), each with its weight from before the recall. Nothing is deleted.
+
+    A prompt asks about every known state at every step. Were each of these questions a recall,
+    nothing would ever fade. So a recall is what the first question at a moment of the agent's clock
+    brings up, which is about the state where the agent stands; further questions at the same moment
+    look things up. And strength grows at most once in a unit of `recall_unit`.
+
+    Every episode is a day and ends with a summary. The summaries of the last days stand in the
+    prompt; they fade with S = 1 and are not strengthened by standing there.
+
+    Args:
+        k: records for each question; positive.
+        unit: what t counts, `episode` or `step`.
+        recall_unit: S grows at most once in an `episode` or a `step`.
+        recalls: which questions recall: `here`, the first one at a moment, or `all`.
+        per: whether `k` counts records of a `state` or of each `action` of it.
+        days: daily summaries in an answer; not negative, with 0 none are made.
+        cascade: when a summary falls with its evidence (`drift_agents.memory.derived`).
+        model: who summarises; declared rules if not given.
+        matching: when two states count as the same; texts must be equal if not given.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> memory = MemoryBank()
+        >>> fell = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock(0, 0))
+        >>> memory.observe(fell, AgentClock(0, 0))
+        0
+        >>> weights = [memory.retrieve("a", None, AgentClock(day, day)).weights for day in (1, 2, 3)]
+        >>> [round(weight, 3) for (weight,) in weights]
+        [0.368, 0.607, 0.717]
+    """
+
+    name = "memory_bank"
+    needs: frozenset[str] = frozenset()
+    supervision = "none"
+
+    def __init__(
+        self,
+        *,
+        k: int = 6,
+        unit: str = "episode",
+        recall_unit: str = "episode",
+        recalls: str = "here",
+        per: str = "state",
+        days: int = 3,
+        cascade: str = "majority",
+        model: Model | None = None,
+        matching: Matching | None = None,
+    ) -> None:
+        for name, count, least in (("k", k, 1), ("days", days, 0)):
+            if not isinstance(count, int) or isinstance(count, bool) or count < least:
+                raise ArgumentError(f"`{name}` should be a whole number, at least {least}. Received {count!r}")
+        options = (("unit", unit, UNITS), ("recall_unit", recall_unit, UNITS), ("recalls", recalls, RECALLS))
+        for name, value, known in (*options, ("per", per, PER)):
+            if value not in known:
+                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
+        self.k, self.unit, self.recall_unit, self.recalls = k, unit, recall_unit, recalls
+        self.per, self.days, self.cascade = per, days, check_cascade(cascade)
+        self.model: Model = RuleModel(RULES) if model is None else model
+        self._ledger = Ledger(matching)
+        self._traces: dict[RecordId, Trace] = {}
+        self._diary: dict[RecordId, tuple[Note, AgentClock]] = {}
+        self._today: list[RecordId] = []
+        self._moment: AgentClock | None = None
+        # What was answered, for one unit of time: most states stay as they are from step to step.
+        self._answers: dict[Hashable, dict[int, Retrieved]] = {}
+        self._answered: int | None = None
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """The `k` best retained records of this state, the best first; the first question at a moment recalls them."""
+        k = self.k if k is None else k
+        time = getattr(now, self.unit)
+        if self._answered != time:
+            self._answers.clear()
+            self._answered = time
+        key = self._ledger.matching.state_key(state)
+        answers = self._answers.setdefault(key, {})
+        if k not in answers:
+            answers[k] = self._answer(state, k, now)
+        answer = answers[k]
+        if self.recalls == "all" or self._moment != now:
+            self._recall(key, answer.records, now)
+        self._moment = now
+        return answer
+
+    def _answer(self, state: str, k: int, now: AgentClock) -> Retrieved:
+        groups = list(self._ledger.at(state).values())
+        if self.per == "state":
+            groups = [[record for records in groups for record in records]]
+        fading = self._fading(now)
+        chosen = sorted((record for records in groups for record in sorted(records, key=fading)[:k]), key=fading)
+        weights = tuple(self._weight(self._traces[record.id], now) for record in chosen)
+        return Retrieved(tuple(chosen), weights, self._notes(now))
+
+    def _fading(self, now: AgentClock) -> Callable[[Record], tuple[float, int]]:
+        """The order of an answer: by t / S, which tells apart what retention would round to the same."""
+
+        def fading(record: Record) -> tuple[float, int]:
+            trace = self._traces[record.id]
+            return self._elapsed(trace.since, now) / trace.strength, -record.id
+
+        return fading
+
+    def _weight(self, trace: Trace, now: AgentClock) -> float:
+        return retention(self._elapsed(trace.since, now), trace.strength)
+
+    def _elapsed(self, since: AgentClock, now: AgentClock) -> int:
+        """Whole units of time; none for who asks about the past."""
+        passed: int = getattr(now, self.unit) - getattr(since, self.unit)
+        return max(passed, 0)
+
+    def _notes(self, now: AgentClock) -> tuple[Note, ...]:
+        """The summaries of the last days, the newest first."""
+        newest = list(self._diary.values())[: -self.days - 1 : -1]
+        return tuple(note._replace(weight=self._weight(Trace(STRENGTH, day), now)) for note, day in newest)
+
+    def _recall(self, key: Hashable, records: Iterable[Record], now: AgentClock) -> None:
+        """Strengthen what was recalled, and let it fade anew."""
+        for record in records:
+            strength, since = self._traces[record.id]
+            if since >= now:
+                continue
+            if getattr(since, self.recall_unit) < getattr(now, self.recall_unit):
+                strength += GAIN
+            self._traces[record.id] = Trace(strength, now)
+            self._answers.pop(key, None)
+
+    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
+        """Append it, with strength 1."""
+        return self._written(experience.state, self._ledger.append(experience, now), now)
+
+    def insert_summary(
+        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
+    ) -> RecordId:
+        """Append a verified summary, with strength 1.
+
+        Raises:
+            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
+        """
+        return self._written(state, self._ledger.append_summary(state, action, distribution, n, now), now)
+
+    def _written(self, state: str, record_id: RecordId, now: AgentClock) -> RecordId:
+        self._answers.pop(self._ledger.matching.state_key(state), None)
+        self._traces[record_id] = Trace(STRENGTH, now)
+        self._today.append(record_id)
+        return record_id
+
+    def counterparts(self, state: str, action: str) -> list[Record]:
+        """All records about this state and action, oldest first."""
+        return self._ledger.counterparts(state, action)
+
+    def records(self) -> Iterator[Record]:
+        """All records, oldest first."""
+        return iter(self._ledger)
+
+    def states(self) -> Iterator[str]:
+        """One text for every known state."""
+        return self._ledger.states()
+
+    def trace(self, record_id: RecordId) -> Trace | None:
+        """How strong a record is, and since when it has been fading; `None` if it is not there."""
+        return self._traces.get(record_id)
+
+    def diary(self) -> tuple[Note, ...]:
+        """All daily summaries, oldest first, with the weight that they began with."""
+        return tuple(note for note, _ in self._diary.values())
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove these records, and the summaries of days of which too little is left."""
+        gone = self._ledger.remove(ids)
+        for record_id in gone:
+            del self._traces[record_id]
+        notes = fallen((note for note, _ in self._diary.values()), self._ledger, self.cascade) if gone else ()
+        for note_id in notes:
+            del self._diary[note_id]
+        self._answers.clear()
+        return Removed(gone, notes)
+
+    def end_episode(self, result: Episode, now: AgentClock) -> None:
+        """Write the day's summary, which rests on what was written today and is still there.
+
+        Raises:
+            ModelError: if the model's answer is no summary.
+        """
+        written = [record for record_id in self._today if (record := self._ledger.get(record_id)) is not None]
+        self._today.clear()
+        if not written or not self.days:
+            return
+        messages = read_messages("memory/templates/memory_bank_day.txt", day=tell_day(result, written))
+        summary = ask(self.model, messages, DAY).data["summary"]
+        note = Note(self._ledger.new_id(), summary, tuple(record.id for record in written))
+        self._diary[note.id] = note, now
+        self._answers.clear()
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole content as plain data."""
+        return {
+            "kind": self.name,
+            "ledger": self._ledger.snapshot(),
+            "traces": [[record_id, strength, *since] for record_id, (strength, since) in self._traces.items()],
+            "diary": [[note.id, note.text, list(note.evidence), *day] for note, day in self._diary.values()],
+            "today": list(self._today),
+            "moment": None if self._moment is None else list(self._moment),
+        }
+
+    def restore(self, data: Plain) -> None:
+        """Take back a snapshot; nothing changes when that fails.
+
+        Raises:
+            MemoryStateError: if the data is not a snapshot of this kind of memory.
+        """
+        if not isinstance(data, Mapping) or data.get("kind") != self.name:
+            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
+        ledger = Ledger(self._ledger.matching)
+        ledger.restore(data.get("ledger", {}))
+        try:
+            traces = {int(i): Trace(float(s), AgentClock(int(e), int(t))) for i, s, e, t in data["traces"]}
+            diary = {
+                int(i): (Note(int(i), str(text), tuple(map(int, evidence))), AgentClock(int(e), int(t)))
+                for i, text, evidence, e, t in data["diary"]
+            }
+            today = [int(i) for i in data["today"]]
+            moment = None if data["moment"] is None else AgentClock(*map(int, data["moment"]))
+            if list(traces) != [record.id for record in ledger] or any(not s > 0 for s, _ in traces.values()):
+                raise ValueError("every record should have one trace, of positive strength")
+            if any(i in ledger or i >= data["ledger"]["next_id"] for i in diary):
+                raise ValueError("a summary should have an id of its own")
+        except (KeyError, TypeError, ValueError) as error:
+            raise MemoryStateError(
+                f"not a snapshot of the memory {self.name!r}: {error!r} in {str(data)[:80]!r}"
+            ) from error
+        self._ledger, self._traces, self._diary, self._today = ledger, traces, diary, today
+        self._moment, self._answered = moment, None
+        self._answers.clear()
+
+    def content_hash(self) -> str:
+        """A hash of the content."""
+        return hash_plain(self.snapshot())
