@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -45,7 +46,8 @@ class LakePlanner:
       below that is no reason to stop looking, and counts as nothing while a way to something
       better is believed in. When memory was found wrong at some step, what was last seen before
       and says hole, or too little gold, also counts as unknown, if the plan becomes more than
-      10 % better by it;
+      10 % better by it. And when no way at all is believed in, what stands in the way is doubted,
+      first what was seen least often, then the oldest, no more of it than opens a way;
     * equally good actions are chosen among at random.
 
     Args:
@@ -123,12 +125,28 @@ class LakePlanner:
             return content
         values = self._values(grid, _aspire(beliefs, enough))[cell]
         if doubt_since is not None:
-            hopeful = [item for item in recalled if item.last >= doubt_since or not _disappoints(item, enough)]
-            if len(hopeful) < len(recalled):
-                reopened = self._values(grid, _aspire(self._believe(grid, hopeful), enough))[cell]
-                if reopened.max() > GAIN * values.max():
-                    values = reopened
-        return values if values.max() > 0 else content
+            hopeful = tuple(item for item in recalled if item.last >= doubt_since or not _disappoints(item, enough))
+            reopened = self._values(grid, _aspire(self._believe(grid, hopeful), enough))[cell]
+            if reopened.max() > GAIN * values.max():
+                values = reopened
+        return values if values.max() > 0 else self._doubt_obstacles(grid, cell, recalled, enough)
+
+    def _doubt_obstacles(
+        self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], enough: float
+    ) -> NDArray[np.float64]:
+        """The plan without as many obstacles as it takes for some way to be believed in; none if there is one.
+
+        The task says that there is a way: where memory says that there is none, memory is wrong.
+        """
+        obstacles = [item for item in recalled if _disappoints(item, enough) or _is_astray(item, grid)]
+        obstacles.sort(key=lambda item: (item.n, item.last, item.state, item.action, item.outcome))
+
+        def without(number: int) -> NDArray[np.float64]:
+            doubted = set(obstacles[:number])
+            return self._values(grid, self._believe(grid, [item for item in recalled if item not in doubted]))[cell]
+
+        fewest = bisect_left(range(len(obstacles)), True, key=lambda number: bool(without(number).max() > 0))
+        return without(fewest)
 
     def _values(self, grid: Grid, beliefs: Beliefs) -> NDArray[np.float64]:
         prior = self.prior if self.conflict == "frequency" else 0.0
@@ -169,6 +187,16 @@ class LakePlanner:
 def _disappoints(item: Recollection, enough: float) -> bool:
     """Whether it says hole, or too little gold."""
     return item.outcome.ended and item.outcome.score < enough
+
+
+def _is_astray(item: Recollection, grid: Grid) -> bool:
+    """Whether the move led elsewhere than it was meant to."""
+    reading = _reader(grid)(item)
+    if reading is None:
+        return False
+    (cell, action), answer = reading
+    move = dict(grid.moves)[action]
+    return move is not None and answer.cell != grid.meant(cell, move)
 
 
 def _aspire(beliefs: Beliefs, enough: float) -> Beliefs:

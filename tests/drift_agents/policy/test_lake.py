@@ -157,10 +157,30 @@ def test_aspiration_reopens_what_disappointed_before_the_doubt() -> None:
     assert answers(prompt((0, 0), *HOPELESS, doubt=8)) == {RIGHT, DOWN}
 
 
-def test_without_doubt_or_aspiration_nothing_is_reopened() -> None:
-    assert answers(prompt((0, 0), *HOPELESS)) == set(ACTIONS)
+def test_without_aspiration_nothing_is_reopened() -> None:
+    assert answers(prompt((0, 0), *HOPELESS), aspiration=False) == set(ACTIONS)
     assert answers(prompt((0, 0), *HOPELESS, doubt=5), aspiration=False) == set(ACTIONS)
-    assert answers(prompt((0, 0), *HOPELESS, doubt=3)) == set(ACTIONS)
+
+
+def test_where_no_way_is_left_the_oldest_obstacle_is_doubted_first() -> None:
+    assert answers(prompt((0, 0), *HOPELESS)) == {RIGHT}
+    assert answers(prompt((0, 0), HOPELESS[0]._replace(last=8), HOPELESS[1])) == {DOWN}
+
+
+def test_and_before_that_what_was_seen_least_often() -> None:
+    """Both ways are closed: by a hole seen twice, and by a move that once led back."""
+    hole = seen((0, 0), RIGHT, (0, 1), "H", n=2, last=3)
+    astray = [seen((0, 0), DOWN, (1, 0), last=6), seen((1, 0), DOWN, (0, 0), last=7)]
+    astray.append(seen((1, 0), RIGHT, (0, 0), n=3, last=9))
+    assert answers(prompt((1, 0), hole, *astray)) == {DOWN}
+    assert answers(prompt((0, 0), hole, *astray)) == {DOWN}
+
+
+def test_no_more_is_doubted_than_opens_a_way() -> None:
+    """Three holes around, seen equally often; only the oldest is tried."""
+    holes = [seen((1, 1), action, cell, "H", last=5) for action, cell in ((DOWN, (2, 1)), (LEFT, (1, 0)))]
+    holes += [seen((1, 1), RIGHT, (1, 2), "H", last=4), seen((1, 1), UP, (0, 1), "H", last=3)]
+    assert answers(prompt((1, 1), *holes, goals="[0, 2]")) == {UP}
 
 
 def test_only_disappointments_are_reopened() -> None:
