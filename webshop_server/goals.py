@@ -26,10 +26,13 @@ from webshop_server.product import UNKNOWN_PRICE, Instruction, Product
 NO_LIMIT = 1_000_000.0
 """The price limit of a goal without one, in dollars, as in the original."""
 
-MAX_GOALS = 1_000_000
+MAX_GOALS = 100_000
+"""The goals of a catalogue that are offered: those of its first listings, up to about this many."""
+
 SPLITS = {"test": (0, 500), "eval": (500, 1500), "train": (1500, None)}
 """The published split: first and last goal number of each part, the last one excluded."""
 
+_BATCH = 500
 _SHUFFLE_SEED = 233  # the original's: with its full data and human goals, numbers mean the same goals
 _LIMITS = tuple(10.0 * i for i in range(1, 100))
 
@@ -85,7 +88,6 @@ class Goal:
         color_class: a class of colours, such as `warm`, out of which a colour has to be chosen; it
             counts as one more option.
         price_upper: the highest price in dollars, or `NO_LIMIT`.
-        weight: how likely the goal is drawn, relative to the others.
     """
 
     text: str
@@ -98,7 +100,6 @@ class Goal:
     options: tuple[tuple[str, str], ...] = ()
     color_class: str = ""
     price_upper: float = NO_LIMIT
-    weight: float = 1.0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
         return self  # frozen, hence shared
@@ -116,7 +117,6 @@ class Goal:
             "price_upper": self.price_upper,
             "goal_options": [f"{name}: {value}" if name else value for name, value in self.options]
             + ([f"{self.color_class} color"] if self.color_class else []),
-            "weight": self.weight,
         }
 
 
@@ -151,7 +151,7 @@ class Goals(Sequence[Goal]):
         self._order = list(range(self._ends[-1]))
         random.Random(_SHUFFLE_SEED).shuffle(self._order)
         self._sums: np.ndarray | None = None
-        self._counts: Counter[str] | None = None
+        self._weights: np.ndarray | None = None
         self._make = lru_cache(maxsize=4096)(self._build)
 
     def __len__(self) -> int:
@@ -183,37 +183,46 @@ class Goals(Sequence[Goal]):
         start, stop = SPLITS[name]
         return range(min(start, len(self)), len(self) if stop is None else min(stop, len(self)))
 
+    def weight(self, index: int) -> float:
+        """Give how likely a goal is drawn, relative to the others: the mean inverse frequency of its attributes."""
+        if self.kind != "synthetic":
+            return 1.0
+        return float(self._row_weights()[self._row(self._order[index])[0]])
+
     def pick(self, number: float) -> int:
         """Turn a uniform number in [0, 1) into a goal number, by the goals' weights."""
         if self.kind != "synthetic":  # all weights are 1
             return min(int(number * len(self)), len(self) - 1)
         if self._sums is None:
-            self._sums = np.cumsum([self._weight(place) for place in self._order])
+            rows = np.searchsorted(self._ends, self._order, side="right")
+            self._sums = np.cumsum(self._row_weights()[rows])
         return min(int(np.searchsorted(self._sums, number * self._sums[-1], side="right")), len(self) - 1)
 
-    def _product(self, place: int) -> tuple[Product, int]:
+    def _row(self, place: int) -> tuple[int, int]:
+        """Give the row of the listing that makes the goal at a place, and the goal's number in it."""
         row = bisect.bisect_right(self._ends, place)
-        before = self._ends[row - 1] if row else 0
-        return self._catalogue.at(self._numbers[row]), place - before
+        return row, place - (self._ends[row - 1] if row else 0)
 
-    def _attribute_counts(self) -> Counter[str]:
-        if self._counts is None:
-            self._counts = Counter()
-            for row, number in enumerate(self._numbers):
-                count = self._ends[row] - (self._ends[row - 1] if row else 0)
-                instruction = self._catalogue.at(number).synthetic
-                for attribute in instruction.attributes if instruction else ():
-                    self._counts[attribute] += count
-        return self._counts
-
-    def _weight(self, place: int) -> float:
-        instruction = self._product(place)[0].synthetic
-        counts = self._attribute_counts()
-        names = instruction.attributes if instruction else ()
-        return sum(1.0 / counts[name] for name in names) / max(len(names), 1)
+    def _row_weights(self) -> np.ndarray:
+        """The weight of each listing's goals: the mean inverse frequency of its attributes."""
+        if self._weights is None:
+            counts: Counter[str] = Counter()
+            asked: list[tuple[str, ...]] = []
+            for begin in range(0, len(self._numbers), _BATCH):
+                for product in self._catalogue.many(self._numbers[begin : begin + _BATCH]):
+                    asked.append(product.synthetic.attributes if product.synthetic else ())
+            before = 0
+            for attributes, end in zip(asked, self._ends, strict=True):
+                for attribute in attributes:
+                    counts[attribute] += end - before
+                before = end
+            means = [sum(1 / counts[name] for name in names) / max(len(names), 1) for names in asked]
+            self._weights = np.array(means)
+        return self._weights
 
     def _build(self, place: int) -> Goal:
-        product, rest = self._product(place)
+        row, rest = self._row(place)
+        product = self._catalogue.at(self._numbers[row])
         if self.kind == "human":
             asked = [instruction for instruction in product.human if instruction.attributes][rest]
             pairs = tuple(("", value) for value in asked.options)
@@ -226,8 +235,7 @@ class Goals(Sequence[Goal]):
             rest, which = divmod(rest, len(option.values))
             chosen.append((option.name, option.values[which]))
         pairs = tuple(reversed(chosen))
-        weight = self._weight(place)
-        return make_goal(product, asked, pairs, seed=self.seed, names=(product.asin,), weight=weight)
+        return make_goal(product, asked, pairs, seed=self.seed, names=(product.asin,))
 
 
 def make_goal(
@@ -237,7 +245,6 @@ def make_goal(
     *,
     seed: int = 0,
     names: tuple[object, ...] = (),
-    weight: float = 1.0,
 ) -> Goal:
     """Make a goal out of a listing and what is asked about it.
 
@@ -247,7 +254,6 @@ def make_goal(
         options: the `(name, value)` pairs to choose.
         seed: decides the price limit.
         names: what tells this goal's draws from others'.
-        weight: how likely the goal is drawn.
     """
     limit = price_limit(price_of(product, seed), seed, *names)
     text = asked.text.strip().strip(".")
@@ -269,5 +275,4 @@ def make_goal(
         options=options,
         color_class=asked.color_class,
         price_upper=limit,
-        weight=weight,
     )
