@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 import gymnasium
 import numpy
@@ -29,15 +29,8 @@ import scipy
 from drift_agents.errors import ExperimentError
 from drift_envs._version import __version__
 
-MANIFEST, CELLS, FINISHED, EPISODES, REPORT, LOCK = (
-    "run.json",
-    "cells",
-    "finished.jsonl",
-    "episodes.jsonl",
-    "report.md",
-    ".lock",
-)
-OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT, LOCK)
+MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
+OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT)
 """Everything that a run writes; nothing else in its folder is ever touched."""
 
 
@@ -64,7 +57,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock: TextIO | None = None
+        self._lock: int | None = None
 
     def open(self, manifest: Mapping[str, Any], *, resume: bool, fresh: bool) -> None:
         """Prepare the folder for a run.
@@ -103,9 +96,8 @@ class RunFolder:
     ) -> None:
         """Let go of the folder."""
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
             self._lock = None
-            (self.path / LOCK).unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
         """What is played there.
@@ -163,25 +155,23 @@ class RunFolder:
     def _take_lock(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(self.path / LOCK, "w")  # noqa: SIM115 - held until `__exit__`
+            self._lock = os.open(self.path, os.O_RDONLY)
         except OSError as error:
             raise ExperimentError(f"{self.path}: cannot be written: {error.strerror}") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lock.close()
-            self._lock = None
+        except BlockingIOError as error:
             raise ExperimentError(f"{self.path}: another run is writing there at this moment") from error
 
     def _is_empty(self) -> bool:
-        return not any(entry.name not in (LOCK, f"{MANIFEST}.part") for entry in self.path.iterdir())
+        return not any(entry.name != f"{MANIFEST}.part" for entry in self.path.iterdir())
 
     def _empty(self) -> None:
         for name in OURS:
             target = self.path / name
             if target.is_dir():
                 shutil.rmtree(target)
-            elif name != LOCK:
+            else:
                 target.unlink(missing_ok=True)
 
     def _check_same(self, manifest: Mapping[str, Any]) -> None:

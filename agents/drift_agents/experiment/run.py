@@ -78,18 +78,20 @@ def run_experiment(
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
     manifest, lengths = describe(experiment, cells)
-    with RunFolder(folder) as held:
-        held.open(manifest, resume=resume, fresh=fresh)
-        left = _left(held, cells)
-        for schedule in experiment.schedules:
-            here = [cell for cell in cells if cell.schedule == schedule]
-            progress.begin(schedule, len(here) * lengths[schedule])
-            done = sum(cell not in left for cell in here)
-            progress.advance(schedule, done * lengths[schedule])
-        for cell in _play_all(experiment, held, left, jobs):
-            held.note_finished(cell.key)
-            progress.advance(cell.schedule, lengths[cell.schedule])
-        return held.merge(cell.key for cell in cells)
+    try:
+        with RunFolder(folder) as held:
+            held.open(manifest, resume=resume, fresh=fresh)
+            left = _left(held, cells)
+            for schedule in experiment.schedules:
+                here = [cell for cell in cells if cell.schedule == schedule]
+                progress.begin(schedule, len(here) * lengths[schedule])
+                progress.advance(schedule, sum(cell not in left for cell in here) * lengths[schedule])
+            for cell in _play_all(experiment, held, left, jobs):
+                held.note_finished(cell.key)
+                progress.advance(cell.schedule, lengths[cell.schedule])
+            return held.merge(cell.key for cell in cells)
+    except OSError as error:
+        raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
 
 
 def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str, Any], dict[str, int]]:

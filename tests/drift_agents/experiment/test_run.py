@@ -16,6 +16,7 @@ import pytest
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.folder import RunFolder
 from drift_agents.experiment.log import FIELDS, read_rows
 from drift_agents.experiment.run import run_experiment
 
@@ -143,6 +144,22 @@ def test_a_folder_is_never_overwritten_unasked(experiment: Experiment, tmp_path:
     (tmp_path / "file").write_text("")
     with pytest.raises(ExperimentError, match="cannot be written: File exists"):
         run_experiment(experiment, tmp_path / "file")
+
+
+def test_two_runs_do_not_share_a_folder(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    with RunFolder(tmp_path / "whole") as held:
+        held.open(held.manifest(), resume=True, fresh=False)
+        with pytest.raises(ExperimentError, match="another run is writing there at this moment"):
+            run_experiment(experiment, tmp_path / "whole", resume=True)
+    assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
+
+
+def test_a_folder_that_cannot_be_used(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    folder = tmp_path / "whole"
+    (folder / "finished.jsonl").unlink()
+    (folder / "finished.jsonl").mkdir()
+    with pytest.raises(ExperimentError, match=r"finished\.jsonl: cannot be used: Is a directory"):
+        run_experiment(experiment, folder, resume=True)
 
 
 def test_fresh_replaces_a_run_and_nothing_else(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
