@@ -153,6 +153,17 @@ def test_a_hopeful_plan_takes_the_best_answer_and_a_mean_one_weighs(car, memorie
     assert worths["max"] >= sure.worth("2", -0.5, 0.01) - 0.02
 
 
+def test_max_hopes_and_frequency_weighs(car, memories):
+    """With both kinds of controls remembered alike, one bets on a push and the other one waits."""
+    items = [*memories(car(), steps=60), *memories(car(force=-0.001), steps=60)]
+    prompt = PromptView("", '{"position": -0.5, "velocity": 0.01}', ACTIONS, elsewhere=tuple(items)).render()
+    choices = {
+        conflict: CarPlanner(conflict=conflict, neighbours=6).decide(prompt, np.random.default_rng(0)).text
+        for conflict in ("max", "frequency")
+    }
+    assert choices["max"] != choices["frequency"]
+
+
 def test_worth_counts_the_steps_to_the_flag(car, memories):
     plan = make_plan(fit_model(read_evidence(memories(car()), ACTIONS), ACTIONS, "majority", 5), hopeful=False)
     goal = plan.model.goal
