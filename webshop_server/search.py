@@ -181,6 +181,7 @@ class SearchIndex:
             shape=(size, len(vocabulary)),
         )
         by_term = by_listing.tocsc()
+        del by_listing, terms, counts, ends
         exact = np.frombuffer(lengths, np.int32)
         mean = exact.sum() / max(np.count_nonzero(exact), 1)
         norms = (K1 * (1 - B + B * rough_lengths(exact) / mean)).astype(np.float32)
@@ -256,21 +257,19 @@ class SearchIndex:
         numbers = [self._vocabulary[term] for term in terms if term in self._vocabulary]
         if not numbers:
             return []
-        # Terms are added with double precision and rounded once, as in Lucene: it decides near ties.
-        scores = np.zeros(self._size)
-        for number in numbers:
-            part = slice(self._starts[number], self._starts[number + 1])
-            scores[self._listings[part]] += self._weights[part]
-        return _best(scores.astype(np.float32), limit)
+        parts = [slice(self._starts[number], self._starts[number + 1]) for number in numbers]
+        listings = np.concatenate([self._listings[part] for part in parts])
+        weights = np.concatenate([self._weights[part] for part in parts])
+        # Added with double precision, term by term, and rounded once, as in Lucene: it decides near ties.
+        return _best(np.bincount(listings, weights, minlength=self._size).astype(np.float32), limit)
 
 
 def _best(scores: np.ndarray, limit: int) -> list[int]:
     """Give the places of the highest positive scores, ties by place."""
-    found = np.flatnonzero(scores)
-    if len(found) > limit:
-        values = scores[found]
-        threshold = np.partition(values, len(values) - limit)[len(values) - limit]
-        found = found[values >= threshold]
+    threshold = np.float32(0)
+    if len(scores) > limit:
+        threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    found = np.flatnonzero(scores >= threshold) if threshold > 0 else np.flatnonzero(scores)
     order = np.lexsort((found, -scores[found]))
     return [int(place) for place in found[order][:limit]]
 
