@@ -2,7 +2,7 @@
 
 `python -m benchmarks.envs` prints, for each case, the time of a step (resets included) and the ratio to
 plain `gymnasium.make` measured right before and after; above 1 is faster. The cases take turns, and the
-medians of the repeats are printed, so that other work on the machine moves the ratios little.
+medians of the repeats of processor time are printed, so that other work on the machine moves the ratios little.
 """
 
 from __future__ import annotations
@@ -48,17 +48,19 @@ CASES: list[tuple[str, str, dict[str, Any], float | None]] = [
 def seconds_per_step(env: gym.Env, actions: list[Any]) -> float:
     """The mean time of a step, resets included."""
     env.reset()
-    start = time.perf_counter()
+    start = time.process_time()
     for action in actions:
         _, _, terminated, truncated, _ = env.step(action)
         if terminated or truncated:
             env.reset()
-    return (time.perf_counter() - start) / len(actions)
+    return (time.process_time() - start) / len(actions)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.envs --repeats 7")
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.envs --repeats 7"
+    )
     parser.add_argument("--steps", type=int, default=10_000, help="steps a repeat (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=9, help="repeats of each case (default: %(default)s)")
     arguments = parser.parse_args()

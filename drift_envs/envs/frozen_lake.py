@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
@@ -23,6 +23,9 @@ from drift_envs.knobs import FrozenMapping, KnobTable, Value
 
 Outcome = tuple[int, float, bool]
 """Next state, reward, whether the episode ends."""
+
+Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+"""Gymnasium's transition table: state, action, outcomes."""
 
 
 class LakeTables(NamedTuple):
@@ -146,6 +149,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
     slip = KnobAttribute()
     goal_rewards = KnobAttribute()
     transient = KnobAttribute()
+    _table: Table
+    _table_knobs: tuple[Any, ...] | None = None  # the knobs that the table was built for; none in the constructor
 
     def __init__(
         self,
@@ -167,8 +172,12 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         self._goal_rewards = FrozenMapping()
         self._transient = 0.0
         # From `success_rate` itself: 1 - (1 - 1/3) is not 1/3 in floating point.
-        self._set_slip(1.0 - success_rate if is_slippery else 0.0, success_rate if is_slippery else 1.0)
+        self._success = success_rate if is_slippery else 1.0
+        self._slip = 1.0 - self._success
+        self._before = (1.0 - self._success) / 2.0
+        self._until = self._before + self._success
         self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))
+        self._table_knobs = (self._map, self._slip, self._goal_rewards, self._transient)
         sizes = [(self.nrow, self.ncol), *((int(rows), int(columns)) for rows, columns in room_for)]
         self._states = max(rows * columns for rows, columns in sizes)
         self.observation_space = spaces.Discrete(self._states)
@@ -225,9 +234,9 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         elif chance < self._until:
             which = 1
         else:
-            which = 2 if chance < self._whole else 0
+            which = 2 if chance < self._until + self._before else 0
         state, reward, terminated = outcomes[which]
-        if self._transient:
+        if self._transient:  # no number is drawn otherwise
             state, reward, terminated = self._answer(here, int(a), (state, reward, terminated))
         self.s = state
         self.lastaction = a
@@ -235,7 +244,13 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             self.render()
         if self._show_prob:
             sure = here in self._tables.ends or not self._slip
-            return state, reward, terminated, False, {"prob": 1.0 if sure else self._success if which == 1 else self._before}
+            return (
+                state,
+                reward,
+                terminated,
+                False,
+                {"prob": 1.0 if sure else self._success if which == 1 else self._before},
+            )
         return state, reward, terminated, False, {}
 
     def _answer(self, here: int, action: int, true: Outcome) -> Outcome:
@@ -272,20 +287,20 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         Raises:
             KnobError: if a map is larger than what the observation space has room for.
         """
-        if "map" in values or "goal_rewards" in values:
-            lake = values.get("map", self._map)
-            goal_rewards = values.get("goal_rewards", self._goal_rewards)
-            if lake is not self._map or goal_rewards is not self._goal_rewards:
-                self._lay(lake, goal_rewards)
-        if "slip" in values:
-            slip = values["slip"]
+        slip = values.get("slip")
+        if slip is not None:
             if slip != self._slip:
-                self._set_slip(slip, 1.0 - slip)
-                if "P" in self.__dict__:
-                    del self.P
-        if "transient" in values and values["transient"] != self._transient:
-            self._transient = values["transient"]
-            self.__dict__.pop("P", None)
+                self._slip = slip
+                self._success = success = 1.0 - slip
+                self._before = before = (1.0 - success) / 2.0
+                self._until = before + success
+            if len(values) == 1:  # on a ramp nothing else is turned, and that at every step
+                return
+        lake = values.get("map", self._map)
+        goal_rewards = values.get("goal_rewards", self._goal_rewards)
+        if lake is not self._map or goal_rewards is not self._goal_rewards:
+            self._lay(lake, goal_rewards)
+        self._transient = values.get("transient", self._transient)
 
     @property
     def goal_reward(self) -> float:
@@ -313,15 +328,6 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """The present value of every knob, the map read back from the array that is drawn."""
         return {**super().read_knobs(), "map": _rows(self._desc)}
 
-    def _set_slip(self, slip: float, success: float) -> None:
-        """Take over a slip; `success` is handed in since Gymnasium rounds it differently."""
-        side = (1.0 - success) / 2.0
-        self._slip = slip
-        self._success = success
-        self._before = side
-        self._until = side + success
-        self._whole = side + success + side
-
     def _use(self, tables: LakeTables) -> None:
         """Let `step` and `reset` read these tables."""
         self._tables = tables
@@ -346,7 +352,6 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             self.initial_state_distrib /= self.initial_state_distrib.sum()
         self._map, self._goal_rewards = lake, goal_rewards
         self._use(tables)
-        self.__dict__.pop("P", None)
         if resized:
             self.nrow, self.ncol = rows, columns
             self.cell_size = (self.window_size[0] // columns, self.window_size[1] // rows)
@@ -354,12 +359,24 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             if self.window_surface is not None:
                 self.window_surface.fill((0, 0, 0))
 
-    @cached_property
-    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # type: ignore[override]
+    @property
+    def P(self) -> Table:  # type: ignore[override]
         """The transition table as Gymnasium keeps it, `(probability, state, reward, terminated)`, of the present knobs.
 
-        It is built when somebody asks for it; `step` does not need it.
+        `step` does not need it, so that it is built anew only when somebody asks for it after a turn.
         """
+        knobs = self._table_knobs
+        if knobs is not None and knobs != (self._map, self._slip, self._goal_rewards, self._transient):
+            self._table = self._build_table()
+            self._table_knobs = (self._map, self._slip, self._goal_rewards, self._transient)
+        return self._table
+
+    @P.setter
+    def P(self, table: Table) -> None:
+        self._table = table
+
+    def _build_table(self) -> Table:
+        """The transition table of the present knobs."""
         model = transitions(
             self._map,
             slip=self._slip,
@@ -383,9 +400,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
     def __getstate__(self) -> dict[str, Any]:
         """Everything but surfaces and tables; both are rebuilt."""
         state = super().__getstate__()
-        state.pop("P", None)
         del state["_tables"], state["_outcomes"]
-        return state
+        return {**state, "_table": None, "_table_knobs": ()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the tables of the map from the cache."""

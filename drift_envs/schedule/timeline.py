@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -125,8 +126,42 @@ class Timeline:
         offset = tick - self._start
         if 0 <= offset < len(self._segments):
             found = self._segments[offset]
-            return found if type(found) is Segment else self._made(tick, found)
+            if type(found) is Segment:
+                return found
+            last = self._last
+            if last[0] != tick:
+                # Made when it is asked for: thousands of segments that live on would wake the garbage
+                # collector, which costs more than they do. A dictionary is copied at half the cost of pairs.
+                name = self._only_name
+                values = FrozenMapping(zip(self.names, found, strict=True) if name is None else {name: found[0]})
+                self._last = last = _MAKE_SEGMENT((tick, tick + 1, values))
+            return last
         return self._find(tick)
+
+    def walk(self, tick: int) -> Iterator[tuple[int, Mapping[str, Value]]]:
+        """Go through time, at the least cost for who asks for one tick after the other.
+
+        Args:
+            tick: where to start.
+
+        Yields:
+            The end of the segment that holds the tick and its values, then those of the following ones.
+        """
+        while True:
+            stop, values = self.segment(tick)[1:]
+            yield stop, values
+            if stop == tick + 1 and stop % _BLOCK:
+                number, offset = divmod(stop, _BLOCK)
+                block = self._blocks.get(number, ())
+                name = self._only_name
+                for row in itertools.islice(block, offset, len(block)):
+                    if type(row) is Segment:
+                        break
+                    stop += 1
+                    yield stop, FrozenMapping(zip(self.names, row, strict=True) if name is None else {name: row[0]})
+            if stop >= NEVER:
+                return
+            tick = stop
 
     def values(self, tick: int) -> Mapping[str, Value]:
         """The canonical values of `names` at a tick; the same object for equal neighbouring ticks."""
@@ -243,19 +278,6 @@ class Timeline:
                 self._blocks.popitem(last=False)
         self._segments, self._start = self._blocks[number], number * _BLOCK
         return self.segment(tick)
-
-    def _made(self, tick: int, row: Row) -> Segment:
-        """The segment of a tick whose neighbours have other values.
-
-        It is made when it is asked for: thousands of segments that live on would wake the garbage
-        collector, which costs more than they do.
-        """
-        last = self._last
-        if last[0] != tick:
-            name = self._only_name  # a dictionary is copied at half the cost of pairs
-            values = FrozenMapping(zip(self.names, row, strict=True)) if name is None else FrozenMapping({name: row[0]})
-            self._last = last = _MAKE_SEGMENT((tick, tick + 1, values))
-        return last
 
     def _until(self, tick: int) -> int:
         until = min((course.until(tick) for course in self._courses), default=NEVER)

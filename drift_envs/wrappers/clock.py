@@ -91,7 +91,7 @@ class Clock:
         held: whether time stands still in this episode.
         episode: episodes before this one since the last rewind.
         since: the first tick of the present span, through which time has only gone on.
-        until: the tick at which the knob values that are in force may change.
+        until: the tick at which the knob values that are in force may change, as far as `stop` does not say.
         values: the knob values that are in force.
     """
 
@@ -128,24 +128,23 @@ class Clock:
         self.held = False
 
     def go_on(self) -> bool:
-        """Begin an episode the plain way: without a seed, a jump or a stop, before or now.
+        """Begin an episode the plain way: time was not held and neither jumps nor starts again.
 
         Returns:
-            Whether that was possible and the values that are in force still hold.
+            Whether the values that are in force still hold.
         """
-        if self.held or self.unit == "episode_step":
-            self.begin(NO_JUMP)
-            return False
+        until = self.until
         if self.unit == "episode":
             self.start = self.resume
             self.resume += 1
         else:
+            if self.stop < NEVER:
+                until = self.start + self.stop
             self.start += self.steps
-            if self.until < NEVER:
-                self.stop = self.until - self.start
+            self.stop = until - self.start if until < NEVER else NEVER
         self.steps = 0
         self.episode += 1
-        return self.start < self.until
+        return self.start < until
 
     def begin(self, jump: Jump) -> None:
         """Begin an episode.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -104,6 +104,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._clock = Clock(self._plan.clock)
         self._visited = Visited()
         self._tune = turner.turn
+        self._walk: Iterator[tuple[int, Mapping[str, Value]]] | None = None
         self._leader: DriftWrapper | None = None
         self._oracle_factory = oracle
         self._oracle: Any = None
@@ -246,6 +247,11 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._leader = leader
         self._is_plain = False
 
+    @property
+    def applied(self) -> Mapping[str, Value]:
+        """The values that were applied last. For evaluators."""
+        return self._clock.values or {}
+
     def derive_seed(self, *tags: int) -> int:
         """A seed for a stream of its own, drawn from the seed that the schedule runs with. For evaluators.
 
@@ -291,31 +297,35 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
     def _turn(self) -> None:
         """Apply the values of the transition to come, and note until when they hold."""
         clock = self._clock
-        if self._leader is not None or clock.stop == NOT_RESET:
-            self._turn_specially()
-            return
-        _, stop, values = self._timeline.segment(clock.start + clock.steps)
-        clock.until = stop
-        clock.stop = stop - clock.start if stop < NEVER else NEVER
+        stop, values = next(self._walk or self._start_walk())
+        if stop < NEVER:
+            clock.stop = stop - clock.start
+        else:
+            clock.stop = clock.until = NEVER
         if values is not clock.values:
             self._tune(values)
             clock.values = values
 
-    def _turn_specially(self) -> None:
-        """Before the first reset there is nothing to apply; who follows a leader applies what it applies."""
-        if self._leader is None:
+    def _start_walk(self) -> Iterator[tuple[int, Mapping[str, Value]]]:
+        """Go through time from the tick to come.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        clock = self._clock
+        if self._leader is not None:  # what it applies holds for one step, then it is asked again
+            return iter([(clock.start, self._leader.applied)])
+        if clock.stop == NOT_RESET:
             raise StateError("`step` was called before `reset`; call `reset` first")
-        values = self._leader._clock.values
-        self._clock.stop = 0  # ask the leader again before every step
-        if values is not None and values is not self._clock.values:
-            self._tune(values)
-            self._clock.values = values
+        self._walk = self._timeline.walk(clock.next_tick)
+        return self._walk
 
     def _turn_for_reset(self) -> None:
         """Apply the values of the first transition to come."""
         clock = self._clock
         _, stop, values = self._timeline.segment(clock.next_tick)
         clock.stop_at(stop)
+        self._walk = None
         if values is not clock.values:
             self._tune(values)
             clock.values = values
@@ -324,16 +334,22 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         """Begin an episode at the tick where the leader stands."""
         self._timeline = leader._timeline
         self._clock.steps = 0
-        self._turn_specially()
+        self._turn()
         observation, info = self.env.reset(seed=seed)
         return observation, {**info, "drift": self._news()} if self._tells else info
 
     def _go_on(self) -> None:
         """Begin an episode the plain way, at the price of a few comparisons."""
-        if self._clock.unit == "episode_step":
+        clock = self._clock
+        if clock.held or clock.unit == "episode_step":
             self._remember()
-        if not self._clock.go_on():
+            clock.begin(NO_JUMP)
             self._turn_for_reset()
+        elif not clock.go_on():
+            if clock.unit == "step":
+                self._turn()
+            else:
+                self._turn_for_reset()
 
     def _key_after(self, seed: int | None) -> int:
         """The seed of the timeline: a new one, the present one, or the one that the environment gave itself."""
@@ -385,5 +401,5 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": dict(state.knobs)}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the oracle, which is built again when somebody asks."""
-        return {**self.__dict__, "_oracle": None}
+        """Everything but the oracle and the walk through time, which begin anew when they are needed."""
+        return {**self.__dict__, "_oracle": None, "_walk": None}

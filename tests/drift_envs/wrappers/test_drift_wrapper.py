@@ -460,3 +460,22 @@ def test_clones_have_the_same_future(clone, clock):
     assert env.drift_log == other.drift_log
     with pytest.raises(DrivenKnobError):
         other.unwrapped.force = 0.0
+
+
+@pytest.mark.parametrize("clock", ["step", "episode_step"])
+def test_a_drift_at_every_step_across_many_blocks(clock):
+    ramps = (
+        force(0.0006, at=700, name="tired", kind="incremental", over=1_500),
+        {"at": 0, "name": "sink", "kind": "incremental", "over": 900, "set": {"gravity": 0.002}},
+    )
+    for drifts in (ramps, ramps[:1]):
+        env = car(plan(*drifts, clock=clock))
+        env.reset(seed=0)
+        reference = car(plan(*drifts)).timeline
+        for step in range(2_600):
+            env.step(1)
+            assert env.unwrapped.force == reference.values(step)["force"]
+            if step % 613 == 0 and clock == "step":
+                env.reset()
+            if step == 1_300:
+                env = copy.deepcopy(env)
