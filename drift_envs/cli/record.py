@@ -68,6 +68,8 @@ def _record(options: argparse.Namespace, console: Console) -> int:
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should lie in a folder that exists. Received {str(options.out)!r}")
     plan = open_plan(options.schedule or IDS[options.id].schedule, options.seed, options.id)
+    if options.policy == "oracle" and plan.oracle is None:
+        raise ArgumentError(f"no oracle is known for {options.id} with {plan.schedule.name}; use `--policy random`")
     with without_display():
         env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True)
         try:

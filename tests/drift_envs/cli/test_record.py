@@ -8,6 +8,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import imageio.v2 as imageio
+import imageio_ffmpeg
 import numpy as np
 import pytest
 
@@ -41,10 +42,9 @@ def test_an_mp4(tmp_path: Path) -> None:
     out = tmp_path / "car.mp4"
     arguments = ["--schedule", "mountain_car/reversed", "--steps", "5", "--policy", "random", "--phases", "1"]
     assert main(["record", "DriftMountainCar-v0", "--out", str(out), *arguments]) == 0
-    with imageio.get_reader(out) as reader:
-        pictures = [picture for picture in reader]  # noqa: C416 - its length is unknown, which `list` asks for
-    assert len(pictures) == 6 + 6
-    assert pictures[0].shape == (448, 608, 3)
+    frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(out))
+    assert frames == 6 + 6, "six pictures, the last one held"
+    assert seconds == pytest.approx(12 / 30, abs=0.05)
 
 
 def test_the_oracle_is_filmed_at_its_goal_in_each_phase() -> None:
@@ -108,6 +108,18 @@ def test_refusals(
     monkeypatch.chdir(tmp_path)
     assert main(["record", LAKE, *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_without_an_oracle_chance_acts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file = tmp_path / "late.yaml"
+    file.write_text(
+        "version: 1\nname: late\nenv: DriftFrozenLake-v0\ndrifts:\n  - {at: 5, set: {action_delay: 2}}\n",
+        encoding="utf-8",
+    )
+    arguments = ["record", LAKE, "--out", str(tmp_path / "a.png"), "--schedule", str(file), "--steps", "1"]
+    assert main(arguments) == 1
+    assert "no oracle is known for DriftFrozenLake-v0 with late; use `--policy random`" in capsys.readouterr().err
+    assert main([*arguments, "--policy", "random"]) == 0
 
 
 @pytest.mark.parametrize(("suffix", "module"), [("gif", "imageio.v2"), ("mp4", "imageio_ffmpeg")])

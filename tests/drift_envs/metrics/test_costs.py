@@ -19,12 +19,12 @@ def test_costs_are_per_drift_and_per_stable_episode() -> None:
         row("source", 3),
         row("flood", 10),
         row("flood", 2),
-        row("source#2", 2),
+        row("source#2", 5),
         row("flood#2", 4),
     ]
     (cost,) = cost_by_kind(rows, ["probe_steps"]).values()
     assert cost.per_drift == 8.0
-    assert cost.per_stable_episode == 2.0
+    assert cost.per_stable_episode == 3.0
 
 
 def test_costs_without_such_a_phase_are_unknown() -> None:

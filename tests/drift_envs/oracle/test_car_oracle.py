@@ -123,6 +123,18 @@ def test_a_replay_goes_wrong_sooner_than_a_policy() -> None:
     assert replayed_success(old, new, 300) == 0.0
 
 
+def test_a_policy_may_do_what_it_likes_where_its_episode_would_have_been_over() -> None:
+    low, high = CarSetting(0.001, goal_position=-0.3), CarSetting(0.001, goal_position=0.5)
+    assert carried_success(low, high, 300) == 1.0
+
+
+def test_a_replay_ends_where_the_old_episode_ended() -> None:
+    # At the low flag the sequence is over; what the plan would push beyond it does not count.
+    low, high = CarSetting(0.003, goal_position=0.0), CarSetting(0.003, goal_position=0.5)
+    assert replayed_success(low, high, 300) == 0.0
+    assert replayed_success(high, low, 300) == 1.0
+
+
 def test_magnitude_leaves_out_what_stays() -> None:
     assert car_magnitude(CarSetting(0.001), CarSetting(0.001)) == 0.0
     # Doing nothing is answered as before whatever the force, and at the speed limit pushing may be too.

@@ -116,6 +116,14 @@ def test_a_detour_is_no_best_policy() -> None:
     assert solve_lake(new, 100).value == 1.0
 
 
+def test_where_nothing_can_be_won_every_action_is_best() -> None:
+    plan = solve_lake(LakeSetting(("SGH", "HHF")), 10)
+    assert plan.best[10, 5].all(), "the corner behind the holes"
+    assert plan.best[10, 0].tolist() == [False, False, True, False]
+    # So a policy may do what it likes there, also what turns out well once the hole has gone.
+    assert carried_value(LakeSetting(("HGH", "SHF")), LakeSetting(("HGF", "SFF")), 10) == 1.0
+
+
 def test_magnitude_counts_pairs_of_tile_and_action() -> None:
     old = LakeSetting(("SFFG",))
     assert lake_magnitude(old, old) == 0.0
