@@ -1,0 +1,1 @@
+"""Embeddings: texts as vectors, the protocol in `base`."""

@@ -1,0 +1,49 @@
+"""What an embedding is: texts in, vectors of length one out.
+
+* `Embedding` - the protocol
+* `Vectors` - an array of shape (texts, dimension)
+* `cosine` - how similar texts are by their vectors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float64]
+"""One row of length one for each text; shape (texts, dimension)."""
+
+DIGITS = 6
+"""Decimals of a similarity: the order of additions in a product, which differs between machines, decides no tie."""
+
+
+@runtime_checkable
+class Embedding(Protocol):
+    """Texts in, vectors out; equal texts have equal vectors, in every process."""
+
+    name: str
+    dimension: int
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One vector of length one for each text; shape (len(texts), dimension)."""
+        ...
+
+
+def cosine(one: Vectors, others: Vectors) -> NDArray[np.float64]:
+    """How similar texts are: 1 for equal ones; higher means more similar.
+
+    Args:
+        one: a vector; shape (dimension,).
+        others: vectors; shape (n, dimension).
+
+    Returns:
+        Similarities in [-1, 1], shape (n,), rounded to `DIGITS` decimals.
+
+    Example:
+        >>> cosine(np.array([1.0, 0.0]), np.array([[0.6, 0.8], [1.0, 0.0]])).tolist()
+        [0.6, 1.0]
+    """
+    return np.clip(np.round(others @ one, DIGITS), -1.0, 1.0)

@@ -1,0 +1,99 @@
+"""Embeddings without a model: counts of hashed words and letters.
+
+* `HashedEmbedding` - words, pairs of words and runs of three letters, hashed into a vector
+
+Source: Weinberger et al., "Feature hashing for large scale multitask learning" (ICML 2009). Similar
+texts share words and letters; nothing is known of meaning, so this stands in for a real embedding
+where a mechanism is tested, not where understanding is.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drift_agents.embedding.base import Vectors
+from drift_agents.errors import ArgumentError
+
+LETTERS = 3
+"""How long a run of letters is."""
+KEPT = 8192
+"""Vectors that are kept: agents ask for the same texts again and again."""
+_WORD = re.compile(r"\w+")
+
+
+class HashedEmbedding:
+    """Words, pairs of neighbouring words and runs of three letters, hashed into a vector of length one.
+
+    Pairs of words tell `[1, 2]` from `[2, 1]`. Upper and lower case count the same. Each feature adds
+    1 or -1, as its hash says, to the place that its hash says, so that collisions cancel out on average.
+
+    Args:
+        dimension: the length of a vector; at least 2.
+
+    Raises:
+        ArgumentError: if the dimension is not a whole number of that size.
+
+    Example:
+        >>> red, ruby, axe = HashedEmbedding().embed(["a red jacket", "a ruby red jacket", "the axe"])
+        >>> bool(red @ ruby > 0.5 > red @ axe), round(float(red @ red), 6)
+        (True, 1.0)
+    """
+
+    name = "hashed"
+
+    def __init__(self, dimension: int = 512) -> None:
+        if not isinstance(dimension, int) or isinstance(dimension, bool) or dimension < 2:
+            raise ArgumentError(f"`dimension` should be a whole number, at least 2. Received {dimension!r}")
+        self.dimension = dimension
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One vector of length one for each text; zeros for a text without a word (or whose features cancel out).
+
+        Args:
+            texts: what is embedded.
+
+        Returns:
+            Vectors, shape (len(texts), dimension).
+
+        Raises:
+            ArgumentError: if `texts` is one text instead of a sequence of them.
+        """
+        if isinstance(texts, str):
+            raise ArgumentError(f"`texts` should be a sequence of texts. Received the text {texts[:80]!r}")
+        if not texts:
+            return np.zeros((0, self.dimension))
+        return np.stack([_embed(text, self.dimension) for text in texts])
+
+
+@lru_cache(maxsize=KEPT)
+def _embed(text: str, dimension: int) -> NDArray[np.float64]:
+    """The vector of one text, not to be written to."""
+    # Not `hash`, which differs from process to process.
+    hashes = np.array([zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)], np.int64)
+    signs = np.where(hashes & 1, 1.0, -1.0)
+    vector = np.bincount((hashes >> 1) % dimension, signs, dimension).astype(np.float64)
+    # Whole numbers so far, so this sum is exact in whatever order it is made.
+    length = float(np.sqrt(np.sum(vector * vector)))
+    if length > 0:
+        vector /= length
+    vector.flags.writeable = False
+    return vector
+
+
+def _features(text: str) -> Iterator[str]:
+    """Words, pairs of words and runs of letters, each kind with a mark of its own."""
+    words = _WORD.findall(text.casefold())
+    for word in words:
+        yield f"w {word}"
+    for one, two in pairwise(words):
+        yield f"p {one} {two}"
+    plain = f" {' '.join(words)} " if words else ""
+    for start in range(len(plain) - LETTERS + 1):
+        yield f"l {plain[start : start + LETTERS]}"
