@@ -124,3 +124,27 @@ def test_continuous_mountain_car_takes_plain_lists():
     ours, base = MountainCarContinuous(), Continuous_MountainCarEnv()
     actions = [[force] for force in np.random.default_rng(11).uniform(-2, 2, size=2_000).tolist()]
     assert_equal(ours, base, actions, 999)
+
+
+class Constant:
+    """A generator whose numbers are all the same."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def random(self):
+        return self.number
+
+
+def test_the_last_rounding_of_the_cumulated_probabilities():
+    rates = [rate for rate in np.linspace(0.001, 0.999, 999) if sum([(1 - rate) / 2, rate, (1 - rate) / 2]) < 1]
+    assert rates, "no rate rounds down"
+    for rate in rates[:20]:
+        answers = []
+        for kind in (FrozenLake, FrozenLakeEnv):
+            lake = kind(success_rate=rate)
+            lake.reset(seed=0)
+            lake.s = 9
+            lake.np_random = Constant(np.nextafter(1, 0))
+            answers.append(exact(lake.step(2)))
+        assert answers[0] == answers[1]

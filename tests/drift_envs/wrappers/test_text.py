@@ -51,6 +51,7 @@ def test_the_highest_score_never_follows_a_drift():
     schedule = {**SWAP, "drifts": [{"at": 1, "set": {"goal_rewards": {"3,5": 0.25, "5,5": 0.5}}}]}
     env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
     first = env.reset(seed=0)[1]["task"]
+    assert "The highest score is 1." in first
     assert env.reset()[1]["task"] == first
     other = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
     assert other.reset(seed=0, options={"drift_tick": 1})[1]["task"] == first
