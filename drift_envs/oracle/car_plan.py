@@ -171,6 +171,8 @@ def carried_success(old: CarSetting, new: CarSetting, limit: int) -> float:
         1.0
     """
     plan = solve_car(old, limit)
+    if old == new:
+        return plan.success
 
     def allowed(position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
         if plan.pumps:
