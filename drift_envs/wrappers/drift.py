@@ -153,6 +153,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             return self._reset_like(self._leader, seed)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
             raise ArgumentError(f"`seed` should be a whole number, at least 0. Received {seed!r}")
+        seed = None if seed is None else int(seed)  # Gymnasium takes no other whole numbers
         started = clock.stop != NOT_RESET
         keeps_time = bool(options) and options.get("drift_clock") == "continue"  # type: ignore[union-attr]
         rewinds = seed is not None and not (started and keeps_time)

@@ -8,7 +8,7 @@ import warnings
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift_envs.envs import FrozenLake, MountainCar
@@ -203,6 +203,11 @@ def test_other_options_reach_the_environment():
     assert 0.1 <= observation[0] <= 0.2
 
 
+def test_seeds_of_numpy():
+    one, two = car(None), car(None)
+    assert (one.reset(seed=np.int64(3))[0] == two.reset(seed=3)[0]).all()
+
+
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
 def test_seeds_that_are_none(seed):
     env = car(plan(*TWICE))
@@ -210,6 +215,7 @@ def test_seeds_that_are_none(seed):
         env.reset(seed=seed)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from(["plain", "hold", "jump", "rewind"]), st.integers(0, 4)), max_size=12))
 def test_knobs_are_always_those_of_the_tick(moves):
     drifts = (*TWICE, {"rate": 0.4, "walk": {"gravity": 0.0003}, "name": "wind"})
