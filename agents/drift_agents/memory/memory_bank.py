@@ -12,7 +12,7 @@ Source: Zhong et al., "MemoryBank: Enhancing large language models with long-ter
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, MemoryStateError
@@ -20,6 +20,7 @@ from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching import Matching
+from drift_agents.memory.derived import Citations
 from drift_agents.memory.diary import DAY, RULES, tell_day
 from drift_agents.memory.store import Ledger, hash_plain
 from drift_agents.types import (
@@ -35,35 +36,15 @@ from drift_agents.types import (
     Retrieved,
 )
 
-UNITS = ("episode", "step")
+UNITS = AgentClock._fields
 RECALLS = ("here", "all")
-PER = ("state", "action")
+PER = ("action", "state")
 STRENGTH = 1.0
 """S of what was just written."""
 GAIN = 1.0
 """What a recall adds to S."""
 FAINTEST = 1e-12
 """The least weight: a record never quite vanishes, and a weight is above zero."""
-
-
-CASCADES = ("any", "majority", "cut")
-
-
-def check_cascade(cascade: str) -> str:
-    """The name of the rule, if there is such a rule."""
-    if cascade not in CASCADES:
-        raise ArgumentError(f"`cascade` should be one of {', '.join(CASCADES)}. Received {cascade!r}")
-    return cascade
-
-
-def fallen(notes: Iterable[Note], ledger: Ledger, cascade: str) -> tuple[RecordId, ...]:
-    """The ids of the notes that lost too much of their evidence."""
-    out = []
-    for note in notes:
-        lost = sum(i not in ledger for i in note.evidence)
-        if lost and (cascade == "any" or 2 * lost > len(note.evidence)):
-            out.append(note.id)
-    return tuple(out)
 
 
 class Trace(NamedTuple):
@@ -78,18 +59,17 @@ class Trace(NamedTuple):
     since: AgentClock
 
 
-def retention(t: float, strength: float) -> float:
-    """What is left after a time: R = exp(-t / S), never below `FAINTEST`.
+def retention(faded: float) -> float:
+    """What is left: R = exp(-t / S), never below `FAINTEST`.
 
     Args:
-        t: the time since the last recall, in the same unit as the strength; not negative.
-        strength: S, positive.
+        faded: t / S, the time since the last recall in units of the strength; not negative.
 
     Example:
-        >>> [round(retention(1, strength), 3) for strength in (1, 2, 10)]
+        >>> [round(retention(1 / strength), 3) for strength in (1, 2, 10)]
         [0.368, 0.607, 0.905]
     """
-    return max(math.exp(-t / strength), FAINTEST)
+    return max(math.exp(-faded), FAINTEST)
 
 
 class MemoryBank:
@@ -97,8 +77,9 @@ class MemoryBank:
 
     A record begins with strength S = 1. Its weight is the retention R = exp(-t / S), with t the
     time since it was written or recalled last. A recall sets t = 0 and adds 1 to S. A question is
-    answered with the `k` records of that state that are retained best (the newer one of two that
-    are retained equally well), each with its weight from before the recall. Nothing is deleted.
+    answered with the `k` records of every action of that state that are retained best (the newer
+    one of two that are retained equally well), each with its weight from before the recall. What
+    is not in the answer is not recalled. Nothing is deleted.
 
     A prompt asks about every known state at every step. Were each of these questions a recall,
     nothing would ever fade. So a recall is what the first question at a moment of the agent's clock
@@ -113,7 +94,7 @@ class MemoryBank:
         unit: what t counts, `episode` or `step`.
         recall_unit: S grows at most once in an `episode` or a `step`.
         recalls: which questions recall: `here`, the first one at a moment, or `all`.
-        per: whether `k` counts records of a `state` or of each `action` of it.
+        per: whether `k` counts records of each `action` of a state, or of a `state` in all.
         days: daily summaries in an answer; not negative, with 0 none are made.
         cascade: when a summary falls with its evidence (`drift_agents.memory.derived`).
         model: who summarises; declared rules if not given.
@@ -143,7 +124,7 @@ class MemoryBank:
         unit: str = "episode",
         recall_unit: str = "episode",
         recalls: str = "here",
-        per: str = "state",
+        per: str = "action",
         days: int = 3,
         cascade: str = "majority",
         model: Model | None = None,
@@ -157,11 +138,13 @@ class MemoryBank:
             if value not in known:
                 raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
         self.k, self.unit, self.recall_unit, self.recalls = k, unit, recall_unit, recalls
-        self.per, self.days, self.cascade = per, days, check_cascade(cascade)
+        self.per, self.days, self.cascade = per, days, cascade
         self.model: Model = RuleModel(RULES) if model is None else model
+        self._unit, self._recall_unit = AgentClock._fields.index(unit), AgentClock._fields.index(recall_unit)
         self._ledger = Ledger(matching)
         self._traces: dict[RecordId, Trace] = {}
         self._diary: dict[RecordId, tuple[Note, AgentClock]] = {}
+        self._citations = Citations(cascade)
         self._today: list[RecordId] = []
         self._moment: AgentClock | None = None
         # What was answered, for one unit of time: most states stay as they are from step to step.
@@ -171,7 +154,7 @@ class MemoryBank:
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` best retained records of this state, the best first; the first question at a moment recalls them."""
         k = self.k if k is None else k
-        time = getattr(now, self.unit)
+        time = now[self._unit]
         if self._answered != time:
             self._answers.clear()
             self._answered = time
@@ -189,32 +172,42 @@ class MemoryBank:
         groups = list(self._ledger.at(state).values())
         if self.per == "state":
             groups = [[record for records in groups for record in records]]
-        fading = self._fading(now)
-        chosen = sorted((record for records in groups for record in sorted(records, key=fading)[:k]), key=fading)
-        weights = tuple(self._weight(self._traces[record.id], now) for record in chosen)
-        return Retrieved(tuple(chosen), weights, self._notes(now))
+        best = sorted(entry for records in groups for entry in self._ranked(records, now)[:k])
+        weights = tuple(retention(faded) for faded, _, _ in best)
+        return Retrieved(tuple(record for _, _, record in best), weights, self._notes(now))
 
-    def _fading(self, now: AgentClock) -> Callable[[Record], tuple[float, int]]:
-        """The order of an answer: by t / S, which tells apart what retention would round to the same."""
+    def _ranked(self, records: Iterable[Record], now: AgentClock) -> list[tuple[float, RecordId, Record]]:
+        """Triples of t / S, the negative id and the record: sorted, what is retained best comes first.
 
-        def fading(record: Record) -> tuple[float, int]:
-            trace = self._traces[record.id]
-            return self._elapsed(trace.since, now) / trace.strength, -record.id
+        By t / S, since retention rounds what has faded long ago to the same.
+        """
+        # The innermost loop of every step: hence no method calls.
+        unit, time, traces = self._unit, now[self._unit], self._traces
+        ranked = []
+        for record in records:
+            strength, since = traces[record.id]
+            elapsed = time - since[unit]
+            ranked.append((elapsed / strength if elapsed > 0 else 0.0, -record.id, record))
+        ranked.sort()
+        return ranked
 
-        return fading
+    def weight(self, record_id: RecordId, now: AgentClock) -> float:
+        """How strongly a record would be recalled at that moment; no side effect.
 
-    def _weight(self, trace: Trace, now: AgentClock) -> float:
-        return retention(self._elapsed(trace.since, now), trace.strength)
-
-    def _elapsed(self, since: AgentClock, now: AgentClock) -> int:
-        """Whole units of time; none for who asks about the past."""
-        passed: int = getattr(now, self.unit) - getattr(since, self.unit)
-        return max(passed, 0)
+        Raises:
+            ArgumentError: if there is no such record.
+        """
+        record = self._ledger.get(record_id)
+        if record is None:
+            raise ArgumentError(f"`record_id` should be the id of a record. Received {record_id!r}")
+        ((faded, _, _),) = self._ranked([record], now)
+        return retention(faded)
 
     def _notes(self, now: AgentClock) -> tuple[Note, ...]:
         """The summaries of the last days, the newest first."""
         newest = list(self._diary.values())[: -self.days - 1 : -1]
-        return tuple(note._replace(weight=self._weight(Trace(STRENGTH, day), now)) for note, day in newest)
+        time, unit = now[self._unit], self._unit
+        return tuple(note._replace(weight=retention(max(time - day[unit], 0) / STRENGTH)) for note, day in newest)
 
     def _recall(self, key: Hashable, records: Iterable[Record], now: AgentClock) -> None:
         """Strengthen what was recalled, and let it fade anew."""
@@ -222,7 +215,7 @@ class MemoryBank:
             strength, since = self._traces[record.id]
             if since >= now:
                 continue
-            if getattr(since, self.recall_unit) < getattr(now, self.recall_unit):
+            if since[self._recall_unit] < now[self._recall_unit]:
                 strength += GAIN
             self._traces[record.id] = Trace(strength, now)
             self._answers.pop(key, None)
@@ -272,7 +265,7 @@ class MemoryBank:
         gone = self._ledger.remove(ids)
         for record_id in gone:
             del self._traces[record_id]
-        notes = fallen((note for note, _ in self._diary.values()), self._ledger, self.cascade) if gone else ()
+        notes = self._citations.fall(gone)
         for note_id in notes:
             del self._diary[note_id]
         self._answers.clear()
@@ -292,6 +285,7 @@ class MemoryBank:
         summary = ask(self.model, messages, DAY).data["summary"]
         note = Note(self._ledger.new_id(), summary, tuple(record.id for record in written))
         self._diary[note.id] = note, now
+        self._citations.add(note.id, note.evidence)
         self._answers.clear()
 
     def snapshot(self) -> dict[str, Any]:
@@ -316,25 +310,40 @@ class MemoryBank:
         ledger = Ledger(self._ledger.matching)
         ledger.restore(data.get("ledger", {}))
         try:
-            traces = {int(i): Trace(float(s), AgentClock(int(e), int(t))) for i, s, e, t in data["traces"]}
+            traces = {_whole(i): Trace(float(s), _clock(*since)) for i, s, *since in data["traces"]}
             diary = {
-                int(i): (Note(int(i), str(text), tuple(map(int, evidence))), AgentClock(int(e), int(t)))
-                for i, text, evidence, e, t in data["diary"]
+                _whole(i): (Note(i, str(text), tuple(map(_whole, evidence))), _clock(*day))
+                for i, text, evidence, *day in data["diary"]
             }
-            today = [int(i) for i in data["today"]]
-            moment = None if data["moment"] is None else AgentClock(*map(int, data["moment"]))
+            today = [_whole(i) for i in data["today"]]
+            moment = None if data["moment"] is None else _clock(*data["moment"])
             if list(traces) != [record.id for record in ledger] or any(not s > 0 for s, _ in traces.values()):
                 raise ValueError("every record should have one trace, of positive strength")
             if any(i in ledger or i >= data["ledger"]["next_id"] for i in diary):
                 raise ValueError("a summary should have an id of its own")
+            citations = Citations(self.cascade)
+            for note, _ in diary.values():
+                citations.add(note.id, note.evidence, {i for i in note.evidence if i not in ledger})
         except (KeyError, TypeError, ValueError) as error:
             raise MemoryStateError(
                 f"not a snapshot of the memory {self.name!r}: {error!r} in {str(data)[:80]!r}"
             ) from error
-        self._ledger, self._traces, self._diary, self._today = ledger, traces, diary, today
-        self._moment, self._answered = moment, None
+        self._ledger, self._traces, self._diary, self._citations = ledger, traces, diary, citations
+        self._today, self._moment, self._answered = today, moment, None
         self._answers.clear()
 
     def content_hash(self) -> str:
         """A hash of the content."""
         return hash_plain(self.snapshot())
+
+
+def _whole(value: Any) -> int:
+    """A whole number of a snapshot."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} should be a whole number")
+    return value
+
+
+def _clock(episode: Any, step: Any) -> AgentClock:
+    """A moment of a snapshot."""
+    return AgentClock(_whole(episode), _whole(step))
