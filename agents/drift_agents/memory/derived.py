@@ -102,8 +102,8 @@ class Citations:
         return self._evidence.get(item, ())
 
     def citing(self, number: RecordId) -> tuple[RecordId, ...]:
-        """The items that cite this one, in the order in which they began to."""
-        return tuple(self._citing.get(number, ()))
+        """The items that cite this one, in the order of their numbers."""
+        return tuple(sorted(self._citing.get(number, ())))
 
     def fall(self, gone: Iterable[RecordId]) -> tuple[RecordId, ...]:
         """Take note that something went.
@@ -119,7 +119,7 @@ class Citations:
         for item in tuple(todo):
             self._drop(item)
         while todo:
-            for item in self._citing.pop(todo.popleft(), ()):
+            for item in sorted(self._citing.pop(todo.popleft(), ())):
                 self._lost[item] += 1
                 if self.cascade == "any" or 2 * self._lost[item] > len(self._evidence[item]):
                     self._drop(item)
