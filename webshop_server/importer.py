@@ -121,7 +121,7 @@ def _open_scratch(path: Path, source: str) -> sqlite3.Connection:
         database.execute("PRAGMA synchronous = OFF")
         database.execute("PRAGMA journal_mode = MEMORY")
         database.execute(
-            "CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (kind, asin)) WITHOUT ROWID"
+            "CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (asin, kind)) WITHOUT ROWID"
         )
         marks = dict(database.execute("SELECT asin, data FROM side WHERE kind = 'mark'"))
         if marks and marks.get("source") != source:

@@ -20,7 +20,8 @@ CHUNK = 1 << 20
 MAX_ENTRY = 8 << 20
 """The characters that one entry may have; a larger one is reported and left out."""
 
-_BETWEEN = " \t\r\n,"
+_SPACE = " \t\r\n"
+_BETWEEN = _SPACE + ","
 _STRUCTURE = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _FIRST_KEY = re.compile(r'\{\s*("(?:[^"\\]|\\.)*")')
 _LONGEST_NUMBER = 400
@@ -68,7 +69,7 @@ def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 
 
 
 class _Reader:
-    """A window on the file: `text` is what has been read and not yet consumed, from byte `base` on."""
+    """A window on the file: `text` holds what has been read; the byte `base` is where its place `at` is."""
 
     def __init__(self, path: Path, file: Any) -> None:
         self.path, self.file = path, file
@@ -88,18 +89,19 @@ class _Reader:
         return not self.is_over
 
     def consume(self, upto: int) -> None:
-        self.base += len(self.text[:upto].encode("utf-8", "surrogateescape"))
-        self.text, self.at = self.text[upto:], 0
+        """Go to a place, and forget what lies before it from time to time."""
+        self.base += len(self.text[self.at : upto].encode("utf-8", "surrogateescape"))
+        self.at = upto
+        if upto > CHUNK:  # seldom, since it copies the window
+            self.text, self.at = self.text[upto:], 0
 
-    def skip(self) -> str:
-        """Go to the next sign that is neither space nor comma, and give it; "" at the end."""
+    def after(self, at: int, between: str) -> int:
+        """Give the next place from `at` on whose sign is not one of `between`; the end if there is none."""
         while True:
-            while self.at < len(self.text) and self.text[self.at] in _BETWEEN:
-                self.at += 1
-            if self.at < len(self.text):
-                return self.text[self.at]
-            if not self.more():
-                return ""
+            while at < len(self.text) and self.text[at] in between:
+                at += 1
+            if at < len(self.text) or not self.more():
+                return at
 
     def value(self, at: int) -> tuple[Any, int, str]:
         """Give the value that begins at `at`, where it ends, and what is wrong with it."""
@@ -151,43 +153,42 @@ class _Reader:
             self.file.seek(0)
         else:
             self.base = 3
-        opening = self.skip()
+        self.consume(self.after(0, _SPACE))
+        opening = self.text[self.at : self.at + 1]
         if opening not in ("[", "{"):
             raise ImportProblem(f"`{self.path}` should hold a JSON list or object. Its first sign is {opening!r}")
-        self.at += 1
+        self.consume(self.at + 1)
         if offset:
             self.file.seek(offset)
             self.bytes.reset()
             self.text, self.at, self.base, self.is_over = "", 0, offset, False
-        closing = "]" if opening == "[" else "}"
+        is_keyed = opening == "{"
         while True:
-            sign = self.skip()
-            self.consume(self.at)
-            if sign == closing:
+            self.consume(self.after(self.at, _BETWEEN))
+            sign = self.text[self.at : self.at + 1]
+            if sign == ("}" if is_keyed else "]"):
                 return
             if not sign:
                 yield Entry(number, self.base, "", None, "the file ends too early", self.base)
                 return
-            start, key, problem, at = self.base, "", "", 0
-            if closing == "}":
-                name, at, problem = self.value(0)
-                while not problem and not self.text[at:].lstrip() and self.more():
-                    pass
-                after = self.text[at:].lstrip()
-                if not problem and (not isinstance(name, str) or not after.startswith(":")):
-                    problem, at = "an entry should begin with a key and a colon", self.behind(0)
-                if not problem:
-                    key = name
-                    at = len(self.text) - len(after) + 1
-                    while not self.text[at:].lstrip() and self.more():
-                        pass
-                    at = len(self.text) - len(self.text[at:].lstrip())
-            value = None
-            if not problem:
-                begin = at
-                value, at, problem = self.value(begin)
-                if not problem:
-                    self.learn(self.text[begin : begin + 200], value, is_keyed=bool(key))
-            self.consume(max(at, 1))
+            start = self.base
+            key, value, end, problem = self.entry(self.at, is_keyed=is_keyed)
+            self.consume(max(end, self.at + 1))
             yield Entry(number, self.base, key, value, problem, start)
             number += 1
+
+    def entry(self, at: int, *, is_keyed: bool) -> tuple[str, Any, int, str]:
+        """Give key and value of the entry that begins at `at`, where it ends, and what is wrong with it."""
+        key = ""
+        if is_keyed:
+            name, end, problem = self.value(at)
+            if problem:
+                return "", None, end, problem
+            colon = self.after(end, _SPACE)
+            if not isinstance(name, str) or self.text[colon : colon + 1] != ":":
+                return "", None, self.behind(at), "an entry should begin with a key and a colon"
+            key, at = name, self.after(colon + 1, _SPACE)
+        value, end, problem = self.value(at)
+        if not problem:
+            self.learn(self.text[at : at + 200], value, is_keyed=is_keyed)
+        return key, value, end, problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from contextlib import closing
 
 import pytest
 
@@ -282,3 +283,22 @@ def test_damage_anywhere_never_crashes(real_files, tmp_path, seed):
     report = import_products(tmp_path / "s.sqlite", path)
     assert report.products > 50
     assert report.skipped >= 1
+
+
+def test_what_belongs_to_a_listing_is_looked_up_by_its_name(tmp_path):
+    """A scan for every record made an import of the full data take days."""
+    with closing(importer._open_scratch(tmp_path / "side", "x")) as side:
+        (plan,) = side.execute("EXPLAIN QUERY PLAN SELECT kind, data FROM side WHERE asin = ?", ("B1",)).fetchall()
+    assert plan[-1].startswith("SEARCH side USING PRIMARY KEY")
+
+
+def test_many_small_entries_do_not_copy_the_window(write, monkeypatch):
+    """The work is linear in the file: the window is cut once a chunk, not once an entry."""
+    cuts = []
+    real = jsonstream._Reader.more
+    monkeypatch.setattr(jsonstream._Reader, "more", lambda self: cuts.append(len(self.text) - self.at) or real(self))
+    monkeypatch.setattr(jsonstream, "CHUNK", 10_000)
+    path = write("l.json", list(range(50_000)))
+    assert [entry.value for entry in stream_entries(path)] == list(range(50_000))
+    assert max(cuts) < 25_000  # what is behind the reader does not pile up
+    assert len(cuts) < 3 * path.stat().st_size / 10_000
