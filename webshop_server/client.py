@@ -181,10 +181,9 @@ class ClientSession:
         Raises:
             ShopError: the server cannot be reached.
         """
-        was_done = self.is_done
         try:
             name, argument = parse_action(action)
-            if was_done:
+            if self.is_done:
                 raise SessionError(OVER)
             if name == "search":
                 keywords = check_search(self.page, argument)
@@ -193,8 +192,7 @@ class ClientSession:
                 self._go(check_click(self.page, argument))
         except (ArgumentError, SessionError) as error:
             return ClientOutcome(self.page, 0.0, self.is_done, str(error))
-        reward = self.page.reward if self.page.reward is not None and not was_done else 0.0
-        return ClientOutcome(self.page, reward, self.is_done, None)
+        return ClientOutcome(self.page, self.page.reward or 0.0, self.is_done, None)
 
     def configure(self, **changes: Any) -> dict[str, Any]:
         """Change settings for this session alone; needs the token."""

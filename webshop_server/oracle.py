@@ -2,6 +2,7 @@
 
 * `Purchase` - a listing, what to choose, and what it pays
 * `best_purchase` - the purchase that pays most under an operator's settings
+* `best_purchases` - all that pay as much and need no more pages of results
 * `solve` - the actions that lead a session there
 
 It reads what no shopper may read: the goal's record and the operator's settings.
@@ -93,6 +94,38 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> P
         if best is not None and best.score.reward == 1.0:
             break
     return best
+
+
+def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> tuple[Purchase, ...]:
+    """Give all purchases that pay as much as the best one and need no more pages of results.
+
+    Args:
+        shop: where to buy.
+        goal: what should be bought.
+        settings: the operator's settings; the shop's if not given.
+
+    Returns:
+        The purchases, in the order of the results of one search; none where nothing can be bought.
+
+    Example:
+        >>> from webshop_server.inventory import Inventory
+        >>> shop = Shop(Inventory.default(products=100))
+        >>> best_purchase(shop, shop.goals[0]) in best_purchases(shop, shop.goals[0])
+        True
+    """
+    settings = settings or shop.settings
+    best = best_purchase(shop, goal, settings)
+    if best is None:
+        return ()
+    start = best.place // PAGE_SIZE * PAGE_SIZE
+    found = []
+    shown = shop.inventory.results(normal_query(best.words), settings)[start : start + PAGE_SIZE]
+    for place, product in enumerate(shown, start):
+        options = _options(product, goal, settings)
+        score = shop.score(goal, product, options, settings)
+        if score.reward == best.score.reward and not is_target(product, settings.sold_out):
+            found.append(Purchase(product.asin, options, score, place, best.words))
+    return tuple(found)
 
 
 def solve(session: Session) -> list[str]:

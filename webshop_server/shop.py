@@ -185,7 +185,6 @@ class Session:
         Args:
             action: the action, in any case.
         """
-        was_done = self.is_done
         try:
             name, argument = parse_action(action)
             if name == "search":
@@ -194,7 +193,7 @@ class Session:
                 self.click(argument)
         except (ArgumentError, SessionError) as error:
             return Outcome(self.page, 0.0, self.is_done, str(error))
-        return Outcome(self.page, 0.0 if was_done else self.reward, self.is_done, None)
+        return Outcome(self.page, self.reward, self.is_done, None)
 
     def search(self, words: str) -> Page:
         """Search from the page with the search bar.

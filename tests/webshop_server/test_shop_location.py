@@ -7,7 +7,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webshop_server.errors import ArgumentError
@@ -26,6 +26,11 @@ texts = st.text(max_size=40)
 
 
 @given(texts)
+@example("100%25 off")
+@example("%41%2f")
+@example("a+b ++")
+@example("['a']")
+@example("...")
 def test_keywords_survive(text):
     keywords = normal_query(text)
     path = to_path(Location(Kind.RESULTS, keywords, 3), "abc")

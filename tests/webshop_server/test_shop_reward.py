@@ -99,6 +99,13 @@ def test_type_thresholds(title, query, category, expected):
     assert score.reward == pytest.approx(expected)
 
 
+def test_a_fifth_of_the_nouns_is_not_enough():
+    wanted = goal(title="alpha bravo charlie delta echo", query="same", product_category="A › B")
+    bought = LAMP._replace(title="alpha", query="other", product_category="")
+    score = score_purchase(bought, wanted, 1.0, {})
+    assert (score.title_score, score.r_type) == (0.2, 0.5)
+
+
 @pytest.mark.parametrize(
     ("wanted", "chosen", "same"),
     [

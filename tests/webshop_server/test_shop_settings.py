@@ -9,7 +9,9 @@ import re
 import pytest
 
 from webshop_server.errors import SettingsError
+from webshop_server.inventory import is_target
 from webshop_server.location import Kind, Location
+from webshop_server.product import Product
 from webshop_server.settings import LABELS, ORDERS, Settings
 from webshop_server.shop import Shop
 
@@ -182,6 +184,15 @@ def test_inflation_hits_its_targets_alone(shop):
     session.configure(price_factor=10.0)
     session.visit(Location(Kind.ITEM, asin=first.asin))
     assert f"Price: ${round(first.prices[0] * 10, 2)}" in session.page.text
+
+
+def test_targets():
+    mug = Product("MUG0000001", "A mug", category="garden", seller="Northgate", group="g1", offer=1)
+    for target in ("MUG0000001", "mug0000001", "seller:NORTHGATE", "category:garden", "offer:1", " offer:1 "):
+        assert is_target(mug, ("x", target))
+    for target in ("MUG", "seller:North", "category:", "offer:0", "offer:", "seller:"):
+        assert not is_target(mug, (target,))
+    assert not is_target(mug._replace(group="", offer=0), ("offer:0",))  # nobody else offers it
 
 
 def test_sold_out_listings_cannot_be_bought(shop):
