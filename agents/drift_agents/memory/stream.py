@@ -1,0 +1,324 @@
+"""A memory stream: observations and insights, each with its importance and its last access.
+
+* `Stream` - what `drift_agents.memory.generative_agents` keeps, ranks and forgets
+* `Trace` - how important an item of the stream is, and when it was recalled last
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drift_agents.embedding.base import Embedding, cosine
+from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.matching import Matching
+from drift_agents.memory.derived import Citations
+from drift_agents.memory.reflection import tell
+from drift_agents.memory.salience import salience
+from drift_agents.memory.store import Ledger
+from drift_agents.types import Note, Plain, Record, RecordId, Removed, Retrieved
+
+PER = ("action", "state", "stream")
+
+
+class Trace(NamedTuple):
+    """How important an item of the stream is, and when it was recalled last.
+
+    Args:
+        importance: from 1, mundane, to 10, poignant.
+        access: the hour in which it was written or recalled last.
+    """
+
+    importance: int
+    access: int
+
+
+class Stream:
+    """Observations and insights, each with its importance and its last access.
+
+    Observations are the records of a ledger. Insights are texts that cite observations and older
+    insights, and fall with them. Both draw their numbers from the ledger. Recalling is the caller's
+    business: no question leaves a trace here but `refresh`.
+
+    Args:
+        per: of what a question brings up so many observations: of each `action` of the state, of
+            the `state`, or of the whole `stream`.
+        decay: what is left of recency after an hour, in (0, 1].
+        weights: of recency, importance and relevance.
+        cascade: when an insight falls with its evidence.
+        embedding: what tells how similar texts are.
+        matching: when two states count as the same; texts must be equal if not given.
+
+    Raises:
+        ArgumentError: if `per`, `decay`, `weights` or `cascade` is outside its range.
+
+    Example:
+        >>> from drift_agents.embedding.hashed import HashedEmbedding
+        >>> from drift_agents.types import AgentClock, Experience, Outcome
+        >>> stream = Stream("state", 0.995, (1.0, 1.0, 1.0), "majority", HashedEmbedding())
+        >>> step = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
+        >>> stream.write(stream.ledger.append(step, AgentClock()), Trace(10, 0))
+        >>> stream.write_insight("Avoid 1 in a.", [0], Trace(10, 0))
+        >>> stream.choose_insights("a", 3)
+        (Note(id=1, text='Avoid 1 in a.', evidence=(0,), weight=1.0),)
+        >>> stream.remove([0])
+        Removed(records=(0,), notes=(1,))
+    """
+
+    def __init__(
+        self,
+        per: str,
+        decay: float,
+        weights: Sequence[float],
+        cascade: str,
+        embedding: Embedding,
+        matching: Matching | None = None,
+    ) -> None:
+        if per not in PER:
+            raise ArgumentError(f"`per` should be one of {', '.join(PER)}. Received {per!r}")
+        if not _is_number(decay) or not 0 < decay <= 1:
+            raise ArgumentError(f"`decay` should be a number in (0, 1]. Received {decay!r}")
+        self.per, self.decay, self.weights, self.embedding = per, float(decay), _check_weights(weights), embedding
+        self.ledger, self.citations = Ledger(matching), Citations(cascade)
+        self.traces: dict[RecordId, Trace] = {}
+        self.insights: dict[RecordId, str] = {}
+        self.fresh: dict[RecordId, None] = {}
+        """Observations that were not reflected upon."""
+        self._ids: dict[str, RecordId] = {}
+        # What was answered about a state, by k: most states stay as they are from step to step.
+        self._answers: dict[Hashable, dict[int, Retrieved]] = {}
+        self._columns: _Columns | None = None
+
+    def write(self, record_id: RecordId, trace: Trace) -> None:
+        """Take note of an observation that was appended to the ledger."""
+        self.traces[record_id] = trace
+        self.fresh[record_id] = None
+        self._forget_answers(self.ledger.get(record_id))
+
+    def write_insight(self, text: str, cited: Iterable[RecordId], trace: Trace) -> None:
+        """Write an insight, unless it rests on nothing: then nothing could ever take it back.
+
+        Args:
+            text: in one line; what is there already, word by word, is not written twice.
+            cited: the items that it rests on.
+            trace: its importance and the present hour.
+        """
+        known = self._ids.get(text)
+        # What is said anew may not rest on something younger: two insights could hold each other up.
+        evidence = [item for item in cited if known is None or item in self.ledger or item < known]
+        if not evidence or not text:
+            return
+        item = self.ledger.new_id() if known is None else known
+        self.citations.add(item, evidence)
+        self.insights[item], self._ids[text], self.traces[item] = text, item, trace
+
+    def refresh(self, items: Iterable[RecordId], hour: int) -> None:
+        """Note that these were recalled."""
+        for item in items:
+            trace = self.traces[item]
+            if trace.access < hour:
+                self.traces[item] = trace._replace(access=hour)
+                self._forget_answers(self.ledger.get(item))
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove these observations, and the insights that rested on them."""
+        gone = self.ledger.remove(ids)
+        fell = self.citations.fall(gone)
+        for item in (*gone, *fell):
+            del self.traces[item]
+            self.fresh.pop(item, None)
+        for item in fell:
+            del self._ids[self.insights.pop(item)]
+        self._forget_all_answers()
+        return Removed(gone, fell)
+
+    def importance(self, items: Iterable[RecordId]) -> int:
+        """The sum of their importance."""
+        return sum(self.traces[item].importance for item in items)
+
+    def at(self, state: str) -> list[RecordId]:
+        """The observations of a state, oldest first."""
+        return sorted(record.id for group in self.ledger.at(state).values() for record in group)
+
+    def tell(self, item: RecordId) -> str:
+        """An item as a statement."""
+        record = self.ledger.get(item)
+        if record is None:
+            return self.insights[item]
+        return tell(record.state, record.action, record.outcomes, record.n if record.verified else None)
+
+    def note(self, item: RecordId) -> Note:
+        """An insight as it stands in an answer."""
+        return Note(item, self.insights[item], self.citations.evidence(item))
+
+    def answer(self, state: str, k: int) -> Retrieved:
+        """The most salient observations, the best first; `k` of whatever `per` says."""
+        answers = self._answers.setdefault(self.ledger.matching.state_key(state), {})
+        if k not in answers:
+            records = self._choose(state, k)
+            answers[k] = Retrieved(records, (1.0,) * len(records))
+        return answers[k]
+
+    def choose_insights(self, state: str, number: int) -> tuple[Note, ...]:
+        """The most salient insights: of the whole stream, or of those that rest on this state's observations."""
+        items = list(self.insights) if self.per == "stream" else sorted(self._about(state))
+        if not items or not number:
+            return ()
+        best = self._rank(self._trace_columns(items), self._insight_relevance(state, items))
+        return tuple(self.note(items[place]) for place in best[:number])
+
+    def choose_items(self, question: str, number: int) -> list[RecordId]:
+        """The most salient items of the whole stream, observations and insights together."""
+        observations, insights = self._read_columns(), list(self.insights)
+        similar = cosine(self.embedding.embed([question])[0], observations.vectors)
+        relevance = np.concatenate([similar[observations.place], self._insight_relevance(question, insights)])
+        both = np.concatenate([observations.traces, self._trace_columns(insights)], axis=1)
+        return [int(both[0, place]) for place in self._rank(both, relevance)[:number]]
+
+    def _choose(self, state: str, k: int) -> tuple[Record, ...]:
+        """The most salient observations, the best first."""
+        if self.per == "stream":
+            columns = self._read_columns()
+            similar = cosine(self.embedding.embed([state])[0], columns.vectors)
+            own = columns.places.get(self.ledger.matching.state_key(state))
+            if own is not None:
+                similar[own] = 1.0
+            best = self._rank(columns.traces, similar[columns.place])
+            return tuple(columns.records[place] for place in best[:k])
+        records = [record for group in self.ledger.at(state).values() for record in group]
+        # They are all about this state, so relevance tells none from another.
+        best = self._rank(self._trace_columns([record.id for record in records]), np.zeros(len(records)))
+        if self.per == "state":
+            return tuple(records[place] for place in best[:k])
+        taken: dict[str, int] = {}
+        chosen = []
+        for place in best:
+            record = records[place]
+            taken[record.action] = taken.get(record.action, 0) + 1
+            if taken[record.action] <= k:
+                chosen.append(record)
+        return tuple(chosen)
+
+    def _rank(self, traces: NDArray[np.int64], relevance: NDArray[np.float64]) -> list[int]:
+        """The places of the items by salience; of two that are equal, the newer one first."""
+        items, importance, access = traces
+        scores = salience(access, importance, relevance, self.decay, self.weights)
+        return np.lexsort((-items, -scores)).tolist()
+
+    def _trace_columns(self, items: Sequence[RecordId]) -> NDArray[np.int64]:
+        """Id, importance and access of these items; shape (3, n)."""
+        return np.array([(item, *self.traces[item]) for item in items], np.int64).reshape(-1, 3).T
+
+    def _insight_relevance(self, question: str, items: Sequence[RecordId]) -> NDArray[np.float64]:
+        """How similar these insights are to a question."""
+        vectors = self.embedding.embed([question, *(self.insights[item] for item in items)])
+        return cosine(vectors[0], vectors[1:])
+
+    def _about(self, state: str) -> set[RecordId]:
+        """The insights that rest on observations of this state, through other insights or not."""
+        todo = deque(self.at(state))
+        found: set[RecordId] = set()
+        while todo:
+            more = set(self.citations.citing(todo.popleft())) - found
+            found |= more
+            todo.extend(more)
+        return found
+
+    def _read_columns(self) -> _Columns:
+        """All observations as columns, kept until one changes."""
+        if self._columns is None:
+            key, texts, records = self.ledger.matching.state_key, list(self.ledger.states()), tuple(self.ledger)
+            places = {key(text): place for place, text in enumerate(texts)}
+            self._columns = _Columns(
+                records,
+                self._trace_columns([record.id for record in records]),
+                np.array([places[key(record.state)] for record in records], np.int64),
+                places,
+                self.embedding.embed(texts),
+            )
+        return self._columns
+
+    def _forget_answers(self, record: Record | None) -> None:
+        """Answers that this observation may stand in are worked out again; insights stand in none of them."""
+        if record is None:
+            return
+        self._columns = None
+        if self.per == "stream":
+            self._answers.clear()
+        else:
+            self._answers.pop(self.ledger.matching.state_key(record.state), None)
+
+    def _forget_all_answers(self) -> None:
+        self._answers.clear()
+        self._columns = None
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole content as plain data."""
+        return {
+            "ledger": self.ledger.snapshot(),
+            "insights": [[item, text, list(self.citations.evidence(item))] for item, text in self.insights.items()],
+            "traces": [[item, *trace] for item, trace in sorted(self.traces.items())],
+            "fresh": list(self.fresh),
+        }
+
+    def restore(self, data: Plain) -> None:
+        """Take back a snapshot; nothing changes when that fails.
+
+        Raises:
+            MemoryStateError: if the data is not a snapshot of a stream.
+        """
+        ledger = Ledger(self.ledger.matching)
+        ledger.restore(data.get("ledger", {}))
+        try:
+            insights = {int(item): str(text) for item, text, _ in data["insights"]}
+            traces = {int(item): Trace(int(importance), int(access)) for item, importance, access in data["traces"]}
+            fresh = dict.fromkeys(map(int, data["fresh"]))
+            if sorted([*(record.id for record in ledger), *insights]) != list(traces):
+                raise ValueError("every item should have one trace and an id of its own")
+            if any(item not in ledger for item in fresh):
+                raise ValueError("what is fresh should be an observation")
+            if any(item >= data["ledger"]["next_id"] for item in insights):
+                raise ValueError("ids should stay below `next_id`")
+            citations = Citations(self.citations.cascade)
+            for item, _, cited in data["insights"]:
+                evidence = [int(number) for number in cited]
+                citations.add(int(item), evidence, [i for i in evidence if i not in ledger and i not in insights])
+        except (KeyError, TypeError, ValueError) as error:
+            raise MemoryStateError(f"not a snapshot of a stream: {error!r} in {str(data)[:80]!r}") from error
+        self.ledger, self.citations, self.traces, self.fresh = ledger, citations, traces, fresh
+        self.insights, self._ids = insights, {text: item for item, text in insights.items()}
+        self._forget_all_answers()
+
+
+class _Columns(NamedTuple):
+    """All observations, for questions to the whole stream.
+
+    Args:
+        records: the observations, oldest first.
+        traces: id, importance and access of each; shape (3, n).
+        place: the row of its state in `vectors`, of each; shape (n,).
+        places: key of a state -> row.
+        vectors: of the states; shape (states, dimension).
+    """
+
+    records: tuple[Record, ...]
+    traces: NDArray[np.int64]
+    place: NDArray[np.int64]
+    places: dict[Hashable, int]
+    vectors: NDArray[np.float64]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check_weights(weights: Sequence[float]) -> tuple[float, ...]:
+    """Three weights, if they can be meant."""
+    fine = not isinstance(weights, str) and isinstance(weights, Sequence) and len(weights) == 3
+    if not fine or not all(_is_number(weight) and 0 <= weight < float("inf") for weight in weights):
+        raise ArgumentError(f"`weights` should be three finite numbers, not negative. Received {weights!r}")
+    return tuple(map(float, weights))
