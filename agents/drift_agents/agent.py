@@ -39,9 +39,9 @@ class Agent:
     The prompt also says when memory was found wrong (`doubt_since`), so that a policy can doubt
     what is older. That is the first step at which the verifier realigned memory and the result
     contradicts what memory said; without a verifier, the first step whose outcome memory had never
-    seen for that state and action. It moves to a later such step when what was contradicted there
-    had been written since: then the world has changed once more. A contradiction of something
-    older is the same change, met at another place.
+    seen for that state and action, and then the prompt says "surprised", not "wrong". It moves to a
+    later such step when what was contradicted there had been written since: then the world has
+    changed once more. A contradiction of something older is the same change, met at another place.
 
     Args:
         policy: rendered text in, text out.
@@ -104,7 +104,7 @@ class Agent:
         state, score, terminated, truncated = str(observation), float(info["score"]), False, False
         while not (terminated or truncated):
             prompt, retrieved = self._prompts.make(
-                self.memory, task, state, info["actions"], self.clock, self.doubt_since
+                self.memory, task, state, info["actions"], self.clock, *self._doubts()
             )
             reply = self.policy.decide(prompt, self._rng)
             action, valid = _read_action(reply.text, info["actions"])
@@ -137,9 +137,17 @@ class Agent:
         known = self.memory.counterparts(state, action)
         return known[-1].now.step if known else -1
 
+    @property
+    def _is_verified(self) -> bool:
+        return not isinstance(self.verifier, NoVerifier)
+
+    def _doubts(self) -> tuple[int | None, int | None]:
+        """What the prompt says of doubt: found by a verifier, and by the eye."""
+        return (self.doubt_since, None) if self._is_verified else (None, self.doubt_since)
+
     def _note_doubt(self, verdict: Verdict, newest: int, now: AgentClock) -> None:
         """Remember when memory was found wrong: by the verifier, or by the eye where there is none."""
-        wrong = verdict.surprise if isinstance(self.verifier, NoVerifier) else verdict.contradicted
+        wrong = verdict.contradicted if self._is_verified else verdict.surprise
         if wrong and (self.doubt_since is None or newest >= self.doubt_since):
             self.doubt_since = now.step
 

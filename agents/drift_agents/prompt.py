@@ -31,6 +31,7 @@ STATE = "Current state: "
 ACTIONS = "Admissible actions: "
 STEP = "Interactions so far: "
 DOUBT = "Memory was found wrong at step: "
+SURPRISE = "Memory was surprised at step: "
 HERE = "--- Experience from this state ---"
 ELSEWHERE = "--- Experience from other states ---"
 LESSONS = "--- Lessons ---"
@@ -114,8 +115,10 @@ class PromptView:
         elsewhere: what memory says about other states.
         lessons: derived items in words.
         step: the agent's interactions so far.
-        doubt_since: the interaction at which memory was found wrong, `None` if it never was; what
+        doubt_since: the interaction at which a verifier found memory wrong, `None` if none did; what
             was last seen before may be stale (`drift_agents.agent` says when it moves).
+        surprised_since: the same where no verifier looks: an outcome that memory had never seen.
+            Where the world answers by chance that says little.
 
     Example:
         >>> view = PromptView("Reach the goal.", '{"at": 1}', ("0", "1"))
@@ -131,6 +134,7 @@ class PromptView:
     lessons: tuple[str, ...] = ()
     step: int = 0
     doubt_since: int | None = None
+    surprised_since: int | None = None
 
     def render(self) -> str:
         """The text that the policy is given.
@@ -147,6 +151,7 @@ class PromptView:
             self.lessons,
             self.step,
             self.doubt_since,
+            self.surprised_since,
         )
 
 
@@ -158,7 +163,8 @@ def render_prompt(
     elsewhere: list[str],
     lessons: Iterable[str],
     step: int,
-    doubt_since: int | None,
+    doubt_since: int | None = None,
+    surprised_since: int | None = None,
 ) -> str:
     """The text of a prompt, from lines that are rendered already.
 
@@ -170,12 +176,14 @@ def render_prompt(
         elsewhere: lines about other states; an entry may hold several.
         lessons: derived items in words.
         step: the agent's interactions so far.
-        doubt_since: when memory was found wrong.
+        doubt_since: when a verifier found memory wrong.
+        surprised_since: when memory was surprised, without a verifier.
     """
     lines = [task, "", STATE + _one_line(state), ACTIONS + json.dumps(list(actions), ensure_ascii=False)]
     lines.append(f"{STEP}{step}")
-    if doubt_since is not None:
-        lines.append(f"{DOUBT}{doubt_since}")
+    for mark, since in ((DOUBT, doubt_since), (SURPRISE, surprised_since)):
+        if since is not None:
+            lines.append(f"{mark}{since}")
     for title, recollections in ((HERE, here), (ELSEWHERE, elsewhere)):
         if recollections:
             lines += ["", title, *recollections]
@@ -319,12 +327,12 @@ def parse_prompt(text: str) -> PromptView:
         tuple(map(_parse_line, sections[ELSEWHERE])),
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
         _parse_whole(header.get(STEP, "0")),
-        _parse_whole(header[DOUBT]) if DOUBT in header else None,
+        *(_parse_whole(header[mark]) if mark in header else None for mark in (DOUBT, SURPRISE)),
     )
 
 
 def _header_mark(line: str) -> str | None:
-    return next((mark for mark in (ACTIONS, STEP, DOUBT) if line.startswith(mark)), None)
+    return next((mark for mark in (ACTIONS, STEP, DOUBT, SURPRISE) if line.startswith(mark)), None)
 
 
 @lru_cache(maxsize=1024)

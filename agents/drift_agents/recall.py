@@ -92,6 +92,7 @@ class PromptMaker:
         actions: Sequence[str],
         now: AgentClock,
         doubt_since: int | None = None,
+        surprised_since: int | None = None,
     ) -> tuple[str, tuple[RecordId, ...]]:
         """The rendered prompt, and the ids of what stands in it.
 
@@ -101,11 +102,13 @@ class PromptMaker:
             state: the present state.
             actions: the admissible actions.
             now: the agent's clock.
-            doubt_since: when memory was found wrong.
+            doubt_since: when a verifier found memory wrong.
+            surprised_since: when memory was surprised, without a verifier.
         """
         key, asked = self.matching.state_key(state), 0
         answer = memory.retrieve(state, self.recall.k, now)
-        here, notes = answer, {note.id: note for note in answer.notes}
+        here = answer
+        notes: dict[RecordId, Note] = {note.id: note for note in answer.notes}
         blocks: list[_Block] = []
         for other in list(memory.states()):
             if asked >= self.recall.states:
@@ -116,20 +119,25 @@ class PromptMaker:
             answer = memory.retrieve(other, self.recall.k, now)
             blocks.append(self._block(other, answer))
             notes.update((note.id, note) for note in answer.notes)
-        return self._render(memory, task, state, actions, now, doubt_since, here, blocks, notes)
+        belief = None
+        if self.recall.outlook is not None and here.records:
+            belief = Outlook(memory.records(), self.recall.outlook, self.matching.state_key)
+        elsewhere, ids = self._elsewhere(state, here, blocks)
+        text = render_prompt(
+            task,
+            state,
+            actions,
+            [item.line() for item in fold(here.records, belief, here.weights)],
+            elsewhere,
+            [note.text for note in notes.values()],
+            now.step,
+            doubt_since,
+            surprised_since,
+        )
+        return text, (*sorted(ids), *notes)
 
-    def _render(
-        self,
-        memory: Memory,
-        task: str,
-        state: str,
-        actions: Sequence[str],
-        now: AgentClock,
-        doubt_since: int | None,
-        here: Retrieved,
-        blocks: list[_Block],
-        notes: dict[RecordId, Note],
-    ) -> tuple[str, tuple[RecordId, ...]]:
+    def _elsewhere(self, state: str, here: Retrieved, blocks: list[_Block]) -> tuple[list[str], list[RecordId]]:
+        """The lines about other states, and the ids of all records, those of this state included."""
         ids = [record.id for record in here.records]
         if _is_own(self.matching, state, here.records) and all(block.own for block in blocks):
             elsewhere = [block.text for block in blocks if block.text]
@@ -148,20 +156,7 @@ class PromptMaker:
             records, weights = zip(*fresh.values(), strict=True) if fresh else ((), ())
             elsewhere = [item.line() for item in fold(records, weights=weights)]
             ids += fresh
-        belief = None
-        if self.recall.outlook is not None and here.records:
-            belief = Outlook(memory.records(), self.recall.outlook, self.matching.state_key)
-        text = render_prompt(
-            task,
-            state,
-            actions,
-            [item.line() for item in fold(here.records, belief, here.weights)],
-            elsewhere,
-            [note.text for note in notes.values()],
-            now.step,
-            doubt_since,
-        )
-        return text, (*sorted(ids), *notes)
+        return elsewhere, ids
 
     def _block(self, state: str, answer: Retrieved) -> _Block:
         block = self._blocks.get(state)

@@ -41,15 +41,17 @@ class TwoDoors(gym.Env[str, Any]):
 
 
 class Reader:
-    """Opens doors by a script and notes what the prompts say of doubt."""
+    """Opens doors by a script and notes what the prompts say of doubt, and of surprise."""
 
     name = "reader"
 
     def __init__(self, doors: str) -> None:
-        self.doors, self.read = iter(doors), []
+        self.doors, self.wrong, self.surprised = iter(doors), [], []
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        self.read.append(parse_prompt(prompt).doubt_since)
+        view = parse_prompt(prompt)
+        self.wrong.append(view.doubt_since)
+        self.surprised.append(view.surprised_since)
         return Reply(next(self.doors))
 
 
@@ -95,7 +97,9 @@ def doubts(doors: str, script: str, verifier: Verifier | None = None) -> list[in
     agent = Agent(reader, VanillaMemory(), verifier)
     for _ in script:
         agent.run_episode(TwoDoors(script[agent.clock.step]))
-    return [*reader.read, agent.doubt_since]
+    told, silent = (reader.surprised, reader.wrong) if verifier is None else (reader.wrong, reader.surprised)
+    assert set(silent) <= {None}
+    return [*told, agent.doubt_since]
 
 
 def test_no_contradiction_no_doubt() -> None:

@@ -43,6 +43,7 @@ views = st.builds(
     st.lists(text, max_size=3).map(tuple),
     st.integers(0),
     st.none() | st.integers(0),
+    st.none() | st.integers(0),
 )
 
 
@@ -60,6 +61,7 @@ VIEW = PromptView(
     ("Never go left.",),
     18,
     16,
+    12,
 )
 
 
@@ -71,6 +73,7 @@ def test_the_text_is_what_a_reader_needs() -> None:
         'Admissible actions: ["0", "1"]\n'
         "Interactions so far: 18\n"
         "Memory was found wrong at step: 16\n"
+        "Memory was surprised at step: 12\n"
         "\n"
         "--- Experience from this state ---\n"
         '- in {"at": 1} action "0" led to {"at": 2} (the episode ended; score 0.5; seen 3 times; last at step 17; '

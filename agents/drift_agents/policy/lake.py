@@ -44,10 +44,11 @@ class LakePlanner:
     * `risk`: a cell that is not known to be safe counts that many times less;
     * `aspiration`: when the best plan promises less than .9 of the highest score there is, gold
       below that is no reason to stop looking, and counts as nothing while a way to something
-      better is believed in. When memory was found wrong at some step, what was last seen before
-      and says hole, or too little gold, also counts as unknown, if the plan becomes more than
-      10 % better by it. And when no way at all is believed in, what stands in the way is doubted,
-      first what was seen least often, then the oldest, no more of it than opens a way;
+      better is believed in. When memory was found wrong (or, but with `frequency`, surprised) at
+      some step, what was last seen before and says hole, or too little gold, also counts as
+      unknown, if the plan becomes more than 10 % better by it. And when no way at all is believed
+      in, what stands in the way is doubted, first what was seen least often, then the oldest, no
+      more of it than opens a way;
     * equally good actions are chosen among at random.
 
     Args:
@@ -111,7 +112,11 @@ class LakePlanner:
         cell = _read_cell(view.state)
         if not grid.has(cell):
             raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
-        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), view.doubt_since)
+        doubt_since = view.doubt_since
+        if doubt_since is None and self.conflict != "frequency":
+            # Where answers vary by chance, one never seen before is no sign that memory is stale.
+            doubt_since = view.surprised_since
+        values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), doubt_since)
         ties = np.flatnonzero(values >= values.max() - TIE)
         return Reply(grid.moves[ties[rng.integers(len(ties))]][0])
 

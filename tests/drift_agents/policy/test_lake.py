@@ -42,6 +42,7 @@ def prompt(
     goals: str = "[2, 2]",
     highest: str = "1",
     doubt: int | None = None,
+    surprise: int | None = None,
     step: int = 99,
 ) -> str:
     task = (
@@ -51,7 +52,7 @@ def prompt(
     )
     here = tuple(item for item in recalled if item.state == state(*cell))
     elsewhere = tuple(item for item in recalled if item.state != state(*cell))
-    return PromptView(task, state(*cell), ACTIONS, here, elsewhere, (), step, doubt).render()
+    return PromptView(task, state(*cell), ACTIONS, here, elsewhere, (), step, doubt, surprise).render()
 
 
 def answers(text: str, **options: Any) -> set[str]:
@@ -155,6 +156,13 @@ HOPELESS = [
 def test_aspiration_reopens_what_disappointed_before_the_doubt() -> None:
     assert answers(prompt((0, 0), *HOPELESS, doubt=5)) == {RIGHT}
     assert answers(prompt((0, 0), *HOPELESS, doubt=8)) == {RIGHT, DOWN}
+
+
+def test_a_surprise_counts_like_doubt_but_where_answers_vary_by_chance() -> None:
+    """Doubt reopens both holes; the last resort, where there is none, the older one alone."""
+    assert answers(prompt((0, 0), *HOPELESS, surprise=8)) == {RIGHT, DOWN}
+    assert answers(prompt((0, 0), *HOPELESS, surprise=8), conflict="frequency", prior=0.0) == {RIGHT}
+    assert answers(prompt((0, 0), *HOPELESS, doubt=8), conflict="frequency", prior=0.0) == {RIGHT, DOWN}
 
 
 def test_without_aspiration_nothing_is_reopened() -> None:
