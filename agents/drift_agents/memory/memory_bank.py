@@ -330,7 +330,6 @@ class MemoryBank:
             ) from error
         self._ledger, self._traces, self._diary, self._citations = ledger, traces, diary, citations
         self._today, self._moment, self._answered = today, moment, None
-        self._answers.clear()
 
     def content_hash(self) -> str:
         """A hash of the content."""

@@ -83,6 +83,29 @@ def test_only_the_first_question_at_a_moment_recalls() -> None:
         assert [memory.trace(i).strength for i in (0, 1)] == [2.0, strength]
 
 
+def test_what_is_looked_up_fades_and_follows_every_change() -> None:
+    memory = MemoryBank()
+    write(memory, at(0), "here")
+    for after in "abc":
+        write(memory, at(0), "there", after=after)
+    for episode in (1, 2, 3):
+        weights(memory, at(episode), "here")
+        assert set(weights(memory, at(episode), "there").values()) == {math.exp(-episode)}
+    memory.remove([2])
+    assert list(weights(memory, at(3), "there")) == [3, 1]
+    new = write(memory, at(3), "there")
+    assert list(weights(memory, at(3), "there")) == [new, 3, 1]
+
+
+def test_a_restored_memory_knows_what_was_asked_last() -> None:
+    memory, other = MemoryBank(recall_unit="step"), MemoryBank(recall_unit="step")
+    write(memory, at(0), "here"), write(memory, at(0), "there")
+    weights(memory, at(1), "here")
+    other.restore(memory.snapshot())
+    weights(other, at(1), "there")
+    assert other.trace(1) == Trace(1.0, at(0)), "the second question of that moment looks things up"
+
+
 def test_the_same_question_at_one_moment_has_one_recall() -> None:
     memory = MemoryBank(recalls="all", recall_unit="step")
     write(memory, at(0))
