@@ -18,6 +18,7 @@ MEMORIES: Registry[Memory] = Registry(
         "none": "drift_agents.memory.none:NoMemory",
         "vanilla": "drift_agents.memory.vanilla:VanillaMemory",
         "memory_bank": "drift_agents.memory.memory_bank:MemoryBank",
+        "voyager": "drift_agents.memory.voyager:Voyager",
         "generative_agents": "drift_agents.memory.generative_agents:GenerativeAgents",
     },
 )
