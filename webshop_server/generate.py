@@ -9,9 +9,9 @@ Equal arguments give equal files, byte for byte (with one version of SQLite).
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
+import threading
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -185,7 +185,7 @@ def cache_dir() -> Path:
 def default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Path:
     """Give the path of a generated catalogue; it is made on first use and kept in `cache_dir()`.
 
-    Several processes may ask at once: each makes a file of its own, and the first one stays.
+    Several processes may ask at once: each makes a file of its own, all of them equal, and the last one stays.
 
     Raises:
         CatalogueError: the cache cannot be written.
@@ -198,10 +198,10 @@ def default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Path:
             pass  # damaged, or of another version: made again below
         else:
             return place
-    own = place.with_name(f"{place.stem}.{os.getpid()}.sqlite")
-    generate(own, products, seed)
-    with contextlib.suppress(OSError):
+    own = place.with_name(f"{place.stem}.{os.getpid()}.{threading.get_ident()}.sqlite")
+    try:
+        generate(own, products, seed)
         os.replace(own, place)
-    if not place.is_file():
-        raise CatalogueError(f"the catalogue `{place}` could not be made; set WEBSHOP_CACHE to a directory of yours")
+    except OSError as error:  # ours are of this kind too
+        raise CatalogueError(f"{error}; set WEBSHOP_CACHE to a directory that can be written") from error
     return place

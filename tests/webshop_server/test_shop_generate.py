@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from webshop_server import generate as module
-from webshop_server.errors import ArgumentError
+from webshop_server.errors import ArgumentError, CatalogueError
 from webshop_server.generate import default_catalogue, generate, generate_products
 from webshop_server.reward import is_same, matches_option
 from webshop_server.vocabulary import COLORS_OFFERED, GROUPS, MAKES
@@ -116,3 +117,18 @@ def test_the_cache_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("WEBSHOP_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert module.cache_dir() == tmp_path / "webshop-server"
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(CatalogueError, match="set WEBSHOP_CACHE to a directory that can be written"):
+        default_catalogue(10)
+
+
+def test_several_threads_may_ask_for_the_default_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(lambda _: default_catalogue(40, 9), range(4)))
+    assert len(set(paths)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == [paths[0].name]
