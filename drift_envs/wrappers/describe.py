@@ -124,7 +124,7 @@ class CarDescriber:
         self.env = env
         self.actions = actions
         self._meaning = meaning
-        self._told: tuple[float | None, str] = (None, "")
+        self._told = ""
 
     def state(self, observation: np.ndarray, score: float) -> str:
         """Position and velocity with six decimals, so that a change of 0.0002 in the force stays visible.
@@ -137,21 +137,19 @@ class CarDescriber:
         return f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}'
 
     def task(self, best: float | None) -> str:
-        """What to do in this valley.
+        """What to do in this valley; where the flag stands is not told, since it may move.
 
         Args:
             best: the highest score there is.
         """
-        flag = self.env.goal_position
-        if self._told[0] != flag:
-            text = (
-                "You drive a car in a valley. Its engine may be too weak to climb straight up. Reach the flag at "
-                f"position {flag:g} or beyond; the valley goes from {self.env.min_position:g} to "
+        if not self._told:
+            self._told = (
+                "You drive a car in a valley. Its engine may be too weak to climb straight up. Reach the flag, "
+                f"somewhere to the right; the valley goes from {self.env.min_position:g} to "
                 f"{self.env.max_position:g}. The highest score is {_number(best or 0.0)}, for reaching the flag. "
                 f"Actions: {self._meaning}."
             )
-            self._told = (flag, text)
-        return self._told[1]
+        return self._told
 
     def score(self, before: float, reward: float, terminated: bool) -> float:
         """One at the flag.

@@ -150,7 +150,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             self._go_on()
             return self.env.reset(options=options)
         if self._leader is not None:
-            return self._reset_like(self._leader, seed)
+            return self._reset_like(self._leader, seed, options)
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
             raise ArgumentError(f"`seed` should be a whole number, at least 0. Received {seed!r}")
         seed = None if seed is None else int(seed)  # Gymnasium takes no other whole numbers
@@ -331,12 +331,14 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             self._tune(values)
             clock.values = values
 
-    def _reset_like(self, leader: DriftWrapper, seed: int | None) -> tuple[Any, dict[str, Any]]:
+    def _reset_like(
+        self, leader: DriftWrapper, seed: int | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode at the tick where the leader stands."""
         self._timeline = leader._timeline
         self._clock.steps = 0
         self._turn()
-        observation, info = self.env.reset(seed=seed)
+        observation, info = self.env.reset(seed=seed, options=options)
         return observation, {**info, "drift": self._news()} if self._tells else info
 
     def _go_on(self) -> None:

@@ -43,8 +43,9 @@ class TextObservation(BuiltIn, RecordConstructorArgs):
     All keys are there at every step and reset, beside those of the environment. The task never holds
     the map, nor what a single destination is worth. The highest score is
     that of the schedule's first tick and is never updated: otherwise a change of rewards would show
-    in the task. Size, destinations and flag are those of the present world, since they are what the
-    agent is asked for; a schedule that moves them changes the task for everybody to see.
+    in the task. Nor does it say where a car's flag stands. Size and destinations of a lake are those of
+    the present world, since they are what the agent is asked for; a schedule that moves them changes
+    the task for everybody to see.
 
     Args:
         env: a lake or a car of this package, drifting or not.

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import gymnasium as gym
 
+from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import ArgumentError, HiddenError, StateError
 from drift_envs.wrappers.built_in import layers
 from drift_envs.wrappers.drift import DriftWrapper
@@ -41,8 +42,8 @@ def twin(world: gym.Env, stream: int = 0) -> Twin:
 
     The twin has the knobs that the world has at that moment, whenever it resets or steps; its own
     steps do not move time. It shares nothing else: what happens in it, and which random numbers it
-    draws, are its own. It has the world's text view, but no step limit, and none of the wrappers
-    that others have put around.
+    draws, are its own; a shopper in it has the same instruction. It has the world's text view, but no
+    step limit, and none of the wrappers that others have put around.
 
     Args:
         world: a world with a `DriftWrapper` in it.
@@ -117,7 +118,9 @@ class Twin(gym.Env):
             self.__seeded = self.__leader.rewinds
             own = self.__leader.derive_seed(_TWIN_TAG, self.__stream)
         self.__ready = True
-        return self.__inner.reset(seed=own)
+        base = self.__leader.unwrapped
+        task = base.task_options() if isinstance(base, TunableEnv) else None
+        return self.__inner.reset(seed=own, options=task)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step in the present world; its time stands still meanwhile.
