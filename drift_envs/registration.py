@@ -3,7 +3,7 @@
 * `IDS` - one table: id, entry point, step limit and default schedule
 * `Entry` - a row of it
 * `Extras` - what all ids can have around their environment
-* `frozen_lake`, `mountain_car`, `mountain_car_continuous` - the entry points
+* `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop` - the entry points
 * `register_all` - tells Gymnasium; done when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may turn under an id
 """
@@ -11,17 +11,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.envs.lake_maps import NewMap
 from drift_envs.envs.lake_model import Map
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import make_oracle
 from drift_envs.schedule import Schedule, load_schedule
+from drift_envs.schedule.model import Tasks
+from drift_envs.schedule.reach import reachable_values
 from drift_envs.wrappers.built_in import build_in
 from drift_envs.wrappers.drift import DriftWrapper, Source
 from drift_envs.wrappers.overlay import DriftOverlay, Window
@@ -54,6 +57,7 @@ IDS: dict[str, Entry] = {
         "mountain_car_continuous/explicit",
         MountainCarContinuous,
     ),
+    "DriftWebShop-v0": Entry("drift_envs.registration:web_shop", 30, "webshop/explicit", WebShop),
 }
 
 LAKE_ARGUMENTS = {
@@ -67,6 +71,20 @@ LAKE_ARGUMENTS = {
 
 CAR_ARGUMENTS = {"goal_velocity": None}
 """The arguments of Gymnasium's cars; no knob says the same."""
+
+SHOP_ARGUMENTS = {
+    "observation_mode": None,
+    "backend": None,
+    "catalogue": None,
+    "goals": "tasks",
+    "pool": "tasks",
+    "order": "tasks",
+    "max_length": None,
+}
+"""The arguments of the shop; `tasks` of the schedule says the same as three of them."""
+
+MOST_CONDITIONS = 16
+"""The combinations of knob values for which it is made sure that the goals can be bought."""
 
 
 class Extras(NamedTuple):
@@ -235,10 +253,62 @@ def mountain_car_continuous(
     return extras.wrap(MountainCarContinuous(extras.base_mode(schedule), **arguments), schedule)
 
 
+def web_shop(
+    *,
+    render_mode: str | None = None,
+    schedule: Source = IDS["DriftWebShop-v0"].schedule,
+    notify: str = "none",
+    text: bool = False,
+    overlay: bool | None = None,
+    **arguments: Any,
+) -> gym.Env:
+    """Build a drifting web shop.
+
+    With a schedule, its section `tasks` says how many goals recur (five if it has none), and all of
+    them can be bought at 1.0 in every phase. With `schedule=None` the goals are all those of the
+    catalogue.
+
+    Args:
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
+        notify: what `info["drift"]` tells: `none`, `change` or `full`.
+        text: whether observations are JSON states of texts and address (`url+text`), unless
+            `observation_mode` says otherwise.
+        overlay: whether pictures show phase, tick and what changed; by default those of `human` do,
+            but for a browser's window.
+        **arguments: those of `WebShop`: `observation_mode`, `backend`, `catalogue`, `goals`, `pool`,
+            `order`, `max_length`.
+
+    Raises:
+        ArgumentError: if an argument is unknown, or the schedule says the same thing.
+        ScheduleError: if the schedule can't be used.
+    """
+    _check_arguments(arguments, SHOP_ARGUMENTS, None)
+    if text:
+        arguments = {"observation_mode": "url+text", **arguments}
+    if overlay is None and arguments.get("backend") == "browser":
+        overlay = False
+    extras = Extras(notify, False, render_mode, overlay)
+    if schedule is None:
+        return extras.wrap(WebShop(extras.base_mode(schedule), **arguments), None)
+    table = knob_table_of("DriftWebShop-v0")
+    plan = load_schedule(schedule, table=table)
+    if plan is None:  # `load_schedule` gives `None` for `None` alone
+        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
+    _check_arguments(arguments, SHOP_ARGUMENTS, plan)
+    conditions = [
+        {name: values[name] for name in WebShop.knobs}
+        for values in islice(reachable_values(plan, table), MOST_CONDITIONS)
+    ]
+    arguments = {**(plan.tasks or Tasks()).model_dump(), **arguments, "conditions": conditions}
+    return extras.wrap(WebShop(extras.base_mode(plan), **arguments), plan)
+
+
 # Gymnasium reads the render modes from the entry point, for instance to offer `rgb_array_list`.
 frozen_lake.metadata = FrozenLake.metadata  # type: ignore[attr-defined]
 mountain_car.metadata = MountainCar.metadata  # type: ignore[attr-defined]
 mountain_car_continuous.metadata = MountainCarContinuous.metadata  # type: ignore[attr-defined]
+web_shop.metadata = WebShop.metadata  # type: ignore[attr-defined]
 
 
 def knob_table_of(env_id: str) -> KnobTable:
@@ -265,10 +335,11 @@ def knob_table_of(env_id: str) -> KnobTable:
 
 def _check_arguments(arguments: Mapping[str, Any], known: Mapping[str, str | None], plan: Schedule | None) -> None:
     """Refuse arguments that nobody knows, and those that say what the schedule says."""
+    said = set() if plan is None else driven_names(plan) | ({"tasks"} if plan.tasks is not None else set())
     for name, value in arguments.items():
         if name not in known:
             raise ArgumentError(f"there is no argument `{name}`, only {', '.join(known)}. Received {name}={value!r}")
-        if plan is not None and known[name] in driven_names(plan):
+        if plan is not None and known[name] in said:
             raise ArgumentError(
                 f"`{name}` should not be given, since the schedule `{plan.name}` sets `{known[name]}`. "
                 f"Received {value!r}"

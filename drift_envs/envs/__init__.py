@@ -3,6 +3,7 @@
 * `FrozenLake` - Gymnasium's frozen lake: map, slip, goal rewards, transient responses
 * `MountainCar` - Gymnasium's mountain car: force, gravity, goal position, transient responses
 * `MountainCarContinuous` - Gymnasium's continuous mountain car: power, gravity, goal position, transient responses
+* `WebShop` - a web shop: advertisements, meanings of colour words, labels, order, prices, stock, lost actions
 """
 
 from drift_envs.envs.frozen_lake import FrozenLake
@@ -13,12 +14,16 @@ from drift_envs.envs.mountain_car import (
     MountainCar,
     MountainCarContinuous,
 )
+from drift_envs.envs.webshop import WebShop
+from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS
 
 __all__ = [
     "FROZEN_LAKE_KNOBS",
     "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
     "MOUNTAIN_CAR_KNOBS",
+    "WEBSHOP_KNOBS",
     "FrozenLake",
     "MountainCar",
     "MountainCarContinuous",
+    "WebShop",
 ]

@@ -103,6 +103,10 @@ class TunableEnv:
         for name, value in state.items():
             setattr(self, name, value)
 
+    def task_options(self) -> dict[str, Any] | None:
+        """The reset options with which another instance begins the same task; `None` where there is but one task."""
+        return None
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the drawing surfaces."""
         state = dict(self.__dict__)

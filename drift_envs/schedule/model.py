@@ -128,7 +128,12 @@ class Tasks(_Model):
     """How many different goals a shop schedule draws from, and in which order they come."""
 
     pool: Span = Field(default=5, description="how many different goals an agent meets")
-    order: Literal["shuffled", "fixed"] = Field(default="shuffled", description="drawn anew at each reset, or in turn")
+    order: Literal["shuffled", "fixed"] = Field(
+        default="shuffled", description="each goal once in every round of the pool, shuffled anew, or in turn"
+    )
+    goals: Literal["synthetic", "human", "color_class"] = Field(
+        default="synthetic", description="made from a listing's options, written by people, or asking for warm colours"
+    )
 
 
 class KnobSpec(_Model):

@@ -1,6 +1,7 @@
 """Which combinations of knob values a schedule can reach, and what is wrong with them.
 
 * `combination_findings` - the broken rules between knobs, on every reachable combination
+* `reachable_values` - the reachable combinations themselves
 * `MOST_COMBINATIONS` - how many are checked
 
 Drifts at fixed ticks are followed through time, so that two that never hold together are never combined. What
@@ -74,6 +75,29 @@ def combination_findings(schedule: Schedule, table: KnobTable) -> Iterator[Findi
             if finding not in seen:
                 seen.add(finding)
                 yield finding
+
+
+def reachable_values(schedule: Schedule, table: KnobTable) -> Iterator[dict[str, Value]]:
+    """Every combination of knob values that a schedule can reach, the earliest in time first; some come again.
+
+    Args:
+        schedule: a schedule that fits the environment.
+        table: the knobs of the environment.
+
+    Example:
+        >>> table = KnobTable((Knob("slip", 0.0, (0.0, 1.0), ""),))
+        >>> drifts = [{"at": 5, "set": {"slip": 0.5}}]
+        >>> schedule = Schedule.model_validate({"version": 1, "name": "a", "drifts": drifts})
+        >>> list(reachable_values(schedule, table))
+        [{'slip': 0.0}, {'slip': 0.5}]
+    """
+    base = {**table.defaults(), **{name: canonical(table[name], value) for name, value in schedule.base.items()}}
+    for combination in _combinations(schedule, table):
+        values = dict(base)
+        for variant in combination:
+            for name, (_, turn) in variant.turns.items():
+                values[name] = turn(values[name])
+        yield {name: _settled(table[name], value) for name, value in values.items()}
 
 
 def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Variant]]:

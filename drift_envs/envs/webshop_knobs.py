@@ -1,0 +1,107 @@
+"""The knobs of the shop: what a schedule may turn, and the rules that hold between the values.
+
+* `WEBSHOP_KNOBS` - the table
+* `settings_of` - the shop's settings that knob values mean
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from drift_envs.errors import KnobError
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
+from webshop_server.errors import SettingsError
+from webshop_server.settings import MAX_BUTTONS, ORDERS, Settings
+
+_DEFAULT = Settings()
+_NAMES = frozenset(item.name for item in dataclasses.fields(Settings) if item.init)
+_NAMED = re.compile(r"`(\w+)[^`]*` (.*)", re.DOTALL)
+
+
+def settings_of(values: Mapping[str, Value]) -> Settings:
+    """The shop's settings that knob values mean; equal values give the same object.
+
+    Args:
+        values: canonical values of some or all knobs; the others stand at their default.
+
+    Raises:
+        SettingsError: if values contradict each other.
+
+    Example:
+        >>> settings_of({"ad_page": True, "ad_right_button": "C", "transient": 0.1}).ad_right_button
+        'C'
+    """
+    return _settings(tuple((name, value) for name, value in values.items() if name in _NAMES))
+
+
+@lru_cache(maxsize=256)
+def _settings(values: tuple[tuple[str, Value], ...]) -> Settings:
+    return _DEFAULT.replace(**dict(values))
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A setting's value as the shop keeps it, or the reason why not in our own words."""
+    changes = {name: thaw(value)}
+    if name == "ad_labels" and value:  # its rules with others are those of the table
+        changes |= {"ad_buttons": 2, "ad_right_button": value[0]}
+    try:
+        return getattr(_DEFAULT.replace(**changes), name)
+    except SettingsError as error:
+        raise KnobError(str(error)) from None
+
+
+def _parse_labels(value: Mapping[str, Any]) -> FrozenMapping:
+    return FrozenMapping(dict(_checked("button_labels", value)))
+
+
+def _parse_classes(value: Mapping[str, Any]) -> FrozenMapping:
+    """Colours by class; a class that is not named keeps its own."""
+    return FrozenMapping(dict(_checked("color_classes", {**dict(_DEFAULT.color_classes), **value})))
+
+
+def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    try:
+        settings_of(values)
+    except SettingsError as error:
+        found = _NAMED.fullmatch(str(error))
+        yield (found[1], found[2]) if found else ("", str(error))
+
+
+WEBSHOP_KNOBS = KnobTable(
+    (
+        Knob("ad_page", False, None, "whether an advertisement comes between Buy Now and the order", "boolean"),
+        Knob("ad_right_button", "A", None, "the label of the button that leads to the order", "string"),
+        Knob("ad_buttons", 5, (2, MAX_BUTTONS), "how many buttons an advertisement has", "integer"),
+        Knob("ad_labels", _DEFAULT.ad_labels, None, "their labels in order", "rows", partial(_checked, "ad_labels")),
+        Knob("ad_depth", 3, (0, 1000), "further advertisements behind a wrong button", "integer"),
+        Knob("ad_escape", False, None, "whether the right button leads out of those as well", "boolean"),
+        Knob(
+            "color_classes",
+            FrozenMapping(dict(_DEFAULT.color_classes)),
+            None,
+            "class of colours: the colours that count as such",
+            "mapping",
+            _parse_classes,
+        ),
+        Knob("button_labels", FrozenMapping(), None, "button: its new label", "mapping", _parse_labels),
+        Knob("result_order", "relevance", ORDERS, "the order of the best 50 listings", "string"),
+        Knob("demoted", (), None, "targets that stand behind all other results", "rows", partial(_checked, "demoted")),
+        Knob("price_factor", 1.0, (0.01, 100.0), "by how much prices are multiplied"),
+        Knob(
+            "price_targets",
+            (),
+            None,
+            "targets that it applies to; none means all",
+            "rows",
+            partial(_checked, "price_targets"),
+        ),
+        Knob("sold_out", (), None, "targets that cannot be bought", "rows", partial(_checked, "sold_out")),
+        Knob("transient", 0.0, (0.0, 1.0), "probability that an action gets lost and the page stays, once"),
+    ),
+    rule=_rule,
+)
+"""Targets are asins, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers."""

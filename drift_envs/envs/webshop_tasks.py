@@ -1,0 +1,184 @@
+"""Which goals a shopper meets, and in which order.
+
+* `draw_pool` - a few goals that can be bought under all conditions and that drifts touch
+* `Tasks` - which goal comes next
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from drift_envs.errors import ArgumentError
+from webshop_server.goals import Goal
+from webshop_server.inventory import is_target
+from webshop_server.location import normal_query
+from webshop_server.oracle import Purchase, best_purchases
+from webshop_server.pages import PAGE_SIZE
+from webshop_server.settings import Settings
+from webshop_server.shop import Shop
+
+ORDERS = ("shuffled", "fixed")
+
+LEAST_LOSS = 0.05
+"""What a drift of listings, prices or colours must cost whoever buys as before."""
+
+_TRIES = 400
+_BUYING = ("color_classes", "result_order", "demoted", "price_factor", "price_targets", "sold_out")
+"""The settings that decide what should be bought, and not only how."""
+
+
+def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np.random.Generator) -> tuple[int, ...]:
+    """Draw goals, by their weights, that can be bought at 1.0 under all conditions.
+
+    Where two conditions that follow each other differ in listings, prices or colours, none of the
+    best purchases under the first one may be among the best under the second one: otherwise the
+    drift between them would not touch the goal.
+
+    Args:
+        shop: where the goals are.
+        count: how many.
+        conditions: settings in the order of time.
+        random: what draws.
+
+    Returns:
+        The goals' numbers, no two of one listing.
+
+    Raises:
+        ArgumentError: if the catalogue has too few such goals.
+    """
+    steps = [settings for number, settings in enumerate(conditions) if not number or settings != conditions[number - 1]]
+    goals = shop.goals
+    found: list[int] = []
+    seen: set[int] = set()
+    listings: set[str] = set()
+    tries = 0
+    while len(found) < count and len(seen) < len(goals) and tries < _TRIES * count:
+        tries += 1
+        number = goals.pick(random.random())
+        if number in seen:
+            continue
+        seen.add(number)
+        goal = goals[number]
+        if goal.title not in listings and is_suitable(shop, goal, steps):
+            found.append(number)
+            listings.add(goal.title)
+    if len(found) < count:
+        raise ArgumentError(
+            f"the catalogue should have {count} goals of kind {shop.goal_kind} that can be bought at 1.0 in every "
+            f"phase of the schedule and are touched by its drifts. Found {len(found)} among {len(seen)}"
+        )
+    return tuple(found)
+
+
+def is_suitable(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> bool:
+    """Whether a goal can be bought at 1.0 under all conditions, and is touched by the changes between them.
+
+    Args:
+        shop: where it is bought.
+        goal: what should be bought.
+        conditions: settings in the order of time.
+    """
+    before: tuple[Purchase, ...] = ()
+    last: Settings | None = None
+    for settings in conditions:
+        if last is None or _buying(last) != _buying(settings):
+            purchases = best_purchases(shop, goal, settings)
+            if not purchases or purchases[0].score.reward < 1.0:
+                return False
+            if last is not None and any(repeated(shop, goal, old, settings) > 1 - LEAST_LOSS for old in before):
+                return False
+            before = purchases
+        last = settings
+    return True
+
+
+def repeated(shop: Shop, goal: Goal, purchase: Purchase, settings: Settings) -> float:
+    """What a purchase pays under other settings, done as before: the same words, page, listing and options.
+
+    Args:
+        shop: where it is bought.
+        goal: what should be bought.
+        purchase: the purchase.
+        settings: the settings of now.
+    """
+    page = purchase.place // PAGE_SIZE
+    shown = shop.inventory.results(normal_query(purchase.words), settings)[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+    for product in shown:
+        if product.asin == purchase.asin and not is_target(product, settings.sold_out):
+            return shop.score(goal, product, purchase.options, settings).reward
+    return 0.0
+
+
+def _buying(settings: Settings) -> tuple[Any, ...]:
+    return tuple(getattr(settings, name) for name in _BUYING)
+
+
+class Tasks:
+    """Which goal comes next.
+
+    Its random numbers are its own: how many steps an episode takes does not change which goal
+    comes next.
+
+    Args:
+        shop: where the goals are.
+        pool: how many different goals there are; all of the catalogue's, by their weights, if `None`.
+        order: `shuffled` (each goal of the pool once, in an order drawn anew, and again) or `fixed`.
+        conditions: settings under which every goal of the pool can be bought at 1.0.
+
+    Raises:
+        ArgumentError: if the pool is smaller than one goal, or the order is unknown.
+    """
+
+    def __init__(self, shop: Shop, pool: int | None, order: str, conditions: Sequence[Settings]) -> None:
+        if pool is not None and (isinstance(pool, bool) or not isinstance(pool, int) or pool < 1):
+            raise ArgumentError(f"`pool` should be a whole number, at least 1, or None. Received {pool!r}")
+        if order not in ORDERS:
+            raise ArgumentError(f"`order` should be one of {', '.join(ORDERS)}. Received {order!r}")
+        self._shop = shop
+        self._size = pool
+        self._order = order
+        self._conditions = tuple(conditions)
+        self._random: np.random.Generator | None = None
+        self._drawn: tuple[int, ...] | None = None
+        self._waiting: list[int] = []
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether `seed` was called."""
+        return self._random is not None
+
+    def seed(self, seed: int) -> None:
+        """Begin anew; the pool is drawn when it is first needed.
+
+        Args:
+            seed: decides the pool and the order.
+        """
+        self._random = np.random.default_rng(seed)
+        self._drawn, self._waiting = None, []
+
+    @property
+    def pool(self) -> tuple[int, ...] | None:
+        """The numbers of the goals, or `None` for all of the catalogue's."""
+        if self._size is None or self._random is None:
+            return None
+        if self._drawn is None:
+            # A stream of its own: what the pool costs to find does not change the order.
+            (stream,) = self._random.spawn(1)
+            self._drawn = draw_pool(self._shop, self._size, self._conditions, stream)
+        return self._drawn
+
+    def next(self) -> int:
+        """The number of the goal that comes next."""
+        if self._random is None:
+            raise ArgumentError("a goal was asked for before a seed")
+        pool = self.pool
+        if pool is None:
+            return self._shop.goals.pick(self._random.random())
+        if not self._waiting:
+            self._waiting = list(pool)
+            if self._order == "shuffled":
+                self._waiting = [pool[place] for place in self._random.permutation(len(pool))]
+        return self._waiting.pop(0)
