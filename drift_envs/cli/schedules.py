@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +19,7 @@ from rich.text import Text
 
 from drift_envs.cli.worlds import Commands, open_plan, read_schedule, table_of
 from drift_envs.errors import ScheduleError
+from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, load_schedule, schedule_schema, shipped_schedules
 from drift_envs.wrappers.turning import find_tunable
@@ -104,7 +107,7 @@ def _validate(options: argparse.Namespace, console: Console) -> int:
     failed = False
     for name in options.files:
         try:
-            schedule = read_schedule(name, None)
+            schedule = read_schedule(name, _own_table)
             if schedule.env is None:
                 note = "; it names no `env`, so that its knobs were not checked"
             else:
@@ -119,6 +122,12 @@ def _validate(options: argparse.Namespace, console: Console) -> int:
             # Paths are printed as they are: rich would wrap them and take brackets for markup.
             print(f"{name}: ok{note}")
     return 1 if failed else 0
+
+
+def _own_table(content: Mapping[str, Any]) -> KnobTable | None:
+    """The knobs of the environment that a schedule names, if it is one of ours: then all mistakes are told at once."""
+    env = content.get("env")
+    return knob_table_of(env) if isinstance(env, str) and env in IDS and "knobs" not in content else None
 
 
 def _schema(options: argparse.Namespace, console: Console) -> int:

@@ -21,6 +21,7 @@ from drift_envs.knobs import KnobTable
 from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
+from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.turning import find_tunable, knob_table
 
 Commands = Any
@@ -81,7 +82,7 @@ def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> Plan:
     return Plan(schedule, chosen, timeline, _oracle(chosen, timeline, table))
 
 
-def read_schedule(name: str, table: KnobTable | None) -> Schedule:
+def read_schedule(name: str, table: Tables) -> Schedule:
     """A schedule by name or path.
 
     Args:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from drift_envs.errors import ArgumentError, Problem, ScheduleError
@@ -23,19 +23,22 @@ from drift_envs.schedule.yaml12 import Document, Mark
 
 __all__ = ["load_schedule", "shipped_schedules"]
 
+Tables = KnobTable | Callable[[Mapping[str, Any]], KnobTable | None] | None
+"""The knobs of an environment, or what finds them in the content of a schedule that may be wrong elsewhere."""
+
 
 @overload
-def load_schedule(source: None, *, table: KnobTable | None = None) -> None: ...
+def load_schedule(source: None, *, table: Tables = None) -> None: ...
 @overload
 def load_schedule(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule, *, table: KnobTable | None = None
+    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule, *, table: Tables = None
 ) -> Schedule: ...
 @overload
 def load_schedule(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: KnobTable | None = None
+    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: Tables = None
 ) -> Schedule | None: ...
 def load_schedule(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: KnobTable | None = None
+    source: str | os.PathLike[str] | Mapping[str, Any] | Schedule | None, *, table: Tables = None
 ) -> Schedule | None:
     """Read and check a schedule.
 
@@ -43,7 +46,9 @@ def load_schedule(
         source: a shipped name (`frozen_lake/explicit`), the path of a file (a `Path`, or a text that ends
             in `.yaml` or `.yml`), a dictionary, a `Schedule`, or `None` for no schedule.
         table: the knobs of the environment. With it, knob names and values are checked too, and the rules
-            between knobs on every combination of values that the schedule can reach.
+            between knobs on every combination of values that the schedule can reach. Who doesn't know the
+            environment yet hands in a function: it gets the content, in which anything may be wrong, and
+            answers with the knobs, or `None`.
 
     Returns:
         The schedule, or `None` for `None`.
@@ -75,11 +80,12 @@ def load_schedule(
     return _check(document, table)
 
 
-def _check(document: Document, table: KnobTable | None) -> Schedule:
+def _check(document: Document, tables: Tables) -> Schedule:
     data, findings = plain_data(document.data)
     if not isinstance(data, dict):
         text = "is empty" if data is None else "should be a mapping of keys to values"
         raise ScheduleError([*document.problems, Problem(document.mark.where, document.mark.line, "", text)])
+    table = tables if tables is None or isinstance(tables, KnobTable) else tables(data)
     if "drifts" in data:
         data["drifts"] = named_drifts(data["drifts"])
     findings = [*findings, *_findings(data, table, {path for path, _ in findings})]

@@ -171,7 +171,12 @@ class TestValidate:
         captured = capsys.readouterr()
         assert captured.out == "frozen_lake/explicit: ok, 3 phases\n"
         errors = captured.err.splitlines()
-        assert any(line.startswith(f"{bad}:4: clokc: ") for line in errors)
+        # Keys and knobs together: a mistake in one does not hide those in the other.
+        assert [line.split(": ")[:2] for line in errors[:3]] == [
+            [f"{bad}:4", "clokc"],
+            [f"{bad}:6", "drifts[0].set.slip"],
+            [f"{bad}:7", "drifts[1].set.slop"],
+        ]
         assert any("none.yaml" in line for line in errors)
 
     def test_knobs_are_checked_too(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
