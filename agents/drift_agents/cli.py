@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
-    parser = _parser()
+    parser = build_parser()
     try:
         options = parser.parse_args(arguments)
     except SystemExit as stop:
@@ -68,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return OK
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The command line of `drift-agents`."""
     parser = argparse.ArgumentParser(
         prog="drift-agents",
         description="Agents with memory in drifting worlds: run experiments and read what came of them.",
