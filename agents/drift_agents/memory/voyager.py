@@ -248,28 +248,33 @@ class Voyager:
         """
         written = [record for record_id in self._today if (record := self._ledger.get(record_id)) is not None]
         steps = attempt_steps(written, self._ledger.matching.state_key)
+        verdict = named = None
+        if steps:
+            # All questions come first, so that a model that fails leaves memory as it was.
+            text = tell_attempt(result, steps)
+            verdict = self._ask("critic", text, CRITIQUE)
+            if self.mode == "skills" and verdict["success"]:
+                named = self._ask("skill", text, SKILL)
         self._today = {}
         self._answers.clear()
         if result.task != self._task:
             self._begin_row(result.task)
-        if not steps:
+        if verdict is None:
             return
-        text = tell_attempt(result, steps)
-        verdict = ask(self.model, read_messages("memory/templates/voyager_critic.txt", attempt=text), CRITIQUE).data
         if self.mode == "glove":
             self._marks.update((record.id, verdict["success"]) for record in steps if not record.verified)
         else:
             self._row.update((record.id, None) for record in steps)
-        if verdict["success"]:
-            if self.mode == "skills":
-                self._learn(text, steps)
-            self._begin_row(result.task)
-            return
+        if named is not None:
+            self._learn(named, steps)
         self._failures += 1
-        if self._failures >= self.attempts:
+        if verdict["success"] or self._failures >= self.attempts:
             self._begin_row(result.task)
         else:
             self._criticise(result.task, verdict["critique"], steps)
+
+    def _ask(self, who: str, text: str, schema: Mapping[str, Any]) -> Any:
+        return ask(self.model, read_messages(f"memory/templates/voyager_{who}.txt", attempt=text), schema).data
 
     def _begin_row(self, task: str) -> None:
         """Drop the feedback of the attempts so far."""
@@ -291,12 +296,10 @@ class Voyager:
             self._critique = Note(self._ledger.new_id(), text, tuple(record.id for record in steps))
             self._critiques.add(self._critique.id, self._critique.evidence)
 
-    def _learn(self, text: str, steps: Sequence[Record]) -> None:
+    def _learn(self, named: Mapping[str, str], steps: Sequence[Record]) -> None:
         """Write a skill; what the one of the same name consisted of goes with it."""
-        named = ask(self.model, read_messages("memory/templates/voyager_skill.txt", attempt=text), SKILL).data
         old = self._library.named(named["name"])
-        ids = tuple(record.id for record in steps)
-        actions = tuple(record.action for record in steps)
+        ids, actions = tuple(record.id for record in steps), tuple(record.action for record in steps)
         self._library.write(Skill(self._ledger.new_id(), named["name"], named["description"], actions, ids, len(ids)))
         if old is not None:
             self._forget(old.steps)
@@ -335,7 +338,7 @@ class Voyager:
             library = self._library.restored(data["skills"], ledger)
             marks = {int(i): bool(success) for i, success in data["marks"]}
             today, row = ({int(i): None for i in data[name]} for name in ("today", "row"))
-            task, failures = data["task"], int(data["failures"])
+            task, failures = None if data["task"] is None else str(data["task"]), int(data["failures"])
             moment = None if data["moment"] is None else _read_moment(*data["moment"])
             active = tuple(map(int, data["active"]))
             critique, critiques = None, Citations(self.cascade)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
@@ -119,7 +119,7 @@ class SkillLibrary:
         places = sorted(range(len(skills)), key=lambda place: (-similar[place], -skills[place].id))
         return [skills[place] for place in places[:k]]
 
-    def fall(self, gone: Sequence[RecordId], there: Collection[RecordId] | Container[RecordId]) -> tuple[Skill, ...]:
+    def fall(self, gone: Sequence[RecordId], there: Container[RecordId]) -> tuple[Skill, ...]:
         """Take note that records went: skills fall, or are cut.
 
         Args:
@@ -168,8 +168,9 @@ class SkillLibrary:
         """
         fresh = SkillLibrary(self.embedding, self.cascade)
         for skill_id, name, description, actions, steps, length in data:
-            skill = Skill(int(skill_id), str(name), str(description), tuple(map(str, actions)), tuple(steps), length)
-            if not 0 < len(skill.steps) == len(skill.actions) <= length:
-                raise ValueError(f"skill {skill_id} should have as many steps as actions, and at least one")
+            program, ids = tuple(map(str, actions)), tuple(map(int, steps))
+            skill = Skill(int(skill_id), str(name), str(description), program, ids, int(length))
+            if not 0 < len(skill.steps) == len(skill.actions) <= skill.length:
+                raise ValueError(f"skill {skill.id} should have as many steps as actions, and at least one")
             fresh.write(skill, {step for step in skill.steps if step not in there})
         return fresh
