@@ -50,9 +50,9 @@ class GenerativeAgents:
 
     The stream holds observations, which are records of transitions, and insights, which are notes
     that cite them. Each gets an importance when it is written. What a question brings up has the
-    highest sum of recency, importance and relevance (`drift_agents.memory.salience`), the newer one
-    of two that are equal; observations of the state that is asked about have relevance 1. There are
-    `k` places for observations and `insights` for insights, and each kind is scaled by itself.
+    highest sum of recency, importance and relevance (`drift_agents.memory.salience`). Observations
+    of the state that is asked about have relevance 1. There are `k` places for observations and
+    `insights` for insights, and each kind is scaled by itself.
 
     A prompt asks about every known state at every step. The first question at a moment of the
     agent's clock, which is about the state where the agent stands, recalls: it refreshes the last
@@ -77,6 +77,7 @@ class GenerativeAgents:
         unit: what an hour is, an `episode` or a `step`.
         recalls: which questions recall: `here`, the first one at a moment, or `all`.
         weights: of recency, importance and relevance; not negative.
+        ties: which of equally salient items comes first, the `newest` or the `oldest`.
         reflect: `retrieval` or `threshold`.
         threshold: the sum of importance that starts a reflection; 10 at retrieval and 150 at the
             threshold if not given; positive.
@@ -117,6 +118,7 @@ class GenerativeAgents:
         unit: str = "episode",
         recalls: str = "here",
         weights: Sequence[float] = (1.0, 1.0, 1.0),
+        ties: str = "newest",
         reflect: str = "retrieval",
         threshold: int | None = None,
         recent: int = 100,
@@ -146,7 +148,7 @@ class GenerativeAgents:
         self.recent, self.questions, self.focus, self.inferred = recent, questions, focus, inferred
         self.model: Model = RuleModel(RULES) if model is None else model
         embedding = HashedEmbedding() if embedding is None else embedding
-        self._stream = Stream(per, decay, weights, cascade, embedding, matching)
+        self._stream = Stream(per, decay, weights, ties, cascade, embedding, matching)
         self._moment: AgentClock | None = None
         self._ratings: dict[str, int] = {}
 

@@ -23,6 +23,7 @@ from drift_agents.memory.store import Ledger
 from drift_agents.types import Note, Plain, Record, RecordId, Removed, Retrieved
 
 PER = ("action", "state", "stream")
+TIES = ("newest", "oldest")
 
 
 class Trace(NamedTuple):
@@ -49,17 +50,18 @@ class Stream:
             the `state`, or of the whole `stream`.
         decay: what is left of recency after an hour, in (0, 1].
         weights: of recency, importance and relevance.
+        ties: which of equally salient items comes first, the `newest` or the `oldest`.
         cascade: when an insight falls with its evidence.
         embedding: what tells how similar texts are.
         matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
-        ArgumentError: if `per`, `decay`, `weights` or `cascade` is outside its range.
+        ArgumentError: if `per`, `decay`, `weights`, `ties` or `cascade` is outside its range.
 
     Example:
         >>> from drift_agents.embedding.hashed import HashedEmbedding
         >>> from drift_agents.types import AgentClock, Experience, Outcome
-        >>> stream = Stream("state", 0.995, (1.0, 1.0, 1.0), "majority", HashedEmbedding())
+        >>> stream = Stream("state", 0.995, (1.0, 1.0, 1.0), "newest", "majority", HashedEmbedding())
         >>> step = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
         >>> stream.write(stream.ledger.append(step, AgentClock()), Trace(10, 0))
         >>> stream.write_insight("Avoid 1 in a.", [0], Trace(10, 0))
@@ -74,15 +76,19 @@ class Stream:
         per: str,
         decay: float,
         weights: Sequence[float],
+        ties: str,
         cascade: str,
         embedding: Embedding,
         matching: Matching | None = None,
     ) -> None:
         if per not in PER:
             raise ArgumentError(f"`per` should be one of {', '.join(PER)}. Received {per!r}")
+        if ties not in TIES:
+            raise ArgumentError(f"`ties` should be one of {', '.join(TIES)}. Received {ties!r}")
         if not _is_number(decay) or not 0 < decay <= 1:
             raise ArgumentError(f"`decay` should be a number in (0, 1]. Received {decay!r}")
-        self.per, self.decay, self.weights, self.embedding = per, float(decay), _check_weights(weights), embedding
+        self.per, self.decay, self.weights, self.ties = per, float(decay), _check_weights(weights), ties
+        self.embedding = embedding
         self.ledger, self.citations = Ledger(matching), Citations(cascade)
         self.traces: dict[RecordId, Trace] = {}
         self.insights: dict[RecordId, str] = {}
@@ -165,10 +171,14 @@ class Stream:
 
     def choose_insights(self, state: str, number: int) -> tuple[Note, ...]:
         """The most salient insights: of the whole stream, or of those that rest on this state's observations."""
-        items = list(self.insights) if self.per == "stream" else sorted(self._about(state))
+        here = self.at(state)
+        items = list(self.insights) if self.per == "stream" else sorted(self._about(here))
         if not items or not number:
             return ()
-        best = self._rank(self._trace_columns(items), self._insight_relevance(state, items))
+        # States that count as the same ask in the same words, those of the oldest observation.
+        oldest = self.ledger.get(here[0]) if here else None
+        question = state if oldest is None else oldest.state
+        best = self._rank(self._trace_columns(items), self._insight_relevance(question, items))
         return tuple(self.note(items[place]) for place in best[:number])
 
     def choose_items(self, question: str, number: int) -> list[RecordId]:
@@ -204,10 +214,10 @@ class Stream:
         return tuple(chosen)
 
     def _rank(self, traces: NDArray[np.int64], relevance: NDArray[np.float64]) -> list[int]:
-        """The places of the items by salience; of two that are equal, the newer one first."""
+        """The places of the items by salience, the best first."""
         items, importance, access = traces
         scores = salience(access, importance, relevance, self.decay, self.weights)
-        return np.lexsort((-items, -scores)).tolist()
+        return np.lexsort((-items if self.ties == "newest" else items, -scores)).tolist()
 
     def _trace_columns(self, items: Sequence[RecordId]) -> NDArray[np.int64]:
         """Id, importance and access of these items; shape (3, n)."""
@@ -218,9 +228,9 @@ class Stream:
         vectors = self.embedding.embed([question, *(self.insights[item] for item in items)])
         return cosine(vectors[0], vectors[1:])
 
-    def _about(self, state: str) -> set[RecordId]:
-        """The insights that rest on observations of this state, through other insights or not."""
-        todo = deque(self.at(state))
+    def _about(self, observations: Iterable[RecordId]) -> set[RecordId]:
+        """The insights that rest on these observations, through other insights or not."""
+        todo = deque(observations)
         found: set[RecordId] = set()
         while todo:
             more = set(self.citations.citing(todo.popleft())) - found
