@@ -1,0 +1,141 @@
+"""A Chromium that contacts nobody but this machine.
+
+* `Chromium` - one browser with a fresh profile, and its driver
+* `find_chromium` - where Chromium and its driver are, or how to install them
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.chrome.webdriver import WebDriver
+from urllib3.exceptions import HTTPError
+
+from drift_envs.errors import MissingDependencyError, StateError
+
+FLAGS = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--hide-scrollbars",
+    "--window-size=1280,1000",
+    # Whatever a page or the browser itself may ask for: no other host exists.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+"""What Chromium is started with: nothing outside this machine, nothing in the background."""
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_DRIVERS = ("chromedriver", "chromium.chromedriver")
+_PATIENCE = 20
+
+
+def find_chromium() -> tuple[str, str]:
+    """Where Chromium and its driver are.
+
+    Raises:
+        MissingDependencyError: if one of them is not installed.
+    """
+    found = [next((path for path in map(shutil.which, names) if path), None) for names in (_BROWSERS, _DRIVERS)]
+    browser, driver = found
+    if browser is None or driver is None:
+        missing = "Chromium" if browser is None else "Chromium's driver"
+        raise MissingDependencyError(
+            f"{missing} is not installed, which `backend='browser'` needs; on Debian and Ubuntu: "
+            "apt-get install chromium chromium-driver"
+        )
+    return browser, driver
+
+
+class Chromium:
+    """One browser with a fresh profile, and its driver; started when it is first needed.
+
+    It is quit when nobody holds this object any more, at the latest when the program ends.
+
+    Args:
+        show: whether its window is shown.
+
+    Raises:
+        MissingDependencyError: if Chromium or its driver is not installed.
+    """
+
+    def __init__(self, *, show: bool = False) -> None:
+        self._show = show
+        self._paths = find_chromium()
+        self._driver: WebDriver | None = None
+        self._quit: weakref.finalize | None = None
+
+    @property
+    def driver(self) -> WebDriver:
+        """The browser.
+
+        Raises:
+            StateError: if it does not start.
+        """
+        if self._driver is None:
+            profile = tempfile.mkdtemp(prefix="webshop-chromium-")
+            try:
+                self._driver = self._start(profile)
+            except (WebDriverException, HTTPError, OSError) as error:
+                shutil.rmtree(profile, ignore_errors=True)
+                raise StateError(f"Chromium does not start: {str(error).strip().splitlines()[0]}") from error
+            self._quit = weakref.finalize(self, _quit, self._driver, profile)
+        return self._driver
+
+    def is_alive(self) -> bool:
+        """Whether the browser answers."""
+        if self._driver is None:
+            return False
+        try:
+            return bool(self._driver.execute_script("return true"))
+        except (WebDriverException, HTTPError, ConnectionError):
+            return False
+
+    def restart(self) -> None:
+        """Quit the browser; the next one starts when it is needed."""
+        self.close()
+
+    def close(self) -> None:
+        """Quit the browser."""
+        self._driver = None
+        if self._quit is not None:
+            self._quit()
+
+    def _start(self, profile: str) -> WebDriver:
+        browser, driver = self._paths
+        options = Options()
+        options.binary_location = browser
+        options.page_load_strategy = "eager"  # the text counts, not the pictures
+        for flag in FLAGS:
+            options.add_argument(flag)
+        options.add_argument(f"--user-data-dir={profile}")
+        if not self._show:
+            options.add_argument("--headless=new")
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            options.add_argument("--no-sandbox")  # Chromium refuses to run as root with it
+        # With both paths given Selenium looks for nothing; the settings say so to its manager all the same.
+        environment = {**os.environ, "SE_OFFLINE": "true", "SE_AVOID_STATS": "true"}
+        found = WebDriver(options, Service(driver, env=environment))
+        found.set_page_load_timeout(_PATIENCE)
+        return found
+
+
+def _quit(driver: WebDriver, profile: str) -> None:
+    try:
+        driver.quit()
+    except (WebDriverException, HTTPError, OSError):
+        driver.service.stop()  # the browser has died before
+    shutil.rmtree(Path(profile), ignore_errors=True)
