@@ -181,8 +181,8 @@ def test_the_state_itself_has_relevance_one_whatever_the_words() -> None:
 
 
 histories = st.lists(
-    st.tuples(st.integers(0, 3), st.sampled_from("st"), st.sampled_from("12"), st.booleans(), st.integers(0, 12)),
-    max_size=15,
+    st.tuples(st.integers(0, 3), st.sampled_from("st"), st.sampled_from("sstu"), st.booleans(), st.integers(0, 40)),
+    max_size=20,
 )
 
 
@@ -191,7 +191,7 @@ def test_it_agrees_with_scoring_plainly(history: list[Any], ties: str, k: int) -
     memory = GenerativeAgents(per="state", ties=ties, k=k)
     traces: dict[int, list[Any]] = {}
     episode = 0
-    for time, (passed, state, action, ended, gone) in enumerate(history):
+    for time, (passed, state, written, ended, gone) in enumerate(history):
         episode += passed
         now = AgentClock(episode, time)
         answer = memory.retrieve(state, None, now)
@@ -207,8 +207,8 @@ def test_it_agrees_with_scoring_plainly(history: list[Any], ties: str, k: int) -
         assert [record.id for record in answer.records] == best
         for i in best:
             traces[i][2] = episode
-        new = memory.observe(Experience(state, action, HOLE if ended else ICE, 0.0, now), now)
-        traces[new] = [state, 10 if ended else 2, episode]
+        new = memory.observe(Experience(written, "1", HOLE if ended else ICE, 0.0, now), now)
+        traces[new] = [written, 10 if ended else 2, episode]
         for fell in memory.remove([gone]).records:
             del traces[fell]
         assert {i: memory.trace(i) for i in traces} == {i: Trace(t[1], t[2]) for i, t in traces.items()}
@@ -239,6 +239,20 @@ def test_what_is_not_brought_up_is_not_refreshed() -> None:
     old, new = live(memory, 0, "s", "1", ICE), live(memory, 1, "s", "1", ICE)
     stand(memory, 5, "s")
     assert (memory.trace(old), memory.trace(new)) == (Trace(2, 0), Trace(2, 5))
+
+
+def test_a_recall_changes_the_next_answer() -> None:
+    memory = GenerativeAgents(per="state")
+    live(memory, 0, "s", "1", HOLE), live(memory, 9, "s", "1", ICE)
+    answers = [memory.retrieve("s", None, AgentClock(9, 95 + time)).records for time in range(2)]
+    assert [[record.id for record in records] for records in answers] == [[1, 0], [0, 1]], "equally recent now"
+
+
+def test_a_question_about_the_past_makes_nothing_older() -> None:
+    memory = GenerativeAgents()
+    live(memory, 5, "s", "1", ICE)
+    stand(memory, 3, "s")
+    assert memory.trace(0) == Trace(2, 5)
 
 
 def test_a_recalled_insight_is_refreshed() -> None:
@@ -297,6 +311,15 @@ def test_questions_are_answered_by_the_most_salient_items_and_these_are_refreshe
     live(memory, 6, "b", "1", ICE), live(memory, 7, "c", "1", ICE), live(memory, 7, "c", "1", ICE)
     assert [note.evidence for note in memory.notes()] == [(2,), (6,)], "insights count as items, ids as well"
     assert memory.trace(first) == Trace(10, 0)
+
+
+def test_what_answers_a_question_is_refreshed() -> None:
+    model = Scripted(importance=10, because=[(1,)], questions=1)
+    options = {"threshold": 20, "focus": 1, "weights": [0, 0, 1]}
+    memory = GenerativeAgents(reflect="threshold", model=model, embedding=OneLetter(), **options)
+    old, new = live(memory, 0, "c", "1", ICE), live(memory, 5, "a", "1", ICE)
+    assert memory.notes()[0].evidence == (old,), "the question is closest to c"
+    assert (memory.trace(old), memory.trace(new)) == (Trace(10, 5), Trace(10, 5))
 
 
 def test_numbers_that_name_no_statement_are_dropped_and_an_insight_without_evidence_too() -> None:
