@@ -262,7 +262,7 @@ class Voyager:
         if verdict is None:
             return
         if self.mode == "glove":
-            self._marks.update((record.id, verdict["success"]) for record in steps if not record.verified)
+            self._marks.update((record.id, verdict["success"]) for record in steps)
         else:
             self._row.update((record.id, None) for record in steps)
         if named is not None:

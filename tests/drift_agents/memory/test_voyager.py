@@ -174,6 +174,15 @@ def test_only_a_success_becomes_a_skill() -> None:
     assert [record.id for record in memory.records()] == ids, "two failures in a row leave nothing"
 
 
+def test_the_attempt_under_way_is_feedback_too() -> None:
+    memory = Voyager(mode="skills")
+    ids = live(memory, 0, "a1b2g", score=1.0)
+    now = AgentClock(1, 10)
+    assert recalled(memory, "a", 1) == {ids[0]: 1.0}
+    new = memory.observe(Experience("a", "1", Outcome("c", 0.0, False), 0.0, now), now)
+    assert recalled(memory, "a", 1) == {ids[0]: 1.0, new: 1.0}
+
+
 def test_the_same_name_overwrites() -> None:
     memory = Voyager(mode="skills")
     live(memory, 0, "a2c3g", score=1.0)
