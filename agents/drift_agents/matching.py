@@ -1,6 +1,7 @@
 """When two states count as the same, and when two outcomes do (GLOVE, equation 2: s_k ~ s_t).
 
 * `Matching` - the protocol
+* `Relating` - what a rule can offer beside: which other states have to do with a state
 * `Exact` - states and outcomes are the same when their texts are
 """
 
@@ -32,6 +33,19 @@ class Matching(Protocol):
 
     def learn(self, experience: Experience) -> None:
         """Take note of a lived transition, for rules that fit a local model."""
+
+
+@runtime_checkable
+class Relating(Protocol):
+    """A rule that also says which other states have to do with a state.
+
+    Where states are long texts, a prompt cannot hold all that memory knows; `drift_agents.recall`
+    then asks only about those.
+    """
+
+    def related(self, state: str, other: str) -> bool:
+        """Whether what is known about `other` can help in `state`; a pure function."""
+        ...
 
 
 class Exact:

@@ -17,6 +17,7 @@ MATCHINGS: Registry[Matching] = Registry(
     {
         "exact": "drift_agents.matching:Exact",
         "grid": "drift_agents.matching_grid:ResidualGrid",
+        "page": "drift_agents.matching_page:PageMatching",
     },
 )
 

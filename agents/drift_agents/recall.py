@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Matching
+from drift_agents.matching import Matching, Relating
 from drift_agents.memory.base import Memory
 from drift_agents.outlook import Outlook
 from drift_agents.prompt import fold, render_prompt
@@ -27,7 +27,8 @@ class Recall:
     """What of memory goes into a prompt.
 
     The present state is asked first, then every other state that memory knows, in order of first
-    mention, so that a policy can join them into a model of the world (GLOVE, appendix B.6).
+    mention, so that a policy can join them into a model of the world (GLOVE, appendix B.6). A matching
+    rule that is `Relating` leaves out states that have nothing to do with the present one.
 
     Args:
         k: records for each question; `None` leaves it to the memory.
@@ -82,6 +83,7 @@ class PromptMaker:
 
     def __init__(self, matching: Matching, recall: Recall) -> None:
         self.matching, self.recall = matching, recall
+        self._related = matching.related if isinstance(matching, Relating) else None
         self._blocks: dict[str, _Block] = {}
 
     def make(
@@ -114,6 +116,8 @@ class PromptMaker:
             if asked >= self.recall.states:
                 break
             if other == state or self.matching.state_key(other) == key:
+                continue
+            if self._related is not None and not self._related(state, other):
                 continue
             asked += 1
             answer = memory.retrieve(other, self.recall.k, now)

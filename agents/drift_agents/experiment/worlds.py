@@ -2,6 +2,7 @@
 
 * `AgentSide` - the matching rule and what of memory goes into a prompt
 * `AGENT_SIDES` - by environment id
+* `read_schedule` - the schedule of a cell, with what a sweep changes in it
 * `make_world` - a schedule's world as agents see it
 * `PROBERS`, `make_prober` - how verifiers do the same again
 """
@@ -15,7 +16,8 @@ import gymnasium as gym
 
 from drift_agents.agent import Recall
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Part
+from drift_agents.experiment.config import Change, Part
+from drift_agents.experiment.sweep import changed_schedule
 from drift_agents.experiment.watch import Watched
 from drift_agents.registry import Registry
 from drift_agents.verifier.base import Prober
@@ -43,6 +45,7 @@ AGENT_SIDES = {
     "DriftFrozenLake-v0": AgentSide(),
     "DriftMountainCar-v0": CAR,
     "DriftMountainCarContinuous-v0": CAR,
+    "DriftWebShop-v0": AgentSide(Part(name="page"), Recall(states=64)),
 }
 """By environment id; environments that are not listed match by text."""
 
@@ -62,34 +65,37 @@ def agent_side(env_id: str) -> AgentSide:
     return AGENT_SIDES.get(env_id, AgentSide())
 
 
-def read_schedule(source: str) -> Schedule:
+def read_schedule(source: str, change: Change | None = None) -> Schedule:
     """The schedule of that name or path.
 
+    Args:
+        source: the name or the path.
+        change: what a sweep gives it.
+
     Raises:
-        ExperimentError: if it names no environment.
+        ExperimentError: if it names no environment, or has no such place.
         ScheduleError: if it cannot be used.
     """
     schedule = load_schedule(source)
     if schedule is None or not schedule.env:
         raise ExperimentError(f"{source}: a schedule in an experiment should name its environment under `env`")
-    return schedule
+    return schedule if change is None else changed_schedule(schedule, change)
 
 
-def make_world(source: str) -> Watched:
+def make_world(schedule: Schedule) -> Watched:
     """A schedule's world as agents see it, with an evaluator's notes around it.
 
     Args:
-        source: the schedule's name or path.
+        schedule: the schedule.
 
     Raises:
         ExperimentError: if its environment does not exist.
         ScheduleError: if the schedule cannot be used.
     """
-    schedule = read_schedule(source)
     try:
-        return Watched(gym.make(str(schedule.env), schedule=source, text=True))
+        return Watched(gym.make(str(schedule.env), schedule=schedule, text=True))
     except gym.error.Error as error:
-        raise ExperimentError(f"{source}: {error}") from error
+        raise ExperimentError(f"{schedule.name}: {error}") from error
 
 
 def make_prober(part: Part, world: Watched) -> Prober:
