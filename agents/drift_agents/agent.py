@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -21,10 +22,11 @@ from drift_agents.types import (
     Episode,
     Experience,
     ProbeCost,
+    RecordId,
     StepTrace,
     Verdict,
 )
-from drift_agents.verifier.base import NoVerifier, Verifier
+from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
 from drift_agents.world import check_text_world, read_outcome, to_env
 
 
@@ -103,12 +105,8 @@ class Agent:
         total = _Totals()
         state, score, terminated, truncated = str(observation), float(info["score"]), False, False
         while not (terminated or truncated):
-            prompt, retrieved = self._prompts.make(
-                self.memory, task, state, info["actions"], self.clock, *self._doubts()
-            )
-            reply = self.policy.decide(prompt, self._rng)
-            action, valid = _read_action(reply.text, info["actions"])
-            now = self.clock
+            choice = self._choose(task, state, info["actions"], prefix, total)
+            action, now = choice.action, self.clock
             observation, reward, terminated, truncated, info = world.step(to_env(world.action_space, action))
             outcome = read_outcome(observation, terminated, info)
             experience = Experience(state, action, outcome, float(reward), now)
@@ -116,9 +114,11 @@ class Agent:
             newest = self._newest(state, action)
             verdict = self.verifier.verify(experience, self.memory, prefix, now)
             self._note_doubt(verdict, newest, now)
-            total.add(reply, verdict, valid)
+            total.add(verdict)
             if self.keep_trace:
-                trace.append(StepTrace(experience, prompt, reply.text, retrieved, verdict))
+                trace.append(
+                    StepTrace(experience, choice.prompt, choice.reply, choice.retrieved, verdict, choice.checks)
+                )
             prefix.append(action)
             self.clock = AgentClock(now.episode, now.step + 1)
             state, score = outcome.state, outcome.score
@@ -126,11 +126,29 @@ class Agent:
             task, score, self.clock.step - started, bool(terminated), trace=tuple(trace), **total.as_arguments()
         )
         self.memory.end_episode(episode, self.clock)
-        verdict_at_end = self.verifier.end_episode(episode, self.memory, self.clock)
-        if verdict_at_end is not None:
-            self._note_doubt(verdict_at_end, -1, self.clock)
+        closing = tuple(self.verifier.end_episode(episode, self.memory, self.clock))
+        for verdict in closing:
+            total.add(verdict._replace(surprise=False))
+            self._note_doubt(verdict, verdict.newest, self.clock)
         self.clock = AgentClock(self.clock.episode + 1, self.clock.step)
-        return episode
+        return replace(episode, closing=closing, **total.as_arguments()) if closing else episode
+
+    def _choose(self, task: str, state: str, actions: list[str], prefix: list[str], total: _Totals) -> _Choice:
+        """Ask the policy; ask it again when its verifier, on hearing the answer, put memory right."""
+        checks: list[Verdict] = []
+        while True:
+            prompt, retrieved = self._prompts.make(self.memory, task, state, actions, self.clock, *self._doubts())
+            reply = self.policy.decide(prompt, self._rng)
+            action, valid = _read_action(reply.text, actions)
+            total.note_reply(reply, valid)
+            newest = self._newest(state, action)
+            verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
+            if verdict is not None:
+                total.add(verdict._replace(surprise=False))
+                checks.append(verdict)
+                self._note_doubt(verdict, newest, self.clock)
+            if verdict is None or not verdict.realigned:
+                return _Choice(action, prompt, reply.text, retrieved, tuple(checks))
 
     def _newest(self, state: str, action: str) -> int:
         """When memory last wrote about this state and action; -1 if it knows nothing."""
@@ -148,8 +166,18 @@ class Agent:
     def _note_doubt(self, verdict: Verdict, newest: int, now: AgentClock) -> None:
         """Remember when memory was found wrong: by the verifier, or by the eye where there is none."""
         wrong = verdict.contradicted if self._is_verified else verdict.surprise
-        if wrong and (self.doubt_since is None or newest >= self.doubt_since):
-            self.doubt_since = now.step
+        if wrong:
+            self.doubt_since = later_doubt(self.doubt_since, newest, now.step)
+
+
+class _Choice(NamedTuple):
+    """What the policy wants to do, what it was asked, and what was checked before that."""
+
+    action: str
+    prompt: str
+    reply: str
+    retrieved: tuple[RecordId, ...]
+    checks: tuple[Verdict, ...]
 
 
 class _Totals:
@@ -160,10 +188,12 @@ class _Totals:
         self.surprises = self.realignments = self.invalid_actions = 0
         self.model_calls = self.tokens_in = self.tokens_out = 0
 
-    def add(self, reply: Reply, verdict: Verdict, valid: bool) -> None:
+    def add(self, verdict: Verdict) -> None:
         self.probes += verdict.cost
         self.surprises += verdict.surprise
         self.realignments += verdict.realigned
+
+    def note_reply(self, reply: Reply, valid: bool) -> None:
         self.invalid_actions += not valid
         self.model_calls += reply.model_calls
         self.tokens_in += reply.tokens_in

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -194,6 +194,9 @@ class Verdict(NamedTuple):
             only confirmed it.
         observed: the id under which the experience was written, or `None` when it was not.
         inserted: the id of the verified summary, or `None` when none was written.
+        about: the state and action that it is about, where these are not the experience's.
+        newest: for a verdict at the end of an episode, the step at which memory had last written
+            about that, before the verdict; -1 if it knew nothing.
     """
 
     surprise: bool = False
@@ -205,6 +208,8 @@ class Verdict(NamedTuple):
     contradicted: bool = False
     observed: RecordId | None = None
     inserted: RecordId | None = None
+    about: tuple[str, str] | None = None
+    newest: int = -1
 
 
 @dataclass(frozen=True)
@@ -217,6 +222,7 @@ class StepTrace:
         reply: the text that the policy answered.
         retrieved: the ids of what stood in the prompt.
         verdict: what the verifier made of it.
+        checks: what the verifier found out before it, about actions that the policy had in mind.
     """
 
     experience: Experience
@@ -224,6 +230,7 @@ class StepTrace:
     reply: str
     retrieved: tuple[RecordId, ...]
     verdict: Verdict
+    checks: tuple[Verdict, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -243,6 +250,7 @@ class Episode:
         tokens_in: tokens of all prompts (0 for policies without a model).
         tokens_out: tokens of all answers.
         trace: the steps, one by one.
+        closing: what the verifier found out when the episode was over.
     """
 
     task: str
@@ -257,6 +265,24 @@ class Episode:
     tokens_in: int = 0
     tokens_out: int = 0
     trace: tuple[StepTrace, ...] = field(default=(), repr=False)
+    closing: tuple[Verdict, ...] = ()
+
+    def verdicts(self) -> Iterator[tuple[AgentClock, tuple[str, str] | None, Verdict]]:
+        """Every verdict of the episode in order of time, as far as steps were kept.
+
+        Yields:
+            When it was spoken; the state and action that it is about, `None` if it is about all of
+            memory; the verdict. What was said when the episode was over carries the time of its
+            last step.
+        """
+        now = AgentClock()
+        for step in self.trace:
+            now, experience = step.experience.now, step.experience
+            for verdict in step.checks:
+                yield now, verdict.about, verdict
+            yield now, (experience.state, experience.action), step.verdict
+        for verdict in self.closing:
+            yield now, verdict.about, verdict
 
 
 EpisodeResult = Episode

@@ -92,25 +92,19 @@ class Truth:
         """
         false = 0
         written: dict[RecordId, Record] = dict(self._known)
-        for step in episode.trace:
-            experience, verdict = step.experience, step.verdict
+        for clock, about, verdict in episode.verdicts():
             if verdict.realigned:
-                tick = self._world.tick_of(experience.now.step)
+                tick = self._world.tick_of(clock.step)
                 touched = [written[record_id] for record_id in verdict.removed.records if record_id in written]
                 touched = touched or [
-                    record
-                    for record in written.values()
-                    if record.state == experience.state and record.action == experience.action
+                    record for record in written.values() if about is None or (record.state, record.action) == about
                 ]
                 false += not any(
                     self._world.oracle.changed(r.state, r.action, self._world.tick_of(r.now.step), tick)
                     for r in touched
                 )
             for record_id in (verdict.observed, verdict.inserted):
-                if record_id is None:
-                    continue
-                outcomes = ((experience.outcome, 1.0),)
-                written[record_id] = now.get(record_id) or Record(
-                    record_id, experience.state, experience.action, outcomes, 1, experience.now
-                )
+                if record_id is not None and about is not None:
+                    # One that is gone by now can no longer be read; what it answered is of no account here.
+                    written[record_id] = now.get(record_id) or Record(record_id, *about, (), 0, clock)
         return false

@@ -4,6 +4,7 @@
 * `Prober` - the protocol of whatever does the same again
 * `Probed` - what a probe brought
 * `BaseVerifier` - what most verifiers do alike
+* `later_doubt` - when memory was found wrong, after one more contradiction
 * `NoVerifier` - writes every experience and never doubts
 """
 
@@ -92,8 +93,25 @@ class Verifier(Protocol):
         """
         ...
 
-    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
-        """An episode ended; a verdict when that made the verifier change memory."""
+    def consider(
+        self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
+    ) -> Verdict | None:
+        """The policy has this action in mind: a verdict when that made the verifier check what memory says of it.
+
+        When the verdict says `realigned`, the policy is asked again. A verifier should check the same
+        state and action only once as long as nothing new speaks against it.
+
+        Args:
+            state: where the agent stands.
+            action: what the policy wants to do.
+            memory: the agent's memory.
+            prefix: the actions that led to `state` since the episode began.
+            now: the agent's clock.
+        """
+        ...
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
+        """An episode ended; verdicts when that made the verifier change memory or probe."""
         ...
 
 
@@ -115,9 +133,33 @@ class BaseVerifier:
     def begin_episode(self) -> None:
         """Nothing to prepare."""
 
-    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
-        """Nothing to conclude."""
+    def consider(
+        self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
+    ) -> Verdict | None:
+        """Nothing to check: what memory says is taken as it is."""
         return None
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
+        """Nothing to conclude."""
+        return ()
+
+
+def later_doubt(since: int | None, newest: int, step: int) -> int | None:
+    """When memory was found wrong, after it has been found wrong once more.
+
+    A contradiction of something that was written since then shows that the world has changed again,
+    so the doubt moves. A contradiction of something older is the same change, met at another place.
+
+    Args:
+        since: the step at which memory was found wrong before; `None` if it never was.
+        newest: the step at which memory had last written about what was now contradicted.
+        step: the present step.
+
+    Example:
+        >>> later_doubt(None, 3, 10), later_doubt(10, 3, 12), later_doubt(10, 11, 15)
+        (10, 10, 15)
+    """
+    return step if since is None or newest >= since else since
 
 
 class NoVerifier(BaseVerifier):

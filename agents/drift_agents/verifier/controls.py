@@ -220,8 +220,9 @@ class PeriodicWipe(NoVerifier):
         super().__init__()
         self.every = count("every", every)
 
-    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Verdict | None:
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
         """Wipe when it is time."""
-        if (now.episode + 1) % self.every:
-            return None
-        return Verdict(removed=memory.remove([record.id for record in memory.records()]))
+        known = [record.id for record in memory.records()]
+        if (now.episode + 1) % self.every or not known:
+            return ()
+        return (Verdict(removed=memory.remove(known)),)

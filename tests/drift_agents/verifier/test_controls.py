@@ -115,10 +115,10 @@ def test_periodic_wipe(lived) -> None:
     result = Episode("task", 0.0, 1, True)
     feed(verifier, memory, lived(0, "F"))
     assert feed(verifier, memory, lived(1, "H")) == Verdict(surprise=True, observed=1)
-    assert verifier.end_episode(result, memory, AgentClock(0, 2)) is None
-    assert verifier.end_episode(result, memory, AgentClock(1, 2)) == Verdict(removed=Removed((0, 1)))
+    assert verifier.end_episode(result, memory, AgentClock(0, 2)) == ()
+    assert verifier.end_episode(result, memory, AgentClock(1, 2)) == (Verdict(removed=Removed((0, 1))),)
     assert held(memory) == []
-    assert verifier.end_episode(result, memory, AgentClock(2, 2)) is None
+    assert verifier.end_episode(result, memory, AgentClock(2, 2)) == ()
 
 
 @pytest.mark.parametrize(
