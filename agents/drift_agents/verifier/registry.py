@@ -24,6 +24,9 @@ VERIFIERS: Registry[Verifier] = Registry(
         "probe_keep": "drift_agents.verifier.controls:ProbeKeep",
         "random_probe": "drift_agents.verifier.controls:RandomProbe",
         "periodic_wipe": "drift_agents.verifier.controls:PeriodicWipe",
+        "window": "drift_agents.verifier.detectors:Window",
+        "adwin": "drift_agents.verifier.detectors:Adwin",
+        "page_hinkley": "drift_agents.verifier.detectors:PageHinkley",
     },
 )
 

@@ -19,7 +19,13 @@ from drift_agents.verifier.registry import VERIFIERS, make_verifier
 
 PROBING = ("glove", "glove_active", "probe_keep", "random_probe")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
-OPTIONS: dict[str, dict[str, Any]] = {"periodic_wipe": {"every": 7}, "glove_active": {"minimum": 2}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "periodic_wipe": {"every": 7},
+    "glove_active": {"minimum": 2},
+    "window": {"size": 50},
+    "page_hinkley": {"threshold": 0.5},
+    "adwin": {"delta": 0.9},
+}
 NAMES = VERIFIERS.names()
 EPISODES = 40
 
