@@ -2,7 +2,7 @@
 
 * `Kind` - the kinds of pages
 * `Location` - one page of the shop, apart from the session
-* `to_path` - the address, in the original's form
+* `to_path`, `from_path` - the address, in the original's form, and back
 * `parse_keywords`, `parse_options`, `parse_page` - parts of an address back to values
 * `session_goal` - the goal number that an address such as `/fixed_7` asks for
 
@@ -17,7 +17,7 @@ import json
 import re
 from enum import Enum
 from typing import NamedTuple
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote, unquote, unquote_plus
 
 from webshop_server.errors import ArgumentError
 from webshop_server.product import clean
@@ -127,6 +127,42 @@ def _keywords_segment(keywords: str) -> str:
 def _options_segment(options: Pairs) -> str:
     text = json.dumps(dict(options), separators=(",", ":")).replace("/", "\\u002f")
     return quote(text, safe="")
+
+
+def from_path(path: str) -> Location:
+    """Give the page that an address names; the session's name in it does not matter.
+
+    Raises:
+        ArgumentError: no page has this address.
+
+    Example:
+        >>> place = Location(Kind.ITEM, "50% / mug", 2, "B01", (("size", "10"),))
+        >>> from_path(to_path(place, "abc")) == place
+        True
+    """
+    kind, *rest = (unquote(part) for part in path.strip("/").split("/"))
+    if not rest:
+        return Location()
+    try:
+        if kind == Kind.RESULTS:
+            _, keywords, page = rest
+            return Location(Kind.RESULTS, parse_keywords(keywords), parse_page(page))
+        if kind == Kind.ITEM:
+            _, asin, keywords, page, options = rest
+            return Location(Kind.ITEM, parse_keywords(keywords), parse_page(page), asin, parse_options(options))
+        if kind == Kind.SUB:
+            _, asin, keywords, page, sub_page, options = rest
+            found = parse_options(options)
+            return Location(Kind.SUB, parse_keywords(keywords), parse_page(page), asin, found, sub_page)
+        if kind == Kind.AD:
+            _, asin, options, depth = rest
+            return Location(Kind.AD, asin=asin, options=parse_options(options), depth=parse_page(depth))
+        if kind in (Kind.CONFIRM, Kind.DONE):
+            _, asin, options = rest
+            return Location(Kind(kind), asin=asin, options=parse_options(options))
+    except ValueError as error:  # too few or too many parts, or one that cannot be read
+        raise ArgumentError(f"no page has the address {path[:200]!r}: {error}") from None
+    raise ArgumentError(f"no page has the address {path[:200]!r}")
 
 
 def parse_keywords(segment: str) -> str:

@@ -128,11 +128,12 @@ def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> 
     return tuple(found)
 
 
-def solve(session: Session) -> list[str]:
-    """Lead a session to the purchase that pays most.
+def solve(session: Session, purchase: Purchase | None = None) -> list[str]:
+    """Lead a session to the purchase that pays most, or to another one.
 
     Args:
         session: at any page but the last one; it is changed.
+        purchase: what to buy; the one that pays most if not given.
 
     Returns:
         The actions that were done; none where nothing can be bought.
@@ -143,7 +144,7 @@ def solve(session: Session) -> list[str]:
         >>> len(solve(session)) >= 3, session.reward
         (True, 1.0)
     """
-    purchase = best_purchase(session.shop, session.goal, session.settings)
+    purchase = purchase or best_purchase(session.shop, session.goal, session.settings)
     done: list[str] = []
     if purchase is None:
         return done

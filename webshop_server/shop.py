@@ -233,6 +233,25 @@ class Session:
         self.page = _VISITS[location.kind](self, location)
         return self.page
 
+    def stand_at(self, location: Location) -> Page:
+        """Stand at a page as if the way there had been gone: for those who ask what a page would answer.
+
+        Args:
+            location: any page but the last one.
+
+        Raises:
+            ArgumentError: there is no such listing, option or page, or it is the last one.
+        """
+        if location.kind is Kind.DONE:
+            raise ArgumentError("nobody can stand at the end of a session without having bought something")
+        is_order = location.kind in (Kind.AD, Kind.CONFIRM)
+        self._order = Location(Kind.DONE, asin=location.asin, options=location.options) if is_order else None
+        self._passed = location.kind is Kind.CONFIRM
+        self._depth = location.depth if location.kind is Kind.AD else 0
+        self.score = self.bought = None
+        self.page = _VISITS[location.kind](self, location._replace(button=""))
+        return self.page
+
     def _refuse_done(self) -> None:
         if self.is_done:
             raise SessionError(OVER)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld
+from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
@@ -79,7 +79,7 @@ def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> Plan:
     table = table_of(chosen, schedule)
     schedule = read_schedule(name, table)
     timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
-    return Plan(schedule, chosen, timeline, _oracle(chosen, timeline, table))
+    return Plan(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
 
 
 def read_schedule(name: str, table: Tables) -> Schedule:
@@ -134,7 +134,7 @@ def seed_number(text: str) -> int:
     return int(text)
 
 
-def _oracle(env_id: str, timeline: Timeline, table: KnobTable) -> Oracle | None:
+def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:
     if env_id not in IDS:
         return None
     base, limit, world = IDS[env_id].base, IDS[env_id].limit, PlannedWorld(timeline, table)
@@ -144,4 +144,9 @@ def _oracle(env_id: str, timeline: Timeline, table: KnobTable) -> Oracle | None:
         return LakeOracle(world, limit)
     if issubclass(base, (MountainCar, MountainCarContinuous)):
         return CarOracle(world, limit)
+    if issubclass(base, WebShop):
+        env = gym.make(env_id, schedule=schedule)
+        env.reset(seed=seed)
+        shop: Any = env.unwrapped
+        return ShopOracle(world, shop.shop, lambda: shop.task_pool, limit)
     return None

@@ -2,6 +2,7 @@
 
 * `WebShop` - an instruction to buy something, pages to read, `search[words]` and `click[label]`
 * `OBSERVATION_MODES` - what an observation can be
+* `page_state` - a page as JSON state
 * `hide_session` - an address that is the same in every session
 """
 
@@ -19,6 +20,7 @@ from gymnasium import spaces
 from drift_envs.envs.tunable import KnobAttribute, TunableEnv
 from drift_envs.envs.webshop_backends import BACKENDS, Backend, Shown, make_backend
 from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS, settings_of
+from drift_envs.envs.webshop_picture import PageWindow, draw_page, read_png
 from drift_envs.envs.webshop_tasks import Tasks
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
@@ -98,7 +100,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         (['WebShop', 'Instruction:'], None)
         >>> page, reward, done, _, info = shop.step("search[wool blanket]")
         >>> page.split(" [SEP] ")[2:4]
-        ['Back to Search', 'Page 1 (Total results: 50)']
+        ['Back to Search', 'Page 1 (Total results: 39)']
         >>> shop.step("click[buy now]")[4]["last_action_error"]
         "there is no button 'buy now' on this page"
     """
@@ -108,7 +110,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         "render_fps": 2,
     }
     knobs: ClassVar[KnobTable] = WEBSHOP_KNOBS
-    surfaces: ClassVar[tuple[str, ...]] = ("_picture",)
+    surfaces: ClassVar[tuple[str, ...]] = ("_window",)
     ad_page = KnobAttribute()
     ad_right_button = KnobAttribute()
     ad_buttons = KnobAttribute()
@@ -163,7 +165,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self._settings: Settings = settings_of(WEBSHOP_KNOBS.defaults())
         self._tasks = Tasks(self.shop, pool, order, [settings_of(values) for values in conditions])
         self._backend: Backend | None = None
-        self._picture: Any = None
+        self._window: PageWindow | None = None
         self._score = 0.0
         self._error: str | None = None
         self.goal_index: int | None = None
@@ -308,12 +310,27 @@ class WebShop(TunableEnv, gym.Env[str, str]):
 
     def render(self) -> Any:
         """The page: as a text (`ansi`), as a picture (`rgb_array`), or in a window (`human`)."""
+        if self.render_mode is None:
+            gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
+            return None
         if self.render_mode == "ansi":
             return self.page.text_rich
+        if self.render_mode == "human" and self.backend_name == "browser":
+            return None  # its own window shows the page
+        photo = self.backend.screenshot()
+        picture = draw_page(self.page.elements) if photo is None else read_png(photo)
+        if self.render_mode == "rgb_array":
+            return picture
+        if self._window is None:
+            self._window = PageWindow(self.metadata["render_fps"])
+        self._window.show(picture)
         return None
 
     def close(self) -> None:
         """Let the shop and the window go."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
         backend, self._backend = self._backend, None
         if backend is not None:
             backend.close()
@@ -346,8 +363,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             return page.text_rich
         if mode == "html":
             return self.backend.html()
-        state = {"html": "\n".join(page.parts)[: self.shop.max_length], "url": HOST + hide_session(page.path)}
-        return json.dumps(state, ensure_ascii=False)
+        return page_state(page, self.shop.max_length)
 
     def _inform(self) -> dict[str, Any]:
         """What an agent is told beside the page."""
@@ -366,6 +382,17 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """A text in the shop's characters."""
         charset = self.shop.charset
         return "".join(char if char in charset else "?" for char in text)
+
+
+def page_state(page: Shown, max_length: int = MAX_LENGTH) -> str:
+    """A page as JSON state: its visible texts, one a line, and its address (GLOVE, appendix B.3).
+
+    Args:
+        page: the page.
+        max_length: how long its text may be, in characters.
+    """
+    state = {"html": "\n".join(page.parts)[:max_length], "url": HOST + hide_session(page.path)}
+    return json.dumps(state, ensure_ascii=False)
 
 
 def hide_session(path: str) -> str:

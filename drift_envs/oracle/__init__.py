@@ -3,6 +3,7 @@
 * `Oracle`, `Response`, `Effect`, `World`, `PlannedWorld` - the protocol and what it speaks of
 * `LakeOracle` - the frozen lake, exactly
 * `CarOracle` - the mountain cars: answers exactly, the best known policy measured
+* `ShopOracle` - the shop: answers exactly, the best known purchase
 * `make_oracle` - the oracle of a drifting world
 """
 
@@ -10,5 +11,16 @@ from drift_envs.oracle.base import Effect, Oracle, PlannedWorld, Response, World
 from drift_envs.oracle.car import CarOracle
 from drift_envs.oracle.factories import make_oracle
 from drift_envs.oracle.lake import LakeOracle
+from drift_envs.oracle.webshop import ShopOracle
 
-__all__ = ["CarOracle", "Effect", "LakeOracle", "Oracle", "PlannedWorld", "Response", "World", "make_oracle"]
+__all__ = [
+    "CarOracle",
+    "Effect",
+    "LakeOracle",
+    "Oracle",
+    "PlannedWorld",
+    "Response",
+    "ShopOracle",
+    "World",
+    "make_oracle",
+]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
 from drift_envs.oracle.car import CarOracle
 from drift_envs.oracle.lake import LakeOracle
+from drift_envs.oracle.webshop import ShopOracle
 
-LIMITS: dict[type[Any], int] = {FrozenLake: 100, MountainCar: 300, MountainCarContinuous: 999}
+LIMITS: dict[type[Any], int] = {FrozenLake: 100, MountainCar: 300, MountainCarContinuous: 999, WebShop: 30}
 
 
 def has_oracle(base: type) -> bool:
@@ -34,7 +35,7 @@ def make_oracle(wrapper: Any) -> Oracle:
     `TimeLimit` around the wrapper; whoever uses one builds `LakeOracle` or `CarOracle` with it.
 
     Args:
-        wrapper: the `DriftWrapper` around a lake or a car of this package.
+        wrapper: the `DriftWrapper` around a lake, a car or a shop of this package.
 
     Raises:
         NoOracleError: if no oracle is known for what it wraps, or the schedule turns a knob that is
@@ -57,5 +58,7 @@ def make_oracle(wrapper: Any) -> Oracle:
             steps = limit if spec is None or spec.max_episode_steps is None else spec.max_episode_steps
             if isinstance(base, FrozenLake):
                 return LakeOracle(wrapper, steps, base.reward_schedule)
+            if isinstance(base, WebShop):
+                return ShopOracle(wrapper, base.shop, lambda: base.task_pool, steps)
             return CarOracle(wrapper, steps, base.goal_velocity)
     raise NoOracleError(f"no oracle is known for {base}")

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from drift_envs.errors import ArgumentError
+from webshop_server.page import Element
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
@@ -38,6 +39,10 @@ class Shown(Protocol):
     @property
     def parts(self) -> tuple[str, ...]:
         """The visible texts in reading order."""
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """What stands on it, in reading order."""
 
     @property
     def path(self) -> str:

@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import pytest
 
+from drift_envs.cli.worlds import open_plan
 from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
-from drift_envs.oracle import CarOracle, LakeOracle, PlannedWorld
+from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS
+from drift_envs.oracle import CarOracle, LakeOracle, PlannedWorld, ShopOracle
 from drift_envs.oracle.lake_plan import carried_value, lake_answers, solve_lake
 from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
@@ -18,6 +20,7 @@ TABLES = {
     "frozen_lake": ("DriftFrozenLake-v0", FROZEN_LAKE_KNOBS, LakeOracle),
     "mountain_car": ("DriftMountainCar-v0", MOUNTAIN_CAR_KNOBS, CarOracle),
     "mountain_car_continuous": ("DriftMountainCarContinuous-v0", MOUNTAIN_CAR_CONTINUOUS_KNOBS, CarOracle),
+    "webshop": ("DriftWebShop-v0", WEBSHOP_KNOBS, ShopOracle),
 }
 NAMES = [name for name in shipped_schedules() if name.split("/")[0] in TABLES]
 CONTROLS = {
@@ -28,6 +31,7 @@ CONTROLS = {
     "mountain_car/explicit",
     "mountain_car_continuous/null",
     "mountain_car_continuous/explicit",
+    "webshop/null",
 }
 # What is left of the best sequences of actions, not of the best policies: in 999 steps a policy that
 # knows only the low flag finds its way up from wherever that one would have ended the episode.
@@ -35,6 +39,7 @@ OPEN_LOOP = {"mountain_car_continuous/goal"}
 LEAST_LOSS = 0.05
 HORIZON = 100
 FAMILY_SEEDS = range(8)
+SHOP_SEEDS = range(3)
 
 
 def plan(name: str) -> Schedule:
@@ -46,6 +51,11 @@ def plan(name: str) -> Schedule:
 def oracles(name: str):
     """The oracle of every instance, with its timeline: one, or several seeds of a family."""
     env_id, table, kind = TABLES[name.split("/")[0]]
+    if kind is ShopOracle:  # it needs a shop and its goals, which every seed draws anew
+        for seed in SHOP_SEEDS:
+            shop = open_plan(name, seed)
+            yield shop.timeline, shop.oracle
+        return
     for seed in FAMILY_SEEDS if name.endswith("-family") else (0,):
         timeline = Timeline(plan(name), table, seed)
         yield timeline, kind(PlannedWorld(timeline, table), IDS[env_id].limit)

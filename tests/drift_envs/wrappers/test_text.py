@@ -98,7 +98,10 @@ def test_the_contract_of_text_worlds(env_id):
     assert keys >= {"task", "actions", "score"}
     for number in range(60):
         action = info["actions"][number % len(info["actions"])]
-        raw = np.array([float(action)], np.float32) if "Continuous" in env_id else int(action)
+        if isinstance(env.action_space, gym.spaces.Text):
+            raw = action
+        else:
+            raw = np.array([float(action)], np.float32) if "Continuous" in env_id else int(action)
         assert env.action_space.contains(raw)
         observation, reward, terminated, truncated, info = env.step(raw)
         assert env.observation_space.contains(observation)

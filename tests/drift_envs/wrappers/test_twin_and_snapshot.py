@@ -185,6 +185,8 @@ def test_a_snapshot_brings_the_episode_back(env_id):
     world = gym.make(env_id, text=True, schedule={"version": 1, "name": "t", "base": {"transient": 0.5}})
     world.reset(seed=0)
     actions = [0, 2, 1] * 3 if "Continuous" not in env_id else [[0.2], [-1.0], [1.0]] * 3
+    if isinstance(world.action_space, gym.spaces.Text):
+        actions = ["search[mug]", "click[next >]", "click[< prev]"] * 3
     for action in actions[:2]:
         world.step(action)
     saved = snapshot(world)

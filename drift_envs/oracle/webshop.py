@@ -1,0 +1,307 @@
+"""The shop's oracle: a shopper who reads the goal's record and the operator's settings.
+
+* `ShopOracle` - exact answers, the best known actions and values at any tick
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from drift_envs.envs.webshop import page_state
+from drift_envs.envs.webshop_knobs import settings_of
+from drift_envs.errors import ArgumentError
+from drift_envs.oracle.base import Effect, Response, World
+from webshop_server.errors import ShopError
+from webshop_server.goals import Goal
+from webshop_server.location import Kind, Location, from_path, normal_query
+from webshop_server.oracle import Purchase, best_purchase, best_purchases, solve
+from webshop_server.pages import PAGE_SIZE
+from webshop_server.settings import Settings
+from webshop_server.shop import Session, Shop
+
+SAMPLE = 20
+"""The goals that stand for all, where a world draws from the whole catalogue."""
+
+
+class _Answer(NamedTuple):
+    state: str
+    reward: float
+    ended: bool
+
+
+class ShopOracle:
+    """Answers about a shop that drifts.
+
+    A state is the JSON text of the text world (`html`, `url`); the instruction in it tells the goal. An
+    action is `search[words]` or `click[label]`. Answers are exact: they are asked of the shop itself,
+    under the settings of the tick. Values are those of `webshop_server.oracle.best_purchase`, over
+    the goals that recur; nothing pays more than the 1.0 that shipped schedules make sure of.
+
+    Args:
+        world: where the knobs at any tick come from.
+        shop: inventory and kind of goals.
+        pool: gives the numbers of the goals that recur, or `None` for all.
+        limit: how many steps an episode may have.
+
+    Raises:
+        ArgumentError: if `limit` is not positive.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> import drift_envs
+        >>> env = gym.make("DriftWebShop-v0", schedule="webshop/explicit", text=True)
+        >>> state, info = env.reset(seed=0)
+        >>> oracle = env.get_wrapper_attr("oracle")
+        >>> done = False
+        >>> while not done:
+        ...     state, reward, done, _, info = env.step(oracle.action(state, 0))
+        >>> reward, oracle.value(0), oracle.effect(0, 20).loss
+        (1.0, 1.0, 1.0)
+    """
+
+    def __init__(self, world: World, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30) -> None:
+        if limit < 1:
+            raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
+        self._world = world
+        self._shop = shop
+        self._pool = pool
+        self._limit = limit
+        self._known: dict[tuple[Goal, Settings], Purchase | None] = {}
+        self._by_text: dict[str, Goal] = {}
+
+    def settings(self, tick: int) -> Settings:
+        """The operator's settings at a tick."""
+        return settings_of(self._world.knobs_at(tick))
+
+    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
+        """Whether the shop answers this action differently at the two ticks.
+
+        Args:
+            state: the JSON text.
+            action: the action.
+            t0: one tick.
+            t1: the other tick.
+        """
+        before, after = self._world.knobs_at(t0), self._world.knobs_at(t1)
+        if before == after:
+            return False
+        if before["transient"] != after["transient"]:
+            return True
+        return self._answer(state, action, settings_of(before)) != self._answer(state, action, settings_of(after))
+
+    def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
+        """Everything that the shop can answer, most probable first.
+
+        Args:
+            state: the JSON text.
+            action: the action.
+            tick: the tick.
+        """
+        knobs = self._world.knobs_at(tick)
+        answer, lost = self._answer(state, action, settings_of(knobs)), knobs["transient"]
+        found = [Response(answer.state, answer.reward, answer.ended, 1.0 - lost), Response(state, 0.0, False, lost)]
+        return tuple(sorted((one for one in found if one.probability > 0), key=lambda one: -one.probability))
+
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+        """Whether the shop could truly answer this; lost actions (`transient`) do not hold.
+
+        Args:
+            state: the JSON text.
+            action: the action.
+            outcome: the next state as JSON text.
+            ended: whether the episode was over.
+            tick: the tick.
+        """
+        answer = self._answer(state, action, self.settings(tick))
+        return (answer.state, answer.ended) == (outcome, ended)
+
+    def action(self, state: Any, tick: int) -> str:
+        """The best known action.
+
+        Args:
+            state: the JSON text of any page but the last one.
+            tick: the tick.
+        """
+        session = self._stand(state, self.settings(tick))
+        purchase = self._best(session.goal, session.settings)
+        click = _next_click(session, purchase)
+        return click if purchase is None or click else f"search[{purchase.words}]"
+
+    def value(self, tick: int) -> float:
+        """The expected score of the best known shopper within the step limit.
+
+        Args:
+            tick: the tick.
+        """
+        lost = self._world.knobs_at(tick)["transient"]
+        settings = self.settings(tick)
+        return _mean(self._goal_value(goal, settings, lost) for goal in self._goals())
+
+    def effect(self, t0: int, t1: int) -> Effect:
+        """What the change from tick `t0` to tick `t1` does.
+
+        The best policies of the old world are replayed as sequences of actions, as far as they buy
+        the same listing: a shop has no end of pages, and none of those that only the new world shows
+        has a best action in the old one. The magnitude counts what can be clicked on the pages of
+        the best ways.
+
+        Args:
+            t0: a tick before the drift.
+            t1: a tick after it.
+        """
+        old, new = self.settings(t0), self.settings(t1)
+        carried, differing, asked = [], 0, 0
+        for goal in self._goals():
+            plans = [self._plan(goal, old, purchase) for purchase in best_purchases(self._shop, goal, old)]
+            carried.append(max((self._replay(goal, new, plan) for plan in plans), default=0.0))
+            for plan in plans[:1]:
+                one, other = self._compare(goal, old, new, plan)
+                differing, asked = differing + one, asked + other
+        before, after = self.value(t0), self.value(t1)
+        lost = self._world.knobs_at(t1)["transient"]
+        same = old == new and lost == self._world.knobs_at(t0)["transient"]
+        score = before if same else _mean(carried)
+        return Effect(differing / asked if asked else 0.0, before, score, after, score)
+
+    def _goals(self) -> list[Goal]:
+        pool = self._pool()
+        goals = self._shop.goals
+        return [goals[number] for number in (range(min(SAMPLE, len(goals))) if pool is None else pool)]
+
+    def _goal_value(self, goal: Goal, settings: Settings, lost: float) -> float:
+        purchase = self._best(goal, settings)
+        if purchase is None:
+            return 0.0
+        if lost == 0.0:
+            return purchase.score.reward
+        steps = len(self._plan(goal, settings, purchase))
+        # Whoever repeats an action that got lost needs `steps` that do not, within the limit.
+        failing = sum(
+            math.comb(self._limit, kept) * (1 - lost) ** kept * lost ** (self._limit - kept)
+            for kept in range(min(steps, self._limit + 1))
+        )
+        return purchase.score.reward * (1.0 - failing)
+
+    def _best(self, goal: Goal, settings: Settings) -> Purchase | None:
+        key = (goal, settings)
+        if key not in self._known:
+            self._known[key] = best_purchase(self._shop, goal, settings)
+        return self._known[key]
+
+    def _session(self, goal: Goal, settings: Settings) -> Session:
+        shop = self._shop
+        return Shop(shop.inventory, settings, goal_kind=shop.goal_kind, max_length=shop.max_length).start(goal)
+
+    def _plan(self, goal: Goal, settings: Settings, purchase: Purchase) -> list[str]:
+        return solve(self._session(goal, settings), purchase)
+
+    def _replay(self, goal: Goal, settings: Settings, plan: Iterable[str]) -> float:
+        session = self._session(goal, settings)
+        for action in plan:
+            session.act(action)
+        return session.reward
+
+    def _compare(self, goal: Goal, old: Settings, new: Settings, plan: Iterable[str]) -> tuple[int, int]:
+        """How many of the clicks on the pages of a way are answered differently, and how many there are."""
+        session = self._session(goal, old)
+        differing = asked = 0
+        for action in plan:
+            here = session.page
+            actions = [f"click[{label}]" for label, target in here.clickables.items() if target is not None]
+            for one in [action, *actions] if here.has_search_bar else actions:
+                asked += 1
+                differing += self._act(goal, here.location, one, old) != self._act(goal, here.location, one, new)
+            session.act(action)
+        return differing, asked
+
+    def _act(self, goal: Goal, place: Location, action: str, settings: Settings) -> _Answer:
+        session = self._session(goal, settings)
+        session.stand_at(place)
+        _, reward, ended, _ = session.act(action)
+        return _Answer(page_state(session.page, self._shop.max_length), reward, ended)
+
+    def _answer(self, state: Any, action: Any, settings: Settings) -> _Answer:
+        session = self._stand(state, settings)
+        _, reward, ended, _ = session.act(action)
+        return _Answer(page_state(session.page, self._shop.max_length), reward, ended)
+
+    def _stand(self, state: Any, settings: Settings) -> Session:
+        """A session at the page that a state shows."""
+        text, place = _read_state(state)
+        session = self._session(self._goal_of(text), settings)
+        try:
+            session.stand_at(place)
+        except ShopError as error:
+            raise ArgumentError(f"`state` should be a page that can be reached. {error}") from None
+        return session
+
+    def _goal_of(self, text: str) -> Goal:
+        """The goal of an instruction."""
+        for goals in (self._goals(), self._shop.goals):  # those that recur first: the others take long
+            if text not in self._by_text:
+                for goal in goals:
+                    self._by_text.setdefault(_fit(goal.text, self._shop), goal)
+        if text not in self._by_text:
+            raise ArgumentError(f"`state` should show an instruction of this shop. Received {text!r}")
+        return self._by_text[text]
+
+
+def _next_click(session: Session, purchase: Purchase | None) -> str:
+    """The click that leads towards a purchase; "" where it is time to search."""
+    page, place, settings = session.page, session.page.location, session.settings
+
+    def click(name: str) -> str:
+        return f"click[{settings.label(name).lower()}]"
+
+    if place.kind is Kind.START:
+        return ""
+    if place.kind is Kind.AD:  # the way out of an advertisement is through it
+        return f"click[{settings.ad_right_button.lower()}]"
+    if purchase is None:
+        return click("Back to Search")
+    if place.kind is Kind.RESULTS and place.keywords == normal_query(purchase.words):
+        number = purchase.place // PAGE_SIZE + 1
+        if place.page == number:
+            return f"click[{purchase.asin.lower()}]"
+        return click("Next >" if place.page < number else "< Prev")
+    if place.asin == purchase.asin:
+        if place.kind is Kind.SUB:
+            return click("< Prev")
+        chosen = dict(place.options)
+        missing = [pair for pair in purchase.options if chosen.get(pair[0]) != pair[1]]
+        if place.kind is Kind.ITEM:
+            for element in page.elements:
+                if element.kind == "option" and (element.name, element.text) in missing:
+                    return f"click[{element.label}]"
+            return click("Buy Now")
+        if not missing:
+            return click("Place Order")
+    return click("Back to Search")
+
+
+def _read_state(state: Any) -> tuple[str, Location]:
+    """Instruction and place of a state."""
+    try:
+        fields = json.loads(state)
+        lines, url = str(fields["html"]).split("\n"), str(fields["url"])
+        text = lines[lines.index("Instruction:") + 1]
+        return text, from_path(urlsplit(url).path)
+    except (TypeError, KeyError, ValueError, IndexError) as error:
+        raise ArgumentError(
+            "`state` should be a JSON text with `html` and `url` of a page that shows an instruction. "
+            f"Received {str(state)[:200]!r}"
+        ) from error
+
+
+def _fit(text: str, shop: Shop) -> str:
+    charset = shop.charset
+    return "".join(char if char in charset else "?" for char in text)
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found) if found else 0.0
