@@ -4,6 +4,7 @@
 * `Agents` - memories, verifiers and policies whose combinations are played
 * `Part` - a name with options
 * `World` - what is different on one schedule
+* `Change` - one value that a sweep gives a schedule
 
 `drift_agents.experiment.checking` turns plain data into an `Experiment` and tells everything that is wrong.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -88,6 +89,11 @@ def _as_seeds(data: Any) -> Any:
         if data < 1:
             raise PydanticCustomError("seeds", "should be at least 1")
         return list(range(data))
+    if isinstance(data, Mapping):
+        first, count = data.get("first"), data.get("count")
+        if set(data) != {"first", "count"} or type(first) is not int or type(count) is not int or count < 1:
+            raise PydanticCustomError("seeds", "should be `{first: f, count: n}` with whole numbers, n at least 1")
+        return list(range(first, first + count))
     return data
 
 
@@ -113,6 +119,40 @@ class Agents(_Model):
     policy: Parts
 
 
+class Change(NamedTuple):
+    """One value that a sweep gives a schedule.
+
+    Args:
+        path: where it stands in the schedule, as in `base.slip` or `drifts.*.set.force`.
+        value: the value.
+    """
+
+    path: str
+    value: Any
+
+    @property
+    def label(self) -> str:
+        """The last word of the path with the value, as names of schedules end with it.
+
+        Example:
+            >>> Change("base.slip", 0.2).label, Change("drifts.*.set.map.draw.move", 4).label
+            ('slip-0.2', 'move-4')
+        """
+        return f"{self.path.rpartition('.')[2]}-{_short(self.value)}"
+
+
+def _as_sweep(data: Any) -> Any:
+    if isinstance(data, Mapping) and len(data) > 1:
+        raise PydanticCustomError("sweep", "should name one place of the schedule")
+    return data
+
+
+Sweep = Annotated[
+    dict[str, Annotated[tuple[Any, ...], BeforeValidator(_as_list), Field(min_length=1)]], BeforeValidator(_as_sweep)
+]
+"""One place of a schedule and the values that it is given, one after the other."""
+
+
 class RecallOptions(_Model):
     """What of memory goes into a prompt; the defaults are those of `drift_agents.Recall`.
 
@@ -131,6 +171,7 @@ class World(_Model):
     Args:
         rounds: instead of the experiment's.
         episodes: instead of the experiment's.
+        sweep: instead of the experiment's; empty for none.
         matching: instead of the environment's rule for what counts as the same.
         recall: instead of the environment's.
         memory: name -> options, laid over those of the memory of that name.
@@ -140,6 +181,7 @@ class World(_Model):
 
     rounds: Count | None = None
     episodes: Count | None = None
+    sweep: Sweep | None = None
     matching: Part | None = None
     recall: RecallOptions | None = None
     memory: dict[str, Options] = Field(default_factory=dict)
@@ -162,9 +204,11 @@ class Experiment(_Model):
         schedules: shipped names or paths of schedule files.
         agents: what is played: one block of axes, or several.
         references: what is played beside the agents.
-        seeds: a number n (the seeds 0 to n - 1) or the seeds themselves; each is an instance.
+        seeds: a number n (the seeds 0 to n - 1), `{first: f, count: n}` (f to f + n - 1) or the seeds
+            themselves; each is an instance.
         rounds: the first so many episodes of every phase.
         episodes: the first so many episodes, for schedules whose phases have no fixed episodes.
+        sweep: a place in the schedules -> values: every schedule is played with each of them.
         worlds: schedule -> what is different there.
 
     Example:
@@ -184,6 +228,7 @@ class Experiment(_Model):
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1)]
     rounds: Count | None = None
     episodes: Count | None = None
+    sweep: Sweep = Field(default_factory=dict)
     worlds: dict[str, World] = Field(default_factory=dict)
 
     def world(self, schedule: str) -> World:
@@ -192,6 +237,12 @@ class Experiment(_Model):
         if world.rounds is None and world.episodes is None:
             world = world.model_copy(update={"rounds": self.rounds, "episodes": self.episodes})
         return world
+
+    def changes(self, schedule: str) -> tuple[Change | None, ...]:
+        """What a sweep makes of that schedule: one change after the other, or none at all."""
+        own = self.world(schedule).sweep
+        sweep = self.sweep if own is None else own
+        return tuple(Change(path, value) for path, values in sweep.items() for value in values) or (None,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what a run's folder keeps."""

@@ -40,7 +40,8 @@ def load_experiment(
 
     Args:
         source: a shipped name, the path of a file (it ends in `.yaml` or holds a `/`), or plain data.
-        overrides: top-level keys that replace the file's, as the command's options do.
+        overrides: top-level keys that replace the file's, as the command's options do. A number of
+            seeds counts from the file's first one, where that names it.
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name.
@@ -51,7 +52,7 @@ def load_experiment(
         (0, 1)
     """
     if isinstance(source, Mapping):
-        return parse_experiment({**source, **(overrides or {})})
+        return parse_experiment(_overridden(source, overrides or {}))
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
         if text not in shipped_experiments():
@@ -63,8 +64,16 @@ def load_experiment(
         where = text
         data, line = read_yaml(Path(text))
     if isinstance(data, dict):
-        data = {**data, **(overrides or {})}
+        data = _overridden(data, overrides or {})
     return parse_experiment(data, where, line)
+
+
+def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's content with other values for some keys."""
+    seeds, count = data.get("seeds"), overrides.get("seeds")
+    if isinstance(seeds, Mapping) and isinstance(count, int):
+        overrides = {**overrides, "seeds": {**seeds, "count": count}}
+    return {**data, **overrides}
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[tuple[str | int, ...]], int | None]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Experiment, Options, Part, World
+from drift_agents.experiment.config import Change, Experiment, Options, Part, World
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
@@ -36,6 +36,7 @@ class Cell:
         seed: of the environment, the drift and the agent.
         labels: how lines call memory, verifier and policy.
         reference: the reference that this is, if it is one.
+        change: what a sweep gives the schedule, if there is one.
     """
 
     schedule: str
@@ -45,11 +46,17 @@ class Cell:
     seed: int
     labels: tuple[str, str, str]
     reference: str | None = None
+    change: Change | None = None
+
+    @property
+    def place(self) -> str:
+        """What is played there: the schedule, and what a sweep makes of it."""
+        return self.schedule if self.change is None else f"{self.schedule}/{self.change.label}"
 
     @property
     def key(self) -> str:
         """The name of its file, without the ending."""
-        words = [self.schedule, *self.labels]
+        words = [self.place, *self.labels]
         text = "--".join(re.sub(r"[^A-Za-z0-9_.=-]+", "-", word).strip("-.") for word in words)
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}-{hashlib.sha256('|'.join(words).encode()).hexdigest()[:8]}"
@@ -57,7 +64,7 @@ class Cell:
 
 
 def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
-    """The cells of an experiment: by schedule, then agent by agent as the file has them, then by seed.
+    """The cells of an experiment: by schedule and sweep, then agent by agent as the file has them, then by seed.
 
     Args:
         experiment: a checked experiment.
@@ -66,8 +73,9 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         ExperimentError: if two cells would write the same file.
     """
     cells = [
-        Cell(schedule, memory, verifier, policy, seed, labels, reference)
+        Cell(schedule, memory, verifier, policy, seed, labels, reference, change)
         for schedule in experiment.schedules
+        for change in experiment.changes(schedule)
         for memory, verifier, policy, labels, reference in _players(experiment, experiment.world(schedule))
         for seed in experiment.seeds
     ]
@@ -77,7 +85,7 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         if other is not cell:
             raise ExperimentError(
                 f"{experiment.name}: two agents would be written to the same file {cell.key}.jsonl: "
-                f"{other.schedule} {other.labels} and {cell.schedule} {cell.labels}"
+                f"{other.place} {other.labels} and {cell.place} {cell.labels}"
             )
     return tuple(cells)
 

@@ -17,6 +17,7 @@ import numpy as np
 from drift_agents.agent import Agent, Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.noticing import Noticing
 from drift_agents.experiment.plan import Cell, Planned, plan_episodes
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
 from drift_agents.experiment.truth import Truth
@@ -63,6 +64,18 @@ class Setup:
     episodes: tuple[Planned, ...]
 
 
+class Judge:
+    """What evaluators keep track of while a cell is played.
+
+    Args:
+        setup: who plays, and where.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.truth = Truth(setup.world)
+        self.noticing = Noticing(setup.world, setup.agent.matching if isinstance(setup.agent, Agent) else None)
+
+
 def make_setup(cell: Cell, settings: World) -> Setup:
     """Everything that a cell needs, freshly made.
 
@@ -74,13 +87,13 @@ def make_setup(cell: Cell, settings: World) -> Setup:
         DriftAgentsError: if a part cannot be made.
         ScheduleError: if the schedule cannot be used.
     """
-    schedule = read_schedule(cell.schedule)
-    world = make_world(cell.schedule)
+    schedule = read_schedule(cell.schedule, cell.change)
+    world = make_world(schedule)
     world.reset(seed=cell.seed)
     episodes = plan_episodes(schedule, world.timeline, settings)
     if cell.reference is not None and world.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
-    world = make_world(cell.schedule)
+    world = make_world(schedule)
     if cell.reference == "clairvoyant":
         return Setup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
     side = agent_side(str(schedule.env))
@@ -141,7 +154,7 @@ def play(cell: Cell, settings: World) -> Iterator[dict[str, Any]]:
         One row an episode, with the fields of `drift_agents.experiment.log.FIELDS`.
     """
     setup = make_setup(cell, settings)
-    world, truth = setup.world, Truth(setup.world)
+    world, judge = setup.world, Judge(setup)
     world.env.reset(seed=cell.seed)
     phase, number = world.phase, 0
     for planned in setup.episodes:
@@ -151,13 +164,13 @@ def play(cell: Cell, settings: World) -> Iterator[dict[str, Any]]:
         episode = setup.agent.run_episode(world, seed=episode_seed(cell.seed, planned.episode), options=options)
         number = number + 1 if world.phase == phase else 1
         phase = world.phase
-        yield _row(cell, setup, planned.episode, number, episode, truth)
+        yield _row(cell, setup, planned.episode, number, episode, judge)
 
 
-def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, truth: Truth) -> dict[str, Any]:
+def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, judge: Judge) -> dict[str, Any]:
     """The row of an episode that has just ended."""
     memory, verifier, policy = cell.labels
-    judged = truth.judge(episode, setup.memory)
+    judged, noticed = judge.truth.judge(episode, setup.memory), judge.noticing.note(episode, setup.memory)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,
@@ -182,6 +195,8 @@ def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, tr
         "surprises": episode.surprises,
         "realignments": episode.realignments,
         "false_realignments": judged.false_realignments,
+        "detection_delay": noticed.delay,
+        "exposures": noticed.exposures,
         "memory_size": judged.memory_size,
         "memory_truth_rate": judged.memory_truth_rate,
         "invalid_actions": episode.invalid_actions,

@@ -22,6 +22,7 @@ from drift_agents.experiment.folder import RunFolder, file_hash, versions
 from drift_agents.experiment.log import CellLog
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import Setup, make_setup, play
+from drift_agents.experiment.worlds import read_schedule
 from drift_envs.errors import DriftEnvsError
 
 
@@ -84,18 +85,18 @@ def run_experiment(
             left = _left(held, cells)
             for schedule in experiment.schedules:
                 here = [cell for cell in cells if cell.schedule == schedule]
-                progress.begin(schedule, len(here) * lengths[schedule])
-                progress.advance(schedule, sum(cell not in left for cell in here) * lengths[schedule])
+                progress.begin(schedule, sum(lengths[cell.place] for cell in here))
+                progress.advance(schedule, sum(lengths[cell.place] for cell in here if cell not in left))
             for cell in _play_all(experiment, held, left, jobs):
                 held.note_finished(cell.key)
-                progress.advance(cell.schedule, lengths[cell.schedule])
+                progress.advance(cell.schedule, lengths[cell.place])
             return held.merge(cell.key for cell in cells)
     except OSError as error:
         raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
 
 
 def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str, Any], dict[str, int]]:
-    """What is played: the content of `run.json`, and how many episodes a cell of each schedule has.
+    """What is played: the content of `run.json`, and how many episodes a cell of each place has.
 
     Everybody who plays is made once, so that whatever cannot be made is told before anything is played.
 
@@ -115,10 +116,10 @@ def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str,
             continue
         player = _make(cell, experiment.world(cell.schedule))
         schedule = player.schedule
-        if cell.schedule not in lengths:
+        if cell.place not in lengths:
             if schedule.name in schedules:
                 raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
-            lengths[cell.schedule] = len(player.episodes)
+            lengths[cell.place] = len(player.episodes)
             schedules[schedule.name] = {
                 "env": schedule.env,
                 "hash": schedule.content_hash(),
@@ -128,6 +129,12 @@ def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str,
                 "description": schedule.description,
                 "episodes": len(player.episodes),
             }
+            if cell.change is not None:
+                schedules[schedule.name]["sweep"] = {
+                    "of": read_schedule(cell.schedule).name,
+                    "path": cell.change.path,
+                    "value": cell.change.value,
+                }
         memory, verifier, policy = cell.labels
         players.append(
             {
@@ -155,7 +162,7 @@ def _make(cell: Cell, settings: World) -> Setup:
     try:
         return make_setup(cell, settings)
     except (DriftAgentsError, DriftEnvsError) as error:
-        raise ExperimentError(f"{cell.schedule}, {' + '.join(cell.labels)}: {error}") from error
+        raise ExperimentError(f"{cell.place}, {' + '.join(cell.labels)}: {error}") from error
 
 
 def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:

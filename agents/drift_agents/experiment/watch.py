@@ -44,6 +44,8 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
         self._steps = 0
         self._begins: list[int] = []
         self._ticks: list[int] = []
+        self._elsewhere: set[int] = set()
+        self._start = 0
         self.phase = NO_PHASE
         self._oracle: Any = None
 
@@ -54,6 +56,7 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
         self.phase = self.timeline.phase(tick)
         self._begins.append(self._steps)
         self._ticks.append(tick)
+        self._start = tick
         return result
 
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
@@ -61,10 +64,22 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
         self._steps += 1
         return self.env.step(action)
 
+    def note_elsewhere(self, steps: int) -> None:
+        """Note that the agent has made interactions in a twin since then, while time stood still here.
+
+        Args:
+            steps: how many; the agent's own clock has counted them.
+        """
+        tick = self.tick
+        self._elsewhere.add(len(self._begins))
+        self._begins.append(self._steps)
+        self._ticks.append(tick)
+        self._steps += steps
+
     @property
     def start(self) -> int:
         """The tick at which this episode began."""
-        return self._ticks[-1]
+        return self._start
 
     @property
     def tick(self) -> int:
@@ -78,7 +93,8 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
             step: its number, counted over all episodes from 0; the next one is counted to this episode.
         """
         index = max(bisect_right(self._begins, step) - 1, 0)
-        return self._ticks[index] + (step - self._begins[index] if self._runs else 0)
+        runs = self._runs and index not in self._elsewhere
+        return self._ticks[index] + (step - self._begins[index] if runs else 0)
 
     @property
     def timeline(self) -> Timeline:

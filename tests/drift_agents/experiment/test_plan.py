@@ -15,7 +15,7 @@ from drift_agents.experiment.worlds import make_world, read_schedule
 
 
 def episodes(source: str, world: World) -> tuple[Planned, ...]:
-    watched = make_world(source)
+    watched = make_world(read_schedule(source))
     watched.reset(seed=0)
     return plan_episodes(read_schedule(source), watched.timeline, world)
 

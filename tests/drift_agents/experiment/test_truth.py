@@ -14,7 +14,7 @@ from drift_agents.experiment.play import make_setup, play
 from drift_agents.experiment.references import OracleVerifier
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.truth import Truth
-from drift_agents.experiment.worlds import make_world
+from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed, StepTrace, Verdict
 
@@ -40,7 +40,7 @@ def remembered() -> VanillaMemory:
 
 
 def test_truth_of_memory(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(str(schedule_file))
+    world = make_world(read_schedule(str(schedule_file)))
     world.reset(seed=0)
     truth, episode = Truth(world), Episode("", 0.0, 0, True)
     assert truth.judge(episode, remembered).memory_truth_rate == 1.0
@@ -51,7 +51,7 @@ def test_truth_of_memory(schedule_file: Path, remembered: VanillaMemory) -> None
 
 
 def test_the_truth_of_a_summary_is_that_of_its_shares(schedule_file: Path) -> None:
-    world = make_world(str(schedule_file))
+    world = make_world(read_schedule(str(schedule_file)))
     world.reset(seed=0)
     memory = VanillaMemory()
     memory.insert_summary(START, RIGHT, [(RIGHT_BEFORE.outcome, 0.75), (DOWN_BEFORE.outcome, 0.25)], 4, AgentClock())
@@ -64,7 +64,7 @@ def realignment(experience: Experience, removed: int) -> StepTrace:
 
 
 def test_a_realignment_that_touches_nothing_changed_is_false(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(str(schedule_file))
+    world = make_world(read_schedule(str(schedule_file)))
     world.reset(seed=0)
     for action in (2, 3, 3):
         world.step(action)
@@ -78,7 +78,7 @@ def test_a_realignment_that_touches_nothing_changed_is_false(schedule_file: Path
 
 
 def test_oracle_realign_removes_exactly_what_changed(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(str(schedule_file))
+    world = make_world(read_schedule(str(schedule_file)))
     verifier = OracleVerifier("oracle_realign", world, remembered)
     for tick, left in ((0, 3), (1, 3), (4, 1), (5, 1)):
         world.reset(seed=0, options={"drift_clock": "continue", "drift_tick": tick})
@@ -90,7 +90,7 @@ def test_oracle_realign_removes_exactly_what_changed(schedule_file: Path, rememb
 
 
 def test_oracle_reset_wipes(schedule_file: Path, remembered: VanillaMemory) -> None:
-    world = make_world(str(schedule_file))
+    world = make_world(read_schedule(str(schedule_file)))
     verifier = OracleVerifier("oracle_reset", world, remembered)
     for tick, left in ((0, 3), (4, 0)):
         world.reset(seed=0, options={"drift_clock": "continue", "drift_tick": tick})
@@ -104,7 +104,7 @@ def test_a_drift_within_an_episode_is_followed_at_its_step(tmp_path: Path) -> No
         "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\nbase: {map: [SFF, HFF, HFG]}\n"
         "drifts: [{at: 3, set: {map: [SHH, FFF, FFG]}}]\n"
     )
-    world, memory = make_world(str(path)), VanillaMemory()
+    world, memory = make_world(read_schedule(str(path))), VanillaMemory()
     verifier = OracleVerifier("oracle_realign", world, memory)
     world.reset(seed=0)
     verifier.begin_episode()
