@@ -19,9 +19,13 @@ from drift_agents.registry import Registry
 PLANNERS: Registry[Policy] = Registry(
     "planner",
     "drift_envs.planners",
-    {"lake": "drift_agents.policy.lake:LakePlanner", "car": "drift_agents.policy.car:CarPlanner"},
+    {
+        "lake": "drift_agents.policy.lake:LakePlanner",
+        "car": "drift_agents.policy.car:CarPlanner",
+        "shop": "drift_agents.policy.shop:ShopPlanner",
+    },
 )
-SIGNS = {"lake": '"cur_pos": ', "car": '"velocity": '}
+SIGNS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
 """What the present state says in the worlds of each planner."""
 
 
@@ -35,6 +39,7 @@ class Planner:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
         lake: further options of `drift_agents.policy.lake.LakePlanner`, as in `{"risk": 0.5}`.
         car: further options of `drift_agents.policy.car.CarPlanner`.
+        shop: further options of `drift_agents.policy.shop.ShopPlanner`.
 
     Raises:
         ArgumentError: if an option is unknown or out of its range.
@@ -55,10 +60,11 @@ class Planner:
         conflict: str = "majority",
         lake: Mapping[str, Any] | None = None,
         car: Mapping[str, Any] | None = None,
+        shop: Mapping[str, Any] | None = None,
     ) -> None:
         self.conflict = check_conflict(conflict)
         self._planners: dict[str, Policy] = {}
-        for world, options in (("lake", lake), ("car", car)):
+        for world, options in (("lake", lake), ("car", car), ("shop", shop)):
             if options is not None and not isinstance(options, Mapping):
                 raise ArgumentError(f"`{world}` should map option names to values. Received {options!r}")
             own = dict(options or {})

@@ -22,7 +22,9 @@ def test_every_policy_keeps_the_protocol(name: str) -> None:
     assert policy.name == name
 
 
-@pytest.mark.parametrize("env_id", ["DriftFrozenLake-v0", "DriftMountainCar-v0", "DriftMountainCarContinuous-v0"])
+@pytest.mark.parametrize(
+    "env_id", ["DriftFrozenLake-v0", "DriftMountainCar-v0", "DriftMountainCarContinuous-v0", "DriftWebShop-v0"]
+)
 def test_the_planner_plays_every_world(env_id: str) -> None:
     import drift_envs  # noqa: F401
 
@@ -33,8 +35,8 @@ def test_the_planner_plays_every_world(env_id: str) -> None:
 
 
 def test_an_unknown_world_is_refused() -> None:
-    text = PromptView("Buy a shirt.", '{"url": "/"}', ("search",)).render()
-    with pytest.raises(ArgumentError, match=re.escape('no planner knows a world with the state \'{"url": "/"}\'')):
+    text = PromptView("Sail home.", '{"wind": 3}', ("0",)).render()
+    with pytest.raises(ArgumentError, match=re.escape("no planner knows a world with the state '{\"wind\": 3}'")):
         Planner().decide(text, np.random.default_rng(0))
 
 
@@ -47,6 +49,7 @@ def test_an_unknown_world_is_refused() -> None:
         ({"lake": {"conflict": "max"}}, "`conflict` is given once for all worlds"),
         ({"lake": 3}, "`lake` should map option names to values. Received 3"),
         ({"car": [1]}, "`car` should map option names to values. Received [1]"),
+        ({"shop": {"looks": -1}}, "`looks` should be a whole number, not negative. Received -1"),
         ({"boat": {}}, "the policy 'planner' does not take these options"),
     ],
 )

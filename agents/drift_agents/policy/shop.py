@@ -1,0 +1,301 @@
+"""The planner for the web shop: a function of the rendered prompt and a generator for ties.
+
+* `ShopPlanner` - reads the page and what is recalled, and buys what the instruction asks for
+
+It knows how a shop works and what words mean, as a language model would, and nothing of this shop:
+neither goals nor scores nor which button of an advertisement is the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from drift_agents.conflict import check_conflict
+from drift_agents.errors import ArgumentError
+from drift_agents.matching_page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
+from drift_agents.policy.base import Reply
+from drift_agents.policy.shop_notes import Belief, Notes, Purchase, take_notes
+from drift_agents.policy.shop_page import Group, Item, Listing, find_options, read_item, read_listings, read_title
+from drift_agents.policy.shop_wish import COLORS_OF, read_price, read_wish, stems
+from drift_agents.prompt import PromptView, parse_prompt
+
+SATISFIED = 0.9
+"""A purchase that paid at least this is as good as it gets."""
+HOPE = 0.1
+"""How much a word counts that has not been found, where it has not been looked for everywhere."""
+TOO_DEAR = 0.3
+"""What a price above the limit takes from a listing's worth."""
+NO_COLOR = 0.5
+"""What it takes when no colour of the class that is asked for can be had."""
+KEPT_TRYING = 0.05
+"""What a disappointing purchase takes, while other colours of the same listing have not been tried."""
+UNLIKELY = 1 / 3
+"""Where no title on a page has more of the words than this share, the next page is looked at."""
+_GONE = ("unavailable", "sold out", "out of stock")
+
+
+class ShopPlanner:
+    """Searches, compares, chooses and buys; what memory says overrides what words suggest.
+
+    * Start: search for the instruction.
+    * Results: open the listing that is worth most. A remembered purchase is worth what it paid. Where
+      nothing was bought, the share of the instruction's words that are found in title, options and
+      sub pages counts, and whether the price is within the limit.
+    * Item: look at `Features` while words are missing, at `looks` listings at the most; go back when
+      another listing is worth more; choose the options that the instruction names; buy.
+    * A class of colours ("a warm color"): colours that paid before `SATISFIED` or more, under any task;
+      then those of `COLORS_OF` that are untried, at random; then those that disappointed longest ago.
+    * Advertisement: the button that is remembered to lead to the order; else one that is untried, at
+      random; then the one that disappointed longest ago. What disappointed before memory was found
+      wrong counts as untried.
+
+    Who remembers nothing does not look twice: a policy has no other memory than the prompt's.
+
+    Args:
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
+        looks: how many listings are looked at closely for one task before something is bought; not
+            negative.
+
+    Raises:
+        ArgumentError: if an option is out of its range.
+
+    Example:
+        >>> ad = '{"html": "Press a button.", "url": "http://h/ad/<session_id>/B01/%7B%7D/0"}'
+        >>> done = '{"html": "", "url": "http://h/confirm/<session_id>/B01/%7B%7D"}'
+        >>> from drift_agents.prompt import Recollection
+        >>> from drift_agents.types import Outcome
+        >>> known = Recollection(ad, "click[b]", Outcome(done, 0.0, False), 1.0, 3)
+        >>> view = PromptView("a mug", ad, ("click[a]", "click[b]"), (known,))
+        >>> ShopPlanner().decide(view.render(), np.random.default_rng(0)).text
+        'click[b]'
+    """
+
+    name = "shop"
+
+    def __init__(self, *, conflict: str = "majority", looks: int = 4) -> None:
+        if not isinstance(looks, int) or isinstance(looks, bool) or looks < 0:
+            raise ArgumentError(f"`looks` should be a whole number, not negative. Received {looks!r}")
+        self.conflict, self.looks = check_conflict(conflict), looks
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Answer a prompt.
+
+        Args:
+            prompt: the rendered text.
+            rng: for ties; drawn from only when there is one.
+
+        Raises:
+            ArgumentError: if the present state is no page of a shop, or nothing can be done there.
+        """
+        view = parse_prompt(prompt)
+        page = read_shop_state(view.state)
+        if page is None or not view.actions:
+            raise ArgumentError(f"the present state should be a page of a shop with actions. Received {view.state!r}")
+        return Reply(_Visit(view, page, self.conflict, self.looks, rng).choose())
+
+
+class _Visit:
+    """One decision on one page."""
+
+    def __init__(self, view: PromptView, page: ShopState, conflict: str, looks: int, rng: np.random.Generator) -> None:
+        self.view, self.page, self.looks, self.rng = view, page, looks, rng
+        self.actions = view.actions
+        self.wish = read_wish(view.task)
+        self.notes: Notes = take_notes(page, (*view.here, *view.elsewhere), conflict)
+        doubt = view.doubt_since
+        if doubt is None and conflict != "frequency":
+            # Where answers vary by chance, one never seen before is no sign that memory is stale.
+            doubt = view.surprised_since
+        self.doubt = -1 if doubt is None else doubt
+
+    def choose(self) -> str:
+        """The action."""
+        kind = self.page.kind
+        if kind == AD:
+            return self._press()
+        if kind == RESULTS:
+            return self._open()
+        if kind == ITEM:
+            return self._handle(read_item(self.page, self.actions))
+        if kind == SUB_PAGE:
+            return self.actions[min(1, len(self.actions) - 1)]  # back to the listing
+        if kind == CONFIRM:
+            return self.actions[-1]  # the order; before it stands the way back
+        return self.actions[0]  # the search
+
+    def _pick(self, among: Sequence[str]) -> str:
+        return among[int(self.rng.integers(len(among)))] if len(among) > 1 else among[0]
+
+    # -- advertisements
+
+    def _press(self) -> str:
+        """The button that leads to the order, as far as anybody knows."""
+        known, elsewhere = self.notes.buttons, self.notes.other_buttons
+        best = max((known[action].value for action in self.actions if action in known), default=0.0)
+        if best >= 0.5:
+            return self._pick([a for a in self.actions if a in known and known[a].value == best])
+        untried = [a for a in self.actions if a not in known or known[a].last < self.doubt]
+        hinted = [a for a in untried if a in elsewhere and elsewhere[a].value >= 0.5]
+        if hinted or untried:
+            return self._pick(hinted or untried)
+        return self._stalest({action: known[action] for action in self.actions})
+
+    def _stalest(self, known: Mapping[str, Belief]) -> str:
+        """What disappointed longest ago: where everything has, the world may have changed."""
+        oldest = min(belief.last for belief in known.values())
+        return self._pick([action for action, belief in known.items() if belief.last == oldest])
+
+    # -- listings
+
+    def _open(self) -> str:
+        """The listing that is worth most, or the next page."""
+        listings = [listing for listing in read_listings(self.page.lines) if listing.action in self.actions]
+        further = "click[next >]"
+        if not listings:
+            return further if further in self.actions else self.actions[0]
+        worths = [self._worth(listing) for listing in listings]
+        best = max(worths)
+        if best <= 1 and further in self.actions and not self._is_likely(listings):
+            return further
+        first = listings[worths.index(best)]
+        # Equal offers of several sellers: none of them is better than the others.
+        equal = [one for one, worth in zip(listings, worths, strict=True) if worth == best and one[1:] == first[1:]]
+        return self._pick([listing.action for listing in equal])
+
+    def _is_likely(self, listings: Sequence[Listing]) -> bool:
+        """Whether some title has enough of the words to go on with."""
+        words = self.wish.words
+        return any(len(words & stems(listing.title)) > UNLIKELY * len(words) for listing in listings)
+
+    def _worth(self, listing: Listing, shown: tuple[str, ...] | None = None) -> float:
+        """What a listing is worth: above 1 where a purchase paid well, below 0 where it cannot be bought.
+
+        Args:
+            listing: the listing.
+            shown: the texts of its page; as memory believes them to be if not given.
+        """
+        lines = self.notes.offers.get(listing.asin) if shown is None else shown
+        if lines is not None and any(word in lines[-1].lower() for word in _GONE):
+            return -1.0
+        paid = [belief.value for purchase, belief in self._own_purchases(listing)]
+        if paid and max(paid) >= SATISFIED:
+            return 1 + max(paid)
+        missing, lacking, is_colorless = self._shortfall(listing, lines)
+        worth = 1 - (missing + lacking) / self.wish.size
+        price = read_price(listing.price)
+        if price is not None and price > self.wish.limit:
+            worth -= TOO_DEAR
+        if is_colorless:
+            worth -= NO_COLOR
+        if paid:
+            worth = worth - KEPT_TRYING * len(paid) if self._can_try_colors(lines, len(paid)) else min(worth, *paid)
+        return worth
+
+    def _own_purchases(self, listing: Listing) -> list[tuple[Purchase, Belief]]:
+        """What was bought of a listing for this task at this price."""
+        return [
+            (purchase, belief)
+            for purchase, belief in self.notes.purchases.items()
+            if purchase.asin == listing.asin
+            and purchase.instruction == self.page.instruction
+            and purchase.price in ("", listing.price)
+        ]
+
+    def _shortfall(self, listing: Listing, lines: tuple[str, ...] | None) -> tuple[float, int, bool]:
+        """What a listing lacks: words (a hidden one counts `HOPE`), choices, and any colour of the class."""
+        wish, inside = self.wish, self.notes.inside.get(listing.asin, {})
+        found = stems(listing.title)
+        for texts in inside.values():
+            found |= stems(" ".join(texts))
+        lacking, is_colorless = 0, False
+        if lines is not None:
+            options = stems(" ".join(read_title(lines)[2]))
+            found |= options
+            lacking = len(wish.choices - options - found)
+            is_colorless = bool(wish.color_class) and options.isdisjoint(COLORS_OF.get(wish.color_class, ()))
+        missing = len(wish.words - found) * (1.0 if "features" in inside else HOPE)
+        return missing, lacking, is_colorless
+
+    def _can_try_colors(self, lines: tuple[str, ...] | None, tried: int) -> bool:
+        """Whether a listing has more colours of the class that is asked for than have been tried."""
+        prior = COLORS_OF.get(self.wish.color_class, ())
+        return lines is not None and len(stems(" ".join(read_title(lines)[2])) & set(prior)) > tried
+
+    # -- one listing
+
+    def _handle(self, item: Item) -> str:
+        """Look closer, go back, choose, or buy."""
+        if not item.buys:
+            return item.back
+        here = Listing(self.page.asin, item.title, item.price)
+        worth = self._worth(here, self.page.lines)
+        if worth <= 1 and self.page.asin in self.notes.visited:
+            others = self.notes.listings.get(self.page.parts[1:3], ())
+            if any(self._worth(other) > worth for other in others if other.asin != here.asin):
+                return item.back
+            if self._should_look(here, item):
+                return item.sub_pages["features"]
+        chosen = dict(self.page.options)
+        for group, (value, action) in self._find_choices(item.groups).items():
+            if chosen.get(group, "").lower() != value.lower():
+                return action
+        return self._buy(item)
+
+    def _should_look(self, here: Listing, item: Item) -> bool:
+        """Whether words are missing that may stand on the listing's page of features."""
+        inside = self.notes.inside
+        if "features" not in item.sub_pages or "features" in inside.get(here.asin, {}) or len(inside) >= self.looks:
+            return False
+        return self._shortfall(here, self.page.lines)[0] > 0
+
+    def _buy(self, item: Item) -> str:
+        """The button that buys: the one that memory knows, the one of that name, or one that is untried."""
+        leads = self.notes.leads
+        for action in item.buys:
+            if leads.get(action) in (DONE, AD, CONFIRM):
+                return action
+        if "click[buy now]" in item.buys:
+            return "click[buy now]"
+        return self._pick([action for action in item.buys if action not in leads] or list(item.buys))
+
+    def _find_choices(self, groups: tuple[Group, ...]) -> dict[str, tuple[str, str]]:
+        """Group -> the value to choose and its action."""
+        choices = find_options(self.wish, groups)
+        prior = set(COLORS_OF.get(self.wish.color_class, ()))
+        colored = [group for group in groups if any(stems(value) & prior for value, _ in group.values)]
+        if colored:
+            group = max(colored, key=lambda one: sum(bool(stems(value) & prior) for value, _ in one.values))
+            choices[group.name] = self._choose_color(group, prior)
+        return choices
+
+    def _choose_color(self, group: Group, prior: set[str]) -> tuple[str, str]:
+        """A value of a group that counts, or may count, as the class of colours that is asked for."""
+        values = {action: value for value, action in group.values}
+        known = {action: belief for action, value in values.items() if (belief := self._believe_color(value))}
+        good = {action: belief for action, belief in known.items() if belief.value >= SATISFIED}
+        if good:
+            newest = max(good, key=lambda action: good[action].last)
+            return values[newest], newest
+        untried = [a for a in values if a not in known or known[a].last < self.doubt]
+        likely = [action for action in untried if stems(values[action]) & prior]
+        action = self._pick(likely or untried) if untried else self._stalest(known)
+        return values[action], action
+
+    def _believe_color(self, value: str) -> Belief | None:
+        """What a colour paid that was bought where this class was asked for.
+
+        What it paid under this very task comes first, unless memory has been found wrong since.
+        """
+        own: list[Belief] = []
+        others: list[Belief] = []
+        for purchase, belief in self.notes.purchases.items():
+            if read_wish(purchase.instruction).color_class != self.wish.color_class:
+                continue
+            if any(choice.lower() == value.lower() for _, choice in purchase.options):
+                (own if purchase.instruction == self.page.instruction else others).append(belief)
+        newest = max(own, key=lambda belief: belief.last, default=None)
+        if newest is not None and newest.last >= self.doubt:
+            return newest
+        return max((*own, *others), key=lambda belief: belief.last, default=None)

@@ -1,0 +1,152 @@
+"""What a prompt's recollections say about a shop.
+
+* `Notes` - purchases, pages of listings, listings shown and buttons of advertisements, conflicts settled
+* `take_notes` - from recollections to that
+* `Belief` - a number that is believed, and since when
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from drift_agents.conflict import settle
+from drift_agents.matching_page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
+from drift_agents.policy.shop_page import Listing, read_listings, read_title
+from drift_agents.prompt import Recollection
+
+Sightings = dict[Any, dict[Any, tuple[float, int]]]
+"""What was seen of each thing: each answer with how much speaks for it and when it was last seen."""
+
+
+class Belief(NamedTuple):
+    """A number that is believed, and since when.
+
+    Args:
+        value: the number.
+        last: when it was last seen, in the agent's interactions.
+    """
+
+    value: float
+    last: int
+
+
+class Purchase(NamedTuple):
+    """What was bought.
+
+    Args:
+        instruction: for which task.
+        asin: which listing.
+        options: what was chosen, as pairs of a group's name and a value.
+        price: the price as the listing's page showed it, or "" where it was bought from another page.
+    """
+
+    instruction: str
+    asin: str
+    options: tuple[tuple[str, str], ...]
+    price: str
+
+
+class Notes(NamedTuple):
+    """What recollections say, conflicts settled.
+
+    Args:
+        purchases: what each purchase pays, for all tasks that are recalled.
+        offers: the texts of listings' pages, by asin; of this task alone, like what follows.
+        inside: the texts of listings' sub pages, by asin and name in lower case.
+        visited: the listings whose pages have been seen.
+        listings: what pages of results have shown, by what follows the session in their address.
+        buttons: for the present advertisement: how far each action leads to the order, 0 to 1.
+        other_buttons: the same for other advertisements.
+        leads: where actions of the present page are believed to lead: the kind of page.
+    """
+
+    purchases: Mapping[Purchase, Belief]
+    offers: Mapping[str, tuple[str, ...]]
+    inside: Mapping[str, Mapping[str, tuple[str, ...]]]
+    visited: frozenset[str]
+    listings: Mapping[tuple[str, ...], tuple[Listing, ...]]
+    buttons: Mapping[str, Belief]
+    other_buttons: Mapping[str, Belief]
+    leads: Mapping[str, str]
+
+
+def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str) -> Notes:
+    """Take notes of what is recalled.
+
+    Args:
+        page: the present page.
+        recalled: the recollections of a prompt, in order.
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
+    """
+    purchases: Sightings = {}
+    offers: Sightings = {}
+    here: Sightings = {}
+    there: Sightings = {}
+    leads: Sightings = {}
+    inside: dict[str, dict[str, tuple[str, ...]]] = {}
+    visited: dict[str, None] = {}
+    listings: dict[tuple[str, ...], tuple[Listing, ...]] = {}
+    for item in recalled:
+        before, after = read_shop_state(item.state), read_shop_state(item.outcome.state)
+        if before is None or after is None:
+            continue
+        if before.key == page.key:
+            _see(leads, item.action, after.kind, item)
+        if before.kind == AD:
+            _see(here if before.key == page.key else there, item.action, float(after.kind in (CONFIRM, DONE)), item)
+            continue
+        if after.kind == DONE and item.outcome.ended:
+            price = read_title(before.lines)[1] if before.kind == ITEM else ""
+            _see(
+                purchases,
+                Purchase(before.instruction, after.asin, after.options, price),
+                item.outcome.score,
+                item,
+            )
+        if before.instruction != page.instruction:
+            continue
+        if before.kind == RESULTS and after.kind == ITEM:
+            _see(offers, after.asin, after.lines, item)
+        for seen in (before, after):
+            if seen.kind == ITEM:
+                visited[seen.asin] = None
+            elif seen.kind == SUB_PAGE and seen.instruction == page.instruction:
+                inside.setdefault(seen.asin, {})[seen.parts[3].lower()] = seen.lines
+            elif seen.kind == RESULTS:
+                listings[seen.parts] = read_listings(seen.lines)
+    return Notes(
+        _numbers(purchases, conflict),
+        {asin: _likeliest(seen, conflict) for asin, seen in offers.items()},
+        inside,
+        frozenset(visited),
+        listings,
+        _numbers(here, conflict),
+        _numbers(there, conflict),
+        {action: _likeliest(seen, conflict) for action, seen in leads.items()},
+    )
+
+
+def _see(sightings: Sightings, thing: Hashable, answer: Hashable, item: Recollection) -> None:
+    seen = sightings.setdefault(thing, {})
+    n, last = seen.get(answer, (0.0, -1))
+    seen[answer] = (n + item.support, max(last, item.last))
+
+
+def _numbers(sightings: Sightings, conflict: str) -> dict[Any, Belief]:
+    """The number that is believed of each thing."""
+    beliefs = {}
+    for thing, seen in sightings.items():
+        settled = settle([(answer, *times) for answer, times in seen.items()], conflict)
+        last = max(seen[answer][1] for answer, _ in settled)
+        if conflict == "max":
+            beliefs[thing] = Belief(max(answer for answer, _ in settled), last)
+        else:
+            beliefs[thing] = Belief(sum(answer * share for answer, share in settled), last)
+    return beliefs
+
+
+def _likeliest(seen: Mapping[Any, tuple[float, int]], conflict: str) -> Any:
+    """The answer that is believed, where answers cannot be averaged: of several the likeliest, then the newest."""
+    settled = settle([(answer, *times) for answer, times in seen.items()], conflict)
+    return max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
