@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import gymnasium as gym
+from gymnasium.vector import VectorEnv
 
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.envs.lake_maps import NewMap
@@ -25,6 +26,8 @@ from drift_envs.oracle import make_oracle
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Tasks
 from drift_envs.schedule.reach import reachable_values
+from drift_envs.vector import VectorFrozenLake
+from drift_envs.vector.entry import make_vector
 from drift_envs.wrappers.built_in import build_in
 from drift_envs.wrappers.drift import DriftWrapper, Source
 from drift_envs.wrappers.overlay import DriftOverlay, Window
@@ -40,16 +43,24 @@ class Entry(NamedTuple):
         limit: the steps of an episode.
         schedule: the schedule by default.
         base: the class of the innermost environment.
+        vector: the function that builds a native vector environment, as `module:function`, if there is one.
     """
 
     entry_point: str
     limit: int
     schedule: str
     base: type[gym.Env]
+    vector: str | None = None
 
 
 IDS: dict[str, Entry] = {
-    "DriftFrozenLake-v0": Entry("drift_envs.registration:frozen_lake", 100, "frozen_lake/explicit", FrozenLake),
+    "DriftFrozenLake-v0": Entry(
+        "drift_envs.registration:frozen_lake",
+        100,
+        "frozen_lake/explicit",
+        FrozenLake,
+        "drift_envs.registration:vector_frozen_lake",
+    ),
     "DriftMountainCar-v0": Entry("drift_envs.registration:mountain_car", 300, "mountain_car/explicit", MountainCar),
     "DriftMountainCarContinuous-v0": Entry(
         "drift_envs.registration:mountain_car_continuous",
@@ -144,6 +155,7 @@ def register_all() -> None:
         gym.register(
             id=name,
             entry_point=entry.entry_point,
+            vector_entry_point=entry.vector,
             max_episode_steps=entry.limit,
             order_enforce=False,
             disable_env_checker=True,
@@ -302,6 +314,16 @@ def web_shop(
     ]
     arguments = {**(plan.tasks or Tasks()).model_dump(), **arguments, "conditions": conditions}
     return extras.wrap(WebShop(extras.base_mode(plan), **arguments), plan)
+
+
+def vector_frozen_lake(num_envs: int = 1, **arguments: Any) -> VectorEnv:
+    """Build many drifting frozen lakes, see `VectorFrozenLake`.
+
+    Args:
+        num_envs: how many.
+        **arguments: those of `frozen_lake`, and `max_episode_steps`, `autoreset_mode`, `share_timeline`.
+    """
+    return make_vector(frozen_lake, VectorFrozenLake, num_envs, **arguments)
 
 
 # Gymnasium reads the render modes from the entry point, for instance to offer `rgb_array_list`.

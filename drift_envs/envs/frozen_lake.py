@@ -257,6 +257,11 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """Rewards of goal, hole and plain ice."""
         return self._reward_schedule
 
+    @property
+    def shows_prob(self) -> bool:
+        """Whether `info["prob"]` shows the transition's probability."""
+        return self._show_prob
+
     @property  # type: ignore[override]
     def desc(self) -> np.ndarray:
         """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""

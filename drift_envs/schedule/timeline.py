@@ -26,6 +26,7 @@ from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.phases import NEVER, Phase, PhaseTable
 from drift_envs.schedule.rules import OPERATIONS
 from drift_envs.schedule.streams import BASE_KEY, Purpose, Stream
+from drift_envs.schedule.turns import Turns, find_turns, table_of
 
 __all__ = ["NEVER", "Change", "Phase", "Segment", "Timeline"]
 
@@ -170,6 +171,24 @@ class Timeline:
     def valid_until(self, tick: int) -> int:
         """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
+
+    def turns(self, tick: int, most: int) -> Turns:
+        """The changes from a tick on, as arrays.
+
+        Args:
+            tick: the first tick.
+            most: about how many changes are wanted.
+        """
+        return find_turns(self._courses, self._columns, self._checked(tick), most)
+
+    def columns(self, start: int, size: int) -> tuple[Sequence[object] | np.ndarray, ...]:
+        """The values of each driven knob at every tick of a stretch, as arrays where they are numbers.
+
+        Args:
+            start: the first tick.
+            size: how many ticks.
+        """
+        return table_of(self._courses, self._columns, self._checked(start), size)
 
     def phase(self, tick: int) -> Phase:
         """The phase that holds a tick."""

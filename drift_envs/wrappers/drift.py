@@ -225,6 +225,11 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         return DriftLog.of(self._timeline, self._visited)
 
     @property
+    def oracle_factory(self) -> Callable[[Any], Any] | None:
+        """What makes an oracle of this world, `None` if nobody handed it in. For evaluators."""
+        return self._oracle_factory
+
+    @property
     def oracle(self) -> Any:
         """What the best policy would reach. For evaluators.
 

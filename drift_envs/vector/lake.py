@@ -1,0 +1,343 @@
+"""Thousands of frozen lakes at once.
+
+* `VectorFrozenLake` - the native vector environment of `DriftFrozenLake-v0`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from drift_envs.envs import FrozenLake
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
+from drift_envs.vector.base import DriftVectorEnv
+from drift_envs.vector.draws import StepDraws
+from drift_envs.vector.flow import Columns
+from drift_envs.vector.lake_worlds import CELLS, LakeWorlds
+from drift_envs.wrappers.drift import DriftWrapper
+
+_WORLD = ("map", "goal_rewards")
+
+
+class VectorFrozenLake(DriftVectorEnv):
+    """Thousands of frozen lakes at once, each with its own drift.
+
+    A step looks up, for all lakes together, what follows on state and action in the tables of
+    `LakeWorlds`. One random number a step and lake decides whether it slips and to which side.
+
+    `get_attr` and `set_attr` know the knobs and `s`, the state.
+
+    Args:
+        world: a single drifting lake.
+        num_envs: how many lakes, N.
+        max_episode_steps: the steps of an episode, `None` for no limit.
+        autoreset_mode: `NextStep`, `SameStep` or `Disabled`.
+        share_timeline: whether all lakes follow the timeline of the first.
+        notify: what `info["drift"]` tells: `none`, `change` or `full`.
+
+    Example:
+        >>> lakes = VectorFrozenLake(DriftWrapper(FrozenLake(is_slippery=False, show_prob=False)), num_envs=3)
+        >>> lakes.reset(seed=0)
+        (array([0, 0, 0]), {})
+        >>> lakes.step(np.array([0, 1, 2]))[0]
+        array([0, 4, 1])
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = ("s", "lastaction")
+
+    def __init__(
+        self,
+        world: DriftWrapper,
+        num_envs: int = 1,
+        max_episode_steps: int | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        share_timeline: bool = False,
+        notify: str = "none",
+    ) -> None:
+        lake = world.unwrapped
+        if not isinstance(lake, FrozenLake):
+            raise ArgumentError(f"`world` should be a drifting `FrozenLake`. Received {world}")
+        self._lake = lake
+        room = int(lake.observation_space.n)  # type: ignore[attr-defined]
+        self._worlds = LakeWorlds(room, lake.reward_schedule, self._worlds_in_use)
+        self._pending: list[int] = []
+        super().__init__(world, num_envs, max_episode_steps, autoreset_mode, share_timeline, notify)
+        number = self.num_envs
+        self._slip, self._transient = self.flow.columns["slip"], self.flow.columns["transient"]
+        self._code = self.flow.columns["world"]
+        self._laid = self._code.copy()  # the world that `_state` belongs to
+        self._base = self._laid * self._worlds.size
+        self._state = self._base + self._worlds.shore
+        self._shore = self._state.copy()
+        self._lastaction = np.full(number, -1, np.int64)
+        self._before, self._until = np.empty(number), np.empty(number)
+        self._cells = np.zeros(number, np.int64)
+        self._sides = np.zeros((2, number), bool)
+        self._bad = np.zeros(number, bool)
+        self._prob = np.ones(number)
+        self._use_slip()
+        self._choose_draws()
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        now = self._lake.read_knobs()
+        return {
+            "slip": np.full(self.num_envs, now["slip"]),
+            "transient": np.full(self.num_envs, now["transient"]),
+            "world": np.full(self.num_envs, self._worlds.code(now["map"], now["goal_rewards"]), np.int64),
+        }
+
+    def _encode(self, values: Mapping[str, Any]) -> Columns:
+        columns: dict[str, np.ndarray] = {name: values[name] for name in ("slip", "transient") if name in values}
+        if "map" in values or "goal_rewards" in values:
+            count = len(next(iter(values.values())))
+            maps = values.get("map", [self._lake.map] * count)
+            rewards = values.get("goal_rewards", [self._lake.goal_rewards] * count)
+            for lake, goal_rewards in zip(maps, rewards, strict=True):
+                self._pending.append(self._worlds.code(lake, goal_rewards))
+            columns["world"] = np.array(self._pending)
+            self._pending.clear()
+        return columns
+
+    def _worlds_in_use(self) -> np.ndarray:
+        """The worlds that some lake has, may come to have, or is being given."""
+        if not hasattr(self, "flow"):
+            return np.zeros(0, np.int64)
+        kept = [self._pending, self.flow.columns["world"], self._laid]
+        if "world" in self.flow.pool:
+            kept.append(self.flow.pool["world"].reshape(-1))
+        return np.unique(np.concatenate(kept).astype(np.int64))
+
+    def _choose_draws(self) -> None:
+        """How many random numbers a step needs: whatever may ever happen counts, so that columns stay in step."""
+        self._slips = "slip" in self._driven or bool(self._slip.any())
+        self._lies = "transient" in self._driven or bool(self._transient.any())
+        self._draws = StepDraws(self._slips + self._lies, self.num_envs)
+
+    def _restart_draws(self) -> None:
+        super()._restart_draws()
+        self._draws.restart()
+
+    def _use_slip(self) -> None:
+        """The numbers below which a lake slips to one side, and from which on to the other."""
+        np.multiply(self._slip, 0.5, out=self._before)
+        np.subtract(1.0, self._before, out=self._until)
+
+    def _turned(self, indices: np.ndarray) -> None:
+        before = 0.5 * self._slip[indices]
+        self._before[indices] = before
+        self._until[indices] = 1.0 - before
+        moved = indices[self._code[indices] != self._laid[indices]]
+        if len(moved):
+            self._lay(moved)
+
+    def _lay(self, indices: np.ndarray) -> None:
+        """Put other maps under lakes; the agent keeps its row and column, cut at the new edge."""
+        worlds = self._worlds
+        old, new = self._laid[indices], self._code[indices]
+        place = self._state[indices] - self._base[indices]
+        row, column = np.divmod(place // CELLS, worlds.columns[old])
+        row, column = np.minimum(row, worlds.rows[new] - 1), np.minimum(column, worlds.columns[new] - 1)
+        ashore = place == worlds.shore
+        place = np.where(ashore, place, CELLS * (row * worlds.columns[new] + column))
+        self._laid[indices] = new
+        self._base[indices] = base = new * worlds.size
+        self._state[indices] = base + place
+        self._shore[indices] = base + worlds.shore
+
+    def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
+        indices = mask.nonzero()[0]
+        self._state[indices] = self._base[indices] + CELLS * self._start_states(indices)
+        self._lastaction[indices] = -1
+
+    def _start_states(self, indices: np.ndarray) -> np.ndarray:
+        """Where these lakes' episodes begin, drawn where there are several start tiles."""
+        worlds, codes = self._worlds, self._laid[indices]
+        states = worlds.first[codes]
+        several = np.flatnonzero(worlds.starts[codes] > 1)
+        if len(several):
+            chosen = indices[several]
+            chances = self._starts.at(chosen, self.clocks.episode[chosen])
+            for place, code, chance in zip(several.tolist(), codes[several].tolist(), chances.tolist(), strict=True):
+                starts = worlds.start_states(code)
+                states[place] = starts[int(chance * len(starts))]
+        return states
+
+    def _observe(self) -> np.ndarray:
+        seen: np.ndarray = (self._state - self._base) // CELLS
+        return seen
+
+    def _reset_infos(self, mask: np.ndarray) -> dict[str, Any]:
+        return {"prob": np.where(mask, 1.0, 0.0), "_prob": mask.copy()} if self._lake.shows_prob else {}
+
+    def _check_actions(self, actions: Any) -> np.ndarray:
+        checked = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
+        if checked.shape != (self.num_envs,) or checked.dtype.kind not in "iu":
+            raise ArgumentError(
+                f"`actions` should be whole numbers of shape ({self.num_envs},). "
+                f"Received {checked.dtype} of shape {checked.shape}"
+            )
+        if checked.dtype != np.int64 or not checked.flags.c_contiguous:
+            checked = np.ascontiguousarray(checked, np.int64)
+        # Seen as unsigned, a negative number is larger than all actions.
+        np.greater(checked.view(np.uint64), 3, out=self._bad)
+        if np.count_nonzero(self._bad):
+            where = int(self._bad.argmax())
+            raise ArgumentError(f"`actions[{where}]` should be one of 0, 1, 2, 3. Received {int(checked[where])}")
+        return checked
+
+    def _transition(
+        self, actions: np.ndarray, dead: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        worlds, state, cells = self._worlds, self._state, self._cells
+        if dead is not None:
+            np.copyto(state, self._shore, where=dead)
+        if self._draws.rows:
+            numbers = self._draws.step(self.np_random)
+        np.add(state, actions, out=cells)
+        if self._slips:
+            if self.flow.is_dense:
+                self._use_slip()
+            before, after = self._sides
+            np.greater_equal(numbers[0], self._before, out=before)
+            np.greater_equal(numbers[0], self._until, out=after)
+            outcome = before.view(np.int8)
+            np.add(outcome, after.view(np.int8), out=outcome)
+            np.add(cells, outcome, out=cells)
+        else:
+            np.add(cells, 1, out=cells)
+        infos = self._probabilities(dead) if self._lake.shows_prob else {}
+        if self._lies:
+            here = state.copy()
+        seen, rewards, ended = worlds.seen.take(cells), worlds.reward.take(cells), worlds.ended.take(cells)
+        np.take(worlds.following, cells, out=state, mode="clip")
+        if self._lies:
+            self._lie(numbers[-1], here, actions, seen, rewards, ended)
+        if dead is not None and worlds.has_several_starts:
+            indices = dead.nonzero()[0]
+            seen[indices] = starts = self._start_states(indices)
+            state[indices] = self._base[indices] + CELLS * starts
+        if self.render_mode is not None:
+            self._lastaction[:] = actions
+            if dead is not None:
+                self._lastaction[dead] = -1
+        return seen, rewards, ended, infos
+
+    def _probabilities(self, dead: np.ndarray | None) -> dict[str, Any]:
+        """The probability of the transition, as Gymnasium's `info` shows it."""
+        sideways = self._sides[0].view(np.int8) != 1 if self._slips else np.zeros(self.num_envs, bool)
+        prob = np.where(sideways, self._before, 1.0 - self._slip)
+        # Whoever stands on a hole or a goal stays there for sure.
+        stays = self._worlds.ended[self._state] & (self._worlds.following[self._state] == self._state)
+        prob[stays] = 1.0
+        if dead is not None:
+            prob[dead] = 1.0
+        return {"prob": prob, "_prob": np.ones(self.num_envs, bool)}
+
+    def _lie(
+        self,
+        numbers: np.ndarray,
+        here: np.ndarray,
+        actions: np.ndarray,
+        seen: np.ndarray,
+        rewards: np.ndarray,
+        ended: np.ndarray,
+    ) -> None:
+        """Put false answers in the place of true ones, with the probability `transient`."""
+        worlds = self._worlds
+        lying = np.flatnonzero((numbers < self._transient) & (here != self._shore))
+        state = here[lying]
+        around = state[:, None] + np.arange(1, 5)
+        to = worlds.following[around]
+        true = worlds.following[state + actions[lying] + 1]
+        free = (to != state[:, None]) & (to != true[:, None]) & ~worlds.ended[around]
+        counts = free.sum(axis=1)
+        # Below the threshold, the same number is uniform again and chooses among the targets.
+        chance = numbers[lying] / self._transient[lying]
+        chosen = np.minimum((chance * counts).astype(np.int64), np.maximum(counts - 1, 0))
+        direction = (np.cumsum(free, axis=1) > chosen[:, None]).argmax(axis=1)
+        target = to[np.arange(len(lying)), direction]
+        lying, target = lying[counts > 0], target[counts > 0]
+        self._state[lying] = target
+        seen[lying] = (target - self._base[lying]) // CELLS
+        rewards[lying] = self._lake.reward_schedule[2]
+        ended[lying] = False
+
+    def pose(self, env: Any, index: int) -> None:
+        """Put the single lake where a lake stands, for a picture.
+
+        Args:
+            env: the single lake, turned already.
+            index: the lake.
+        """
+        env.s = self.read_state(index, "s")
+        env.lastaction = self.read_state(index, "lastaction")
+
+    def read_state(self, index: int, name: str) -> Any:
+        """Where an agent stands, or what it did last.
+
+        Args:
+            index: the lake.
+            name: `s` or `lastaction`.
+        """
+        if name == "s":
+            return int(self._state[index] - self._base[index]) // CELLS
+        last = int(self._lastaction[index])
+        return None if last < 0 else last
+
+    def write_state(self, index: int, name: str, value: Any) -> None:
+        """Put an agent somewhere else.
+
+        Args:
+            index: the lake.
+            name: `s`.
+            value: a state of the map.
+
+        Raises:
+            ArgumentError: if the map has no such state.
+        """
+        code = int(self._laid[index])
+        states = int(self._worlds.rows[code] * self._worlds.columns[code])
+        if name != "s" or not 0 <= int(value) < states:
+            raise ArgumentError(f"`s` should be a state from 0 to {states - 1}. Received {name}={value!r}")
+        self._state[index] = self._base[index] + CELLS * int(value)
+
+    def read_knob(self, index: int, name: str) -> Value:
+        """The present value of a knob, read back from what the dynamics use.
+
+        Args:
+            index: the lake.
+            name: the knob.
+        """
+        if name in ("slip", "transient"):
+            return float(self.flow.columns[name][index])
+        lake, goal_rewards = self._worlds.maps[int(self._laid[index])]
+        return lake if name == "map" else goal_rewards
+
+    def write_knob(self, index: int, name: str, value: Value) -> None:
+        """Turn a knob that no schedule drives.
+
+        Args:
+            index: the lake.
+            name: the knob.
+            value: a canonical value.
+
+        Raises:
+            ArgumentError: if the schedule drives the other one of `map` and `goal_rewards`.
+        """
+        if name in ("slip", "transient"):
+            self.flow.columns[name][index] = value
+            if value and not (self._slips if name == "slip" else self._lies):
+                self._choose_draws()
+        elif self._driven.intersection(_WORLD):
+            raise ArgumentError(f"`{name}` should stay as it is, since the schedule drives {sorted(self._driven)}")
+        else:
+            now = {kind: self.read_knob(index, kind) for kind in _WORLD}
+            now[name] = value
+            if len(now["map"]) * len(now["map"][0]) > self._worlds.room:
+                raise ArgumentError(f"`map` should have at most {self._worlds.room} tiles. Received {value!r}")
+            self._code[index] = self._worlds.code(now["map"], now["goal_rewards"])
+        self._turned(np.array([index]))
