@@ -1,0 +1,1 @@
+"""Reinforcement learning on the same text states: references without memory, verifier or prompt."""

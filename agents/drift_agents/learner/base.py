@@ -1,0 +1,170 @@
+"""What tabular learners have in common: they stand where an `Agent` would.
+
+* `Learner` - plays episodes, learns after every step; subclasses say how it learns
+* `Step` - one interaction as a learner sees it
+* `Pair` - a state by the matching rule, and an action
+* `not_negative` - a check of options
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from drift_agents.errors import ArgumentError
+from drift_agents.matching import Exact, Matching
+from drift_agents.types import Episode
+from drift_agents.verifier.checks import inside
+from drift_agents.world import check_text_world, read_outcome, to_env
+
+Pair = tuple[Hashable, str]
+"""A state by the matching rule, and an action."""
+
+
+class Step(NamedTuple):
+    """One interaction as a learner sees it.
+
+    Args:
+        pair: the state before, and the action.
+        gain: by how much the score grew.
+        state: the next state, by the matching rule.
+        actions: what can be done there; empty when the episode ended.
+    """
+
+    pair: Pair
+    gain: float
+    state: Hashable
+    actions: tuple[str, ...]
+
+
+class Learner(ABC):
+    """A tabular learner over the text states of a world; it learns from the score alone.
+
+    It sees what the agents see: the state as text, the admissible actions and the score so far. It
+    reads neither the task nor what stands in a state; states are the same when the matching rule
+    says so. Its reward is the gain in score, so that all worlds pay in the same coin.
+
+    Actions are epsilon-greedy on Q, ties at random. An episode that runs out of time does not end in
+    a state without a future.
+
+    Args:
+        matching: when two states count as the same; texts must be equal if not given.
+        rate: alpha, how far a value moves towards its new estimate; in (0, 1].
+        discount: gamma, what a score is worth one step earlier; in (0, 1).
+        explore: the chance of a random action; in [0, 1).
+        initial: Q of what was never tried, not negative; 1 (all that there is to get) makes it try everything.
+        seed: of the learner's own generator.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+    """
+
+    name: str
+    supervision = "own reward"
+
+    def __init__(
+        self,
+        *,
+        matching: Matching | None = None,
+        rate: float,
+        discount: float,
+        explore: float,
+        initial: float,
+        seed: int | np.random.SeedSequence = 0,
+    ) -> None:
+        self.matching: Matching = Exact() if matching is None else matching
+        self.rate = inside("rate", rate, 0.0, 1.0, closed=True)
+        self.discount = inside("discount", discount, 0.0, 1.0)
+        self.explore = not_negative("explore", explore, below=1.0)
+        self.initial = not_negative("initial", initial)
+        self._rng = np.random.default_rng(seed)
+        self._values: dict[Pair, float] = {}
+        self.steps = 0
+
+    def value(self, state: str, action: str) -> float:
+        """Q of an action in a state.
+
+        Args:
+            state: as the world shows it.
+            action: as the world names it.
+        """
+        return self._value((self.matching.state_key(state), action))
+
+    def run_episode(
+        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> Episode:
+        """Play one episode to its end, and learn after every step.
+
+        Args:
+            world: the environment; it is reset first.
+            seed: handed to `reset`.
+            options: handed to `reset`.
+
+        Returns:
+            What happened, without its steps.
+
+        Raises:
+            ArgumentError: if the world does not show text.
+        """
+        observation, info = world.reset(seed=seed, options=None if options is None else dict(options))
+        check_text_world(observation, info)
+        task, started = str(info["task"]), self.steps
+        state, score = self.matching.state_key(str(observation)), float(info["score"])
+        terminated = truncated = False
+        while not (terminated or truncated):
+            action = self._choose(state, tuple(info["actions"]))
+            observation, _, terminated, truncated, info = world.step(to_env(world.action_space, action))
+            outcome = read_outcome(observation, terminated, info)
+            after = self.matching.state_key(outcome.state)
+            actions = () if terminated else tuple(info["actions"])
+            self._learn(Step((state, action), outcome.score - score, after, actions))
+            self.steps += 1
+            state, score = after, outcome.score
+        return Episode(task, score, self.steps - started, bool(terminated))
+
+    def _choose(self, state: Hashable, actions: tuple[str, ...]) -> str:
+        """Epsilon-greedy, ties at random."""
+        if self._rng.random() < self.explore:
+            return actions[int(self._rng.integers(len(actions)))]
+        values = np.array([self._value((state, action)) for action in actions])
+        best = np.flatnonzero(values == values.max())
+        return actions[int(best[self._rng.integers(len(best))])]
+
+    def _value(self, pair: Pair) -> float:
+        return self._values.get(pair, self.initial)
+
+    def _update(self, step: Step, bonus: float = 0.0) -> None:
+        """One step of Q-learning (Watkins 1989)."""
+        future = max((self._value((step.state, action)) for action in step.actions), default=0.0)
+        old = self._value(step.pair)
+        self._values[step.pair] = old + self.rate * (step.gain + bonus + self.discount * future - old)
+
+    @abstractmethod
+    def _learn(self, step: Step) -> None:
+        """Learn after a step."""
+
+
+def not_negative(name: str, value: Any, below: float = float("inf")) -> float:
+    """A number that is not negative, or an error of ours.
+
+    Args:
+        name: the option's.
+        value: what was given.
+        below: what it must stay below.
+
+    Raises:
+        ArgumentError: if it is anything else.
+
+    Example:
+        >>> not_negative("bonus", -1)
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: `bonus` should be in the interval [0, inf). Received -1
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < below:
+        raise ArgumentError(f"`{name}` should be in the interval [0, {below:g}). Received {value!r}")
+    return float(value)
