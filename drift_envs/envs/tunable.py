@@ -107,6 +107,9 @@ class TunableEnv:
         """The reset options with which another instance begins the same task; `None` where there is but one task."""
         return None
 
+    def keep_tasks(self) -> None:
+        """Let the next reset with a seed leave alone which tasks come, and in which order."""
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the drawing surfaces."""
         state = dict(self.__dict__)

@@ -164,6 +164,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             setattr(self, f"_{name}", value)
         self._settings: Settings = settings_of(WEBSHOP_KNOBS.defaults())
         self._tasks = Tasks(self.shop, pool, order, [settings_of(values) for values in conditions])
+        self._keeps_tasks = False
         self._backend: Backend | None = None
         self._window: PageWindow | None = None
         self._score = 0.0
@@ -213,7 +214,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """
         index = self._chosen(options or {})
         super().reset(seed=seed)
-        self._seed_tasks(seed)
+        self._seed_tasks(None if self._keeps_tasks else seed)
+        self._keeps_tasks = False
         self.goal_index = self._tasks.next() if index is None else index
         self.backend.start(self.goal_index)
         self._score, self._error = 0.0, None
@@ -275,6 +277,10 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     def task_options(self) -> dict[str, Any] | None:
         """The reset options with which another instance begins the same task."""
         return None if self.goal_index is None else {"goal_index": self.goal_index}
+
+    def keep_tasks(self) -> None:
+        """Let the next reset with a seed go on with the same pool of goals, where the order stands."""
+        self._keeps_tasks = True
 
     def turn(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.

@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import ArgumentError, DriftWarning, DrivenKnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
@@ -174,6 +175,8 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._timeline, self._key = timeline, key
         clock.begin(jump)
         self._turn_for_reset()
+        if seed is not None and not rewinds and isinstance(self.unwrapped, TunableEnv):
+            self.unwrapped.keep_tasks()  # the world goes on: what recurred still recurs
         if not self._tells:
             return self.env.reset(seed=seed, options=options)
         observation, info = self.env.reset(seed=seed, options=options)
