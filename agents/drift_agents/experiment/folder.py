@@ -5,7 +5,8 @@
 
 A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a cell),
 `finished.jsonl` (the cells that are done, with their hashes), and when all are done
-`episodes.jsonl` and `report.md`. Nothing in it depends on the time, the machine or the number of
+`episodes.jsonl` and `report.md`. Where it was asked for, `traces/` holds the steps of each cell,
+`plots/`, `inspect.html` and `report.html` what people look at. Nothing in it depends on the time, the machine or the number of
 jobs.
 """
 
@@ -30,7 +31,13 @@ from drift_agents.errors import ExperimentError
 from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
-OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT)
+TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
+OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT) + (
+    TRACES,
+    PAGE,
+    REPORT_PAGE,
+    PLOTS,
+)
 """Everything that a run writes; nothing else in its folder is ever touched."""
 
 
@@ -110,6 +117,10 @@ class RunFolder:
     def cell(self, key: str) -> Path:
         """The file of a cell."""
         return self.path / CELLS / f"{key}.jsonl"
+
+    def trace(self, key: str) -> Path:
+        """The file with the steps of a cell, where they are kept."""
+        return self.path / TRACES / f"{key}.jsonl.gz"
 
     def finished(self) -> dict[str, str]:
         """The cells that are done, with the hash of their files.

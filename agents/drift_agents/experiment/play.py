@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,7 +141,9 @@ def episode_seed(seed: int, episode: int) -> int:
     return int(np.random.SeedSequence([seed, EPISODE_STREAM, episode]).generate_state(1)[0])
 
 
-def play(cell: Cell, settings: World) -> Iterator[dict[str, Any]]:
+def play(
+    cell: Cell, settings: World, watch: Callable[[Setup, int, Episode], None] | None = None
+) -> Iterator[dict[str, Any]]:
     """Play a cell.
 
     The world is seeded once, for the drift; every episode then begins with a stream of its own.
@@ -149,6 +151,7 @@ def play(cell: Cell, settings: World) -> Iterator[dict[str, Any]]:
     Args:
         cell: the cell.
         settings: what the experiment says about its schedule.
+        watch: told about every episode when it is over, with its number.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.log.FIELDS`.
@@ -164,6 +167,8 @@ def play(cell: Cell, settings: World) -> Iterator[dict[str, Any]]:
         episode = setup.agent.run_episode(world, seed=episode_seed(cell.seed, planned.episode), options=options)
         number = number + 1 if world.phase == phase else 1
         phase = world.phase
+        if watch is not None:
+            watch(setup, planned.episode, episode)
         yield _row(cell, setup, planned.episode, number, episode, judge)
 
 

@@ -22,6 +22,7 @@ from drift_agents.experiment.folder import RunFolder, file_hash, versions
 from drift_agents.experiment.log import CellLog
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import Setup, make_setup, play
+from drift_agents.experiment.trace import TRACE, CellTracer
 from drift_agents.experiment.worlds import read_schedule
 from drift_envs.errors import DriftEnvsError
 
@@ -53,6 +54,7 @@ def run_experiment(
     jobs: int = 1,
     resume: bool = False,
     fresh: bool = False,
+    trace: str = "none",
     progress: Progress | None = None,
 ) -> Path:
     """Play an experiment into a folder.
@@ -63,6 +65,8 @@ def run_experiment(
         jobs: how many cells are played at the same time; the results do not depend on it.
         resume: go on with the run that lies there.
         fresh: throw away the run that lies there.
+        trace: which episodes are kept step by step: `all`, `failures` or `none`. Lines do not depend on it;
+            cells that are done already are not played again for it.
         progress: told about every step forward.
 
     Returns:
@@ -76,6 +80,8 @@ def run_experiment(
         raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
+    if trace not in TRACE:
+        raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
     manifest, lengths = describe(experiment, cells)
@@ -87,7 +93,7 @@ def run_experiment(
                 here = [cell for cell in cells if cell.schedule == schedule]
                 progress.begin(schedule, sum(lengths[cell.place] for cell in here))
                 progress.advance(schedule, sum(lengths[cell.place] for cell in here if cell not in left))
-            for cell in _play_all(experiment, held, left, jobs):
+            for cell in _play_all(experiment, held, left, jobs, trace):
                 held.note_finished(cell.key)
                 progress.advance(cell.schedule, lengths[cell.place])
             return held.merge(cell.key for cell in cells)
@@ -185,16 +191,19 @@ def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
     return left
 
 
-def _play_all(experiment: Experiment, folder: RunFolder, cells: list[Cell], jobs: int) -> Iterator[Cell]:
+def _play_all(experiment: Experiment, folder: RunFolder, cells: list[Cell], jobs: int, trace: str) -> Iterator[Cell]:
     """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
     if jobs == 1 or len(cells) < 2:
         for cell in cells:
-            _play_cell(cell, experiment.world(cell.schedule), folder.cell(cell.key))
+            _play_cell(cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace)
             yield cell
         return
     workers = joblib.Parallel(n_jobs=min(jobs, len(cells)), return_as="generator_unordered", batch_size=1)
     tasks = (
-        joblib.delayed(_play_in_worker)(cell, experiment.world(cell.schedule), folder.cell(cell.key)) for cell in cells
+        joblib.delayed(_play_in_worker)(
+            cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace
+        )
+        for cell in cells
     )
     with _whole_on_interrupt():
         yield from workers(tasks)
@@ -210,23 +219,23 @@ def _whole_on_interrupt() -> Iterator[None]:
         raise
 
 
-def _play_in_worker(cell: Cell, settings: World, path: Path) -> Cell:
+def _play_in_worker(cell: Cell, settings: World, path: Path, steps: Path, trace: str) -> Cell:
     # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
     with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _play_cell(cell, settings, path)
+    _play_cell(cell, settings, path, steps, trace)
     return cell
 
 
-def _play_cell(cell: Cell, settings: World, path: Path) -> None:
-    """Play a cell to the end of its file.
+def _play_cell(cell: Cell, settings: World, path: Path, steps: Path, trace: str) -> None:
+    """Play a cell to the end of its file, and of the file with its steps if there is to be one.
 
     Raises:
         ExperimentError: if something goes wrong, with the cell's name.
     """
     try:
-        with CellLog(path) as log:
-            for row in play(cell, settings):
+        with CellLog(path) as log, CellTracer(steps, cell, trace) as tracer:
+            for row in play(cell, settings, tracer.watch):
                 log.write(row)
             log.close_after(log.written)
     except (DriftAgentsError, DriftEnvsError) as error:
