@@ -28,9 +28,7 @@ HOPE = 0.1
 TOO_DEAR = 0.3
 """What a price above the limit takes from a listing's worth."""
 NO_COLOR = 0.5
-"""What it takes when no colour of the class that is asked for can be had."""
-KEPT_TRYING = 0.05
-"""What a disappointing purchase takes, while other colours of the same listing have not been tried."""
+"""What it takes when no colour can be had that may count as the class that is asked for."""
 UNLIKELY = 1 / 3
 """Where no title on a page has more of the words than this share, the next page is looked at."""
 _GONE = ("unavailable", "sold out", "out of stock")
@@ -103,6 +101,7 @@ class _Visit:
         self.view, self.page, self.looks, self.rng = view, page, looks, rng
         self.actions = view.actions
         self.wish = read_wish(view.task)
+        self.prior = frozenset(COLORS_OF.get(self.wish.color_class, ()))
         self.notes: Notes = take_notes(page, (*view.here, *view.elsewhere), conflict)
         doubt = view.doubt_since
         if doubt is None and conflict != "frequency":
@@ -136,7 +135,7 @@ class _Visit:
         best = max((known[action].value for action in self.actions if action in known), default=0.0)
         if best >= 0.5:
             return self._pick([a for a in self.actions if a in known and known[a].value == best])
-        untried = [a for a in self.actions if a not in known or known[a].last < self.doubt]
+        untried = [a for a in self.actions if a not in known or self._is_stale(known[a])]
         hinted = [a for a in untried if a in elsewhere and elsewhere[a].value >= 0.5]
         if hinted or untried:
             return self._pick(hinted or untried)
@@ -179,19 +178,18 @@ class _Visit:
         lines = self.notes.offers.get(listing.asin) if shown is None else shown
         if lines is not None and any(word in lines[-1].lower() for word in _GONE):
             return -1.0
-        paid = [belief.value for purchase, belief in self._own_purchases(listing)]
-        if paid and max(paid) >= SATISFIED:
-            return 1 + max(paid)
-        missing, lacking, is_colorless = self._shortfall(listing, lines)
-        worth = 1 - (missing + lacking) / self.wish.size
+        paid = self._own_purchases(listing)
+        best = max((belief.value for _, belief in paid), default=0.0)
+        if best >= SATISFIED:
+            return 1 + best
+        worth = 1 - self._shortfall(listing, lines) / self.wish.size
         price = read_price(listing.price)
         if price is not None and price > self.wish.limit:
             worth -= TOO_DEAR
-        if is_colorless:
+        if self.prior and lines is not None and not self._has_hope(read_title(lines)[2]):
             worth -= NO_COLOR
-        if paid:
-            worth = worth - KEPT_TRYING * len(paid) if self._can_try_colors(lines, len(paid)) else min(worth, *paid)
-        return worth
+        blamed = [belief.value for purchase, belief in paid if not self._is_blamed_on_color(purchase)]
+        return min([worth, *blamed])
 
     def _own_purchases(self, listing: Listing) -> list[tuple[Purchase, Belief]]:
         """What was bought of a listing for this task at this price."""
@@ -203,25 +201,38 @@ class _Visit:
             and purchase.price in ("", listing.price)
         ]
 
-    def _shortfall(self, listing: Listing, lines: tuple[str, ...] | None) -> tuple[float, int, bool]:
-        """What a listing lacks: words (a hidden one counts `HOPE`), choices, and any colour of the class."""
+    def _shortfall(self, listing: Listing, lines: tuple[str, ...] | None) -> float:
+        """How many words and choices a listing lacks; a word that may be hidden counts `HOPE`."""
         wish, inside = self.wish, self.notes.inside.get(listing.asin, {})
         found = stems(listing.title)
         for texts in inside.values():
             found |= stems(" ".join(texts))
-        lacking, is_colorless = 0, False
+        lacking = 0
         if lines is not None:
-            options = stems(" ".join(read_title(lines)[2]))
-            found |= options
-            lacking = len(wish.choices - options - found)
-            is_colorless = bool(wish.color_class) and options.isdisjoint(COLORS_OF.get(wish.color_class, ()))
-        missing = len(wish.words - found) * (1.0 if "features" in inside else HOPE)
-        return missing, lacking, is_colorless
+            found |= stems(" ".join(read_title(lines)[2]))
+            lacking = len(wish.choices - found)
+        return lacking + len(wish.words - found) * (1.0 if "features" in inside else HOPE)
 
-    def _can_try_colors(self, lines: tuple[str, ...] | None, tried: int) -> bool:
-        """Whether a listing has more colours of the class that is asked for than have been tried."""
-        prior = COLORS_OF.get(self.wish.color_class, ())
-        return lines is not None and len(stems(" ".join(read_title(lines)[2])) & set(prior)) > tried
+    def _has_hope(self, options: Sequence[str]) -> bool:
+        """Whether options have a colour that counts as the class that is asked for, as far as is known."""
+        known = {value: belief for value in options if (belief := self._believe_color(value))}
+        if any(belief.value >= SATISFIED for belief in known.values()):
+            return True
+        if any(self._is_good(color) for color in self.prior):
+            return False
+        return any(stems(value) & self.prior for value in options if value not in known or self._is_stale(known[value]))
+
+    def _is_good(self, value: str) -> bool:
+        belief = self._believe_color(value)
+        return belief is not None and belief.value >= SATISFIED
+
+    def _is_stale(self, belief: Belief) -> bool:
+        """Whether memory has been found wrong since."""
+        return belief.last < self.doubt
+
+    def _is_blamed_on_color(self, purchase: Purchase) -> bool:
+        """Whether a purchase may have disappointed for its colour alone."""
+        return bool(self.prior) and not any(self._is_good(value) for _, value in purchase.options)
 
     # -- one listing
 
@@ -248,7 +259,7 @@ class _Visit:
         inside = self.notes.inside
         if "features" not in item.sub_pages or "features" in inside.get(here.asin, {}) or len(inside) >= self.looks:
             return False
-        return self._shortfall(here, self.page.lines)[0] > 0
+        return not self.wish.words <= stems(here.title + " " + " ".join(read_title(self.page.lines)[2]))
 
     def _buy(self, item: Item) -> str:
         """The button that buys: the one that memory knows, the one of that name, or one that is untried."""
@@ -263,39 +274,44 @@ class _Visit:
     def _find_choices(self, groups: tuple[Group, ...]) -> dict[str, tuple[str, str]]:
         """Group -> the value to choose and its action."""
         choices = find_options(self.wish, groups)
-        prior = set(COLORS_OF.get(self.wish.color_class, ()))
-        colored = [group for group in groups if any(stems(value) & prior for value, _ in group.values)]
+        colored = [group for group in groups if any(stems(value) & self.prior for value, _ in group.values)]
         if colored:
-            group = max(colored, key=lambda one: sum(bool(stems(value) & prior) for value, _ in one.values))
-            choices[group.name] = self._choose_color(group, prior)
+            group = max(colored, key=lambda one: sum(bool(stems(value) & self.prior) for value, _ in one.values))
+            choices[group.name] = self._choose_color(group)
         return choices
 
-    def _choose_color(self, group: Group, prior: set[str]) -> tuple[str, str]:
+    def _choose_color(self, group: Group) -> tuple[str, str]:
         """A value of a group that counts, or may count, as the class of colours that is asked for."""
         values = {action: value for value, action in group.values}
         known = {action: belief for action, value in values.items() if (belief := self._believe_color(value))}
         good = {action: belief for action, belief in known.items() if belief.value >= SATISFIED}
+        untried = [action for action in values if action not in known or self._is_stale(known[action])]
+        likely = [action for action in untried if stems(values[action]) & self.prior]
+        chosen = dict(self.page.options).get(group.name, "").lower()
         if good:
-            newest = max(good, key=lambda action: good[action].last)
-            return values[newest], newest
-        untried = [a for a in values if a not in known or known[a].last < self.doubt]
-        likely = [action for action in untried if stems(values[action]) & prior]
-        action = self._pick(likely or untried) if untried else self._stalest(known)
+            action = max(good, key=lambda action: good[action].last)
+        elif already := [action for action in likely or untried if values[action].lower() == chosen]:
+            action = already[0]  # drawn a step ago
+        else:
+            action = self._pick(likely or untried) if untried else self._stalest(known)
         return values[action], action
 
     def _believe_color(self, value: str) -> Belief | None:
         """What a colour paid that was bought where this class was asked for.
 
-        What it paid under this very task comes first, unless memory has been found wrong since.
+        A colour that paid well under this very task still does, unless memory has been found wrong
+        since; otherwise what was seen last counts, under whatever task.
         """
-        own: list[Belief] = []
-        others: list[Belief] = []
+        own: Belief | None = None
+        newest: Belief | None = None
         for purchase, belief in self.notes.purchases.items():
             if read_wish(purchase.instruction).color_class != self.wish.color_class:
                 continue
             if any(choice.lower() == value.lower() for _, choice in purchase.options):
-                (own if purchase.instruction == self.page.instruction else others).append(belief)
-        newest = max(own, key=lambda belief: belief.last, default=None)
-        if newest is not None and newest.last >= self.doubt:
-            return newest
-        return max((*own, *others), key=lambda belief: belief.last, default=None)
+                if newest is None or belief.last > newest.last:
+                    newest = belief
+                if purchase.instruction == self.page.instruction and (own is None or belief.last > own.last):
+                    own = belief
+        if own is not None and own.value >= SATISFIED and not self._is_stale(own):
+            return own
+        return newest
