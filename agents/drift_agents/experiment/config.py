@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant"]
-"""What stands beside the agents in every table (`drift_agents.experiment.references`)."""
+Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant", "dyna_q_plus", "windowed_q"]
+"""What stands beside the agents in every table: `drift_agents.experiment.references` and the learners."""
 
 Options = dict[str, Any]
 

@@ -1,20 +1,53 @@
 """The control `base+extra`: what GLOVE spends on probes, spent on ordinary episodes.
 
 * `Extra` - the extra episodes of one cell
+* `read_like` - the verifier whose probe steps are spent
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
+from pydantic import ValidationError
 
 from drift_agents.agent import Agent
-from drift_agents.errors import ExperimentError
+from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.config import Part, World
 from drift_agents.experiment.watch import Watched
 from drift_agents.types import ProbeCost
+from drift_agents.verifier.registry import VERIFIERS
 from drift_envs.wrappers.twin import twin
+
+
+def read_like(part: Part, settings: World) -> Part:
+    """The verifier whose probe steps are spent, with what the experiment says about it on this schedule.
+
+    Args:
+        part: `base+extra` with its options; `like` names the verifier, `glove` if not given.
+        settings: what the experiment says about the schedule.
+
+    Raises:
+        ArgumentError: if `like` does not name a verifier that probes.
+        UnknownNameError: if there is no verifier of that name.
+
+    Example:
+        >>> part = Part(name="base+extra", options={"like": {"glove": {"budget": 3}}})
+        >>> read_like(part, World(verifier={"glove": {"epsilon": 0.2}})).options
+        {'budget': 3, 'epsilon': 0.2}
+    """
+    given = part.options.get("like", "glove")
+    try:
+        like = Part.model_validate(given)
+    except ValidationError as error:
+        raise ArgumentError(
+            f"`like` should be a verifier's name, or one with its options. Received {given!r}"
+        ) from error
+    if "prober" not in inspect.signature(VERIFIERS.load(like.name)).parameters:
+        raise ArgumentError(f"`like` should name a verifier that probes. Received {like.name!r}")
+    return Part(name=like.name, options={**like.options, **settings.verifier.get(like.name, {})})
 
 
 class Extra:

@@ -95,6 +95,12 @@ class Noticing:
                 if new is not None and new not in self._written:
                     self._written[new] = written
                     known[self._pair(written)] += 1
+        if episode.closing and episode.trace and self._phase.start > 0 and not self._noticed:
+            last = episode.trace[-1].experience
+            tick = world.tick_of(last.now.step)
+            self._noticed = any(self._touches(last, verdict, tick) for verdict in episode.closing)
+            if self._noticed:
+                delay = self._since
         self._written = {
             record.id: self._written.get(record.id)
             or _Written(record.state, record.action, world.tick_of(record.now.step))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Change, Experiment, Options, Part, World
+from drift_agents.learner.registry import LEARNERS
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
@@ -32,7 +33,7 @@ class Cell:
         memory: what is remembered.
         verifier: what becomes of an experience; for the references `oracle_realign` and
             `oracle_reset` it carries their name.
-        policy: who decides; for the reference `clairvoyant` it carries its name.
+        policy: who decides; for `clairvoyant` and the learners it carries their name.
         seed: of the environment, the drift and the agent.
         labels: how lines call memory, verifier and policy.
         reference: the reference that this is, if it is one.
@@ -94,7 +95,7 @@ _Player = tuple[Part, Part, Part, tuple[str, str, str], str | None]
 
 
 def _players(experiment: Experiment, world: World) -> list[_Player]:
-    """Everybody who plays a schedule: the agents, each memory's references behind its agents, clairvoyant last."""
+    """Everybody who plays a schedule: each memory's agents and its references, then those who have no memory."""
     memories = [part for agents in experiment.agents for part in agents.memory]
     verifiers = [part for agents in experiment.agents for part in agents.verifier]
     policies = [part for agents in experiment.agents for part in agents.policy]
@@ -124,8 +125,9 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
                     for name in ("oracle_realign", "oracle_reset"):
                         if name in experiment.references:
                             add(memory, Part(name=name), policy, name)
-    if "clairvoyant" in experiment.references:
-        add(NO_PART, NO_PART, Part(name="clairvoyant"), "clairvoyant")
+    for name in (*LEARNERS.names(), "clairvoyant"):
+        if name in experiment.references:
+            add(NO_PART, NO_PART, Part(name=name), name)
     return list(players.values())
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,15 @@ import numpy as np
 from drift_agents.agent import Agent, Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.extra import Extra, read_like
 from drift_agents.experiment.noticing import Noticing
 from drift_agents.experiment.plan import Cell, Planned, plan_episodes
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
 from drift_agents.experiment.truth import Truth
 from drift_agents.experiment.watch import Watched
 from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
+from drift_agents.learner.base import Learner
+from drift_agents.learner.registry import LEARNERS, make_learner
 from drift_agents.matching_registry import make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
@@ -51,6 +54,7 @@ class Setup:
         schedule: the schedule.
         world: the world.
         agent: the agent or the reference.
+        extra: the extra episodes of the control `base+extra`.
         memory: the agent's memory.
         supervision: what the agent is told beyond its own observations.
         episodes: what is played.
@@ -58,10 +62,11 @@ class Setup:
 
     schedule: Schedule
     world: Watched
-    agent: Agent | Clairvoyant
+    agent: Agent | Clairvoyant | Learner
     memory: Memory
     supervision: str
     episodes: tuple[Planned, ...]
+    extra: Extra | None = None
 
 
 class Judge:
@@ -91,7 +96,8 @@ def make_setup(cell: Cell, settings: World) -> Setup:
     world = make_world(schedule)
     world.reset(seed=cell.seed)
     episodes = plan_episodes(schedule, world.timeline, settings)
-    if cell.reference is not None and world.oracle is None:
+    is_told = cell.reference is not None and cell.reference not in LEARNERS.names()
+    if is_told and world.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
     world = make_world(schedule)
     if cell.reference == "clairvoyant":
@@ -99,6 +105,10 @@ def make_setup(cell: Cell, settings: World) -> Setup:
     side = agent_side(str(schedule.env))
     rule = settings.matching or side.matching
     matching = make_matching(rule.name, **rule.options)
+    seed = np.random.SeedSequence([cell.seed, AGENT_STREAM])
+    if cell.reference in LEARNERS.names():
+        learner = make_learner(str(cell.reference), matching=matching, seed=seed)
+        return Setup(schedule, world, learner, NoMemory(), learner.supervision, episodes)
     recall = side.recall
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
@@ -113,10 +123,23 @@ def make_setup(cell: Cell, settings: World) -> Setup:
         verifier,
         matching=matching,
         recall=recall,
-        seed=np.random.SeedSequence([cell.seed, AGENT_STREAM]),
+        seed=seed,
     )
     supervision = max(memory.supervision, verifier.supervision, key=SUPERVISION.index)
-    return Setup(schedule, world, agent, memory, supervision, episodes)
+    return Setup(schedule, world, agent, memory, supervision, episodes, _make_extra(cell, settings, world))
+
+
+def _make_extra(cell: Cell, settings: World, world: Watched) -> Extra | None:
+    """The extra episodes of `base+extra`, which plays the cell of the verifier that it is compared with beside its own.
+
+    So no cell waits for another one, and a cell that was torn off can be replayed from its seed.
+    """
+    if cell.verifier.name != "base+extra":
+        return None
+    like = read_like(cell.verifier, settings)
+    other = replace(cell, verifier=like, labels=(cell.labels[0], like.name, cell.labels[2]))
+    make_setup(other, settings)  # refuses what cannot be made before anything is played
+    return Extra((row["probe_steps"] for row in play(other, settings)), world)
 
 
 def _with_prober(part: Part, world: Watched) -> dict[str, Any]:
@@ -165,6 +188,8 @@ def play(
         if planned.tick is not None or planned.episode == 0:
             options["drift_tick"] = planned.tick or 0
         episode = setup.agent.run_episode(world, seed=episode_seed(cell.seed, planned.episode), options=options)
+        if setup.extra is not None and isinstance(setup.agent, Agent):
+            episode = replace(episode, probes=setup.extra.play(setup.agent))
         number = number + 1 if world.phase == phase else 1
         phase = world.phase
         if watch is not None:

@@ -4,6 +4,7 @@
 * `Forget` - GLOVE's detection; the counterparts go, no probe
 * `ProbeKeep` - GLOVE's detection and probes; nothing is removed
 * `RandomProbe` - GLOVE's detection and number of probes, spent on random known pairs
+* `BaseExtra` - no verification; an experiment gives it GLOVE's probe steps as extra episodes
 * `PeriodicWipe` - everything goes every so many episodes, seen or not
 
 On deterministic worlds `Overwrite` and GLOVE make identical decisions, so a table without it
@@ -12,7 +13,8 @@ cannot show that probing helps.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -195,6 +197,28 @@ class RandomProbe(ProbingVerifier):
             contradicted=realigned.contradicted,
             inserted=realigned.inserted,
         )
+
+
+class BaseExtra(NoVerifier):
+    """The plain agent with as many more interactions as a probing verifier takes for its probes.
+
+    An experiment plays the extra episodes (`drift_agents.experiment.extra`), since a verifier cannot;
+    what they took stands where the steps of probes stand. Elsewhere this is the plain agent. It answers
+    whether GLOVE gains by verifying or by acting more.
+
+    Args:
+        like: the verifier whose probe steps are spent: its name, or its name with its options.
+
+    Example:
+        >>> BaseExtra(like={"glove": {"budget": 3}}).like
+        {'glove': {'budget': 3}}
+    """
+
+    name = "base+extra"
+
+    def __init__(self, *, like: str | Mapping[str, Any] = "glove") -> None:
+        super().__init__()
+        self.like = like
 
 
 class PeriodicWipe(NoVerifier):

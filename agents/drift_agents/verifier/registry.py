@@ -23,6 +23,7 @@ VERIFIERS: Registry[Verifier] = Registry(
         "forget": "drift_agents.verifier.controls:Forget",
         "probe_keep": "drift_agents.verifier.controls:ProbeKeep",
         "random_probe": "drift_agents.verifier.controls:RandomProbe",
+        "base+extra": "drift_agents.verifier.controls:BaseExtra",
         "periodic_wipe": "drift_agents.verifier.controls:PeriodicWipe",
         "window": "drift_agents.verifier.detectors:Window",
         "adwin": "drift_agents.verifier.detectors:Adwin",
