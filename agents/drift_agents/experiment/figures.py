@@ -81,6 +81,10 @@ class Runs:
             kept.append(tuple(here))
         return replace(self, rows=tuple(kept))
 
+    def without(self, phase: str) -> Runs:
+        """The rows of all other phases."""
+        return replace(self, rows=tuple(tuple(row for row in rows if row["phase"] != phase) for rows in self.rows))
+
     def per_instance(self, measure: Measurement) -> list[float]:
         """One number an instance; not a number where an instance has no rows."""
         return [measure(rows) if rows else math.nan for rows in self.rows]

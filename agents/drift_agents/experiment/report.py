@@ -1,7 +1,9 @@
 """What a run showed: tables from its lines alone.
 
 * `write_report` - reads a run's folder, prints the report and writes `report.md`
-* `make_report` - the report as Markdown and as tables for a terminal
+* `make_report` - the tables
+* `to_text` - the report as Markdown
+* `Section` - what a report says about a schedule, or about several
 """
 
 from __future__ import annotations
@@ -9,18 +11,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.figures import TOLERANCE, WINDOW, Row, group, phases
+from drift_agents.experiment.comparisons import compare, holm, paired_differences
+from drift_agents.experiment.figures import TOLERANCE, WINDOW, Row, Runs, group, phases
 from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
 from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.overviews import Part, over_policies, over_sweep
 from drift_agents.experiment.paper import GPT_4O
+from drift_agents.experiment.probing import detections, equal_interaction, prices, probes
 from drift_agents.experiment.sheets import Sheet, to_markdown, to_rich
-from drift_agents.experiment.tables import Naming, costs, measure_of, paired_differences, phase_details, scores
+from drift_agents.experiment.strata import FAILED, around, held_before, spread
+from drift_agents.experiment.tables import Naming, costs, measure_of, phase_details, scores
 
 LEGEND = (
     "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",
@@ -35,11 +41,18 @@ LEGEND = (
     "many recovered within the phase.",
     "Dynamic regret: the sum over the phase of optimum minus score. Memory true: the share of what is remembered that "
     "the world could still answer.",
-    "Paired differences: instance by instance; `*`: the interval excludes 0. Recovery ratio (ours): (GLOVE - plain) / "
-    "(oracle reset - plain), where the interval of the denominator excludes 0.",
-    "Probe steps are those of all probes, prefixes and retries included: in all, in a round of phases that no drift "
-    "began, and in a phase that one began. Total steps are the agent's own and these. False realignments touched "
-    "nothing that had changed.",
+    "Paired differences: instance by instance. `*`: the interval excludes 0. `**`: so does a two-sided sign-flip test "
+    "after Holm's correction over all comparisons of the run in phases that a drift began. Recovery ratio (ours): "
+    "(GLOVE - plain) / (oracle reset - plain), where the interval of the denominator excludes 0.",
+    "Noticed: a realignment touched a record from before the drift whose response is another one since. Delay: the "
+    "agent's own interactions until then, the median over all instances. Exposures: interactions until then whose "
+    "response had changed and about which memory held something, the mean. False alarms: realignments that touched "
+    "nothing that had changed since it was written, in 1,000 of the agent's own interactions; calm: in the source.",
+    "Probe steps are those of all probes, prefixes and retries included. Total steps are the agent's own and these. "
+    "Calm: phases that no drift began.",
+    "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
+    "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
+    f"Failed: at most {FAILED:.0%} of the optimum in that phase.",
     "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
     "clairvoyant plays the best known policy of every tick. All three are told the truth.",
 )
@@ -69,45 +82,90 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
     if console is not None:
-        for heading, sheets in sections:
-            console.print(Text(f"\n{heading}", style="bold underline"))
-            for sheet in sheets:
+        for section in sections:
+            if section.sheets:
+                console.print(Text(f"\n{section.heading}", style="bold underline"))
+            for sheet in section.sheets:
                 console.print(to_rich(sheet))
         console.print(Text("\n".join(f"- {line.replace('`', '')}" for line in LEGEND), style="dim"))
-        console.print(f"\nThe same as Markdown: {path}")
+        console.print(f"\nThe same as Markdown, and more tables: {path}")
     return path
 
 
-Section = tuple[str, list[Sheet]]
+class Section(NamedTuple):
+    """What a report says about a schedule, or about several.
+
+    Args:
+        heading: about what.
+        sheets: the tables that are printed.
+        more: those that stand in the file alone.
+    """
+
+    heading: str
+    sheets: list[Sheet]
+    more: list[Sheet]
 
 
 def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Section]:
-    """The tables, one section a schedule.
+    """The tables: overviews of sweeps and of policies, then one section a schedule.
+
+    Schedules of a sweep are printed in their overview alone; their own tables stand in the file.
 
     Args:
         manifest: what was played.
         rows: what happened.
     """
-    sections = []
-    for schedule, runs in group(rows).items():
-        known = manifest["schedules"].get(schedule, {})
-        naming = Naming(runs, manifest["players"], schedule)
-        measure = measure_of(str(known.get("visibility")))
-        order = phases(runs)
+    parts = [_part(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    comparisons = [one for part in parts for one in compare(*part)]
+    corrected = list(zip(comparisons, holm([one.chance for one in comparisons]), strict=True))
+    sections = _sweeps(manifest, parts)
+    overview = over_policies(parts)
+    if overview:
+        sections.append(Section("Policies of graded ability", overview, []))
+    for part in parts:
+        schedule, naming, measure, order = part
         sheets = scores(schedule, naming, measure, order)
         sheets += phase_details(naming, measure, order)
-        sheets += paired_differences(naming, measure, order)
-        sheets.append(costs(naming))
-        control = ", a control: left out of rankings" if known.get("control") else ""
-        seeds = len(runs[0].seeds)
-        sections.append(
-            (
-                f"{schedule} ({known.get('env')}, {known.get('visibility')} drift{control}): {measure.name}, "
-                f"{seeds} {'instance' if seeds == 1 else 'instances'}",
-                sheets,
-            )
-        )
+        own = [(one, chance) for one, chance in corrected if one.schedule == schedule]
+        sheets += paired_differences(own, naming, measure, order)
+        sheets += [detections(naming, order), costs(naming)]
+        more = [spread(naming, measure, order)]
+        more += held_before(naming, measure, order) if measure.field == "score" else []
+        more += [probes(naming), equal_interaction(naming, measure, order), prices(naming, measure)]
+        more += around(naming, measure, order)
+        sheets, more = ([sheet for sheet in some if sheet.rows and len(sheet.columns) > 1] for some in (sheets, more))
+        heading = _heading(manifest, part)
+        swept = "sweep" in manifest["schedules"].get(schedule, {})
+        sections.append(Section(heading, [] if swept else sheets, sheets + more if swept else more))
     return sections
+
+
+def _part(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> Part:
+    measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
+    return Part(schedule, Naming(runs, manifest["players"], schedule), measure, phases(runs))
+
+
+def _heading(manifest: Mapping[str, Any], part: Part) -> str:
+    known = manifest["schedules"].get(part.schedule, {})
+    control = ", a control: left out of rankings" if known.get("control") else ""
+    seeds = len(next(iter(part.naming.runs.values())).seeds)
+    return (
+        f"{part.schedule} ({known.get('env')}, {known.get('visibility')} drift{control}): {part.measure.name}, "
+        f"{seeds} {'instance' if seeds == 1 else 'instances'}"
+    )
+
+
+def _sweeps(manifest: Mapping[str, Any], parts: Sequence[Part]) -> list[Section]:
+    """The overview of each sweep."""
+    found: dict[tuple[str, str], list[tuple[Any, Part]]] = {}
+    for part in parts:
+        sweep = manifest["schedules"].get(part.schedule, {}).get("sweep")
+        if sweep is not None:
+            found.setdefault((sweep["of"], sweep["path"]), []).append((sweep["value"], part))
+    return [
+        Section(f"{schedule} by {path.rpartition('.')[2]}", over_sweep(values, path), [])
+        for (schedule, path), values in found.items()
+    ]
 
 
 def to_text(manifest: Mapping[str, Any], sections: Sequence[Section]) -> str:
@@ -121,9 +179,9 @@ def to_text(manifest: Mapping[str, Any], sections: Sequence[Section]) -> str:
     lines = [f"# {manifest['name']}", ""]
     if experiment.get("about"):
         lines += [experiment["about"][0].upper() + experiment["about"][1:] + ".", ""]
-    for heading, sheets in sections:
-        lines += [f"## {heading}", ""]
-        for sheet in sheets:
+    for section in sections:
+        lines += [f"## {section.heading}", ""]
+        for sheet in section.sheets + section.more:
             lines += [to_markdown(sheet), ""]
     lines += ["## How to read this", "", *(f"- {line}" for line in LEGEND), ""]
     lines += ["## What was played", ""]

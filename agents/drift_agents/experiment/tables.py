@@ -4,13 +4,11 @@
 * `Naming` - who stands in which row, and what it is called
 * `scores` - the main table, in the paper's layout
 * `phase_details` - early and late rounds, recovery, regret and truth of memory after each drift
-* `paired_differences` - GLOVE against the plain agent and against `overwrite`
-* `costs` - interactions, probes, realignments and supervision
+* `costs` - interactions, realignments, model calls and supervision
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,16 +16,13 @@ from drift_agents.experiment.figures import (
     Player,
     Row,
     Runs,
-    difference,
     estimate,
     mean_of,
-    paired,
     recoveries,
     sum_of,
 )
 from drift_agents.experiment.paper import GPT_4O, paper_figures
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count, show_difference
-from drift_envs.metrics import cost_by_kind, recovery_ratio
+from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count
 
 ACROSS = 3
 """Phases side by side in one table; more of them go on in the next."""
@@ -42,11 +37,19 @@ MEMORY_NAMES = {
     "voyager": "Voyager",
     "generative_agents": "Generative Agents",
 }
-VERIFIER_NAMES = {"glove": "GLOVE"}
+VERIFIER_NAMES = {
+    "glove": "GLOVE",
+    "glove_active": "GLOVE, active test",
+    "glove_passive": "GLOVE, passive test",
+    "glove_spread": "GLOVE, doubt spreads",
+    "base+extra": "extra episodes",
+}
 REFERENCE_NAMES = {
     "oracle_realign": "oracle realign",
     "oracle_reset": "oracle reset",
 }
+ALONE = {"clairvoyant": "Clairvoyant", "dyna_q_plus": "Dyna-Q+", "windowed_q": "Windowed Q-learning"}
+"""Players without memory and verifier, by policy."""
 
 
 def memory_name(player: Player) -> str:
@@ -93,17 +96,27 @@ class Naming:
         self._about = {
             Player(one["memory"], one["verifier"], one["policy"]): one for one in players if one["schedule"] == schedule
         }
-        self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy != "clairvoyant"))
+        self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy not in ALONE))
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
         """Name, runs, and whether it is a reference, row by row."""
         for player, run in self.runs.items():
             yield self.name(player), run, self.is_reference(player)
 
+    def agents(self) -> Iterator[tuple[str, Runs]]:
+        """Name and runs of those that are no reference."""
+        for name, run, reference in self.rows():
+            if not reference:
+                yield name, run
+
+    def policies(self) -> list[str]:
+        """The policies, those of references left out."""
+        return list(self._policies)
+
     def name(self, player: Player) -> str:
         """What a player is called."""
-        if player.policy == "clairvoyant":
-            return "Clairvoyant"
+        if player.policy in ALONE:
+            return ALONE[player.policy]
         memory = memory_name(player)
         policy = f" ({player.policy})" if len(self._policies) > 1 else ""
         if player.verifier == "none":
@@ -206,55 +219,8 @@ def _recovered(runs: Runs) -> str:
     return f"{median}, {round(found.share * found.n)} of {found.n}"
 
 
-def paired_differences(naming: Naming, measure: Measure, order: Sequence[str]) -> list[Sheet]:
-    """GLOVE against the plain agent and against `overwrite`, instance by instance.
-
-    Args:
-        naming: who stands in which row.
-        measure: what is reported.
-        order: the phases.
-    """
-    sheets = []
-    for begin in range(0, len(order), ACROSS):
-        shown = order[begin : begin + ACROSS]
-        sheet = Sheet("Paired differences in points", ("", *shown))
-        ratio = Sheet("", ("",))
-        for player, run in naming.runs.items():
-            if player.verifier.split("(")[0] != "glove":
-                continue
-            for other in ("none", "overwrite"):
-                rival = naming.runs.get(player._replace(verifier=other))
-                if rival is not None:
-                    sheet.add(
-                        f"{naming.name(player).strip(' +')} - {'plain' if other == 'none' else other}, "
-                        f"{memory_name(player)}",
-                        *(
-                            show_difference(difference(run.phase(phase), rival.phase(phase), measure.of))
-                            for phase in shown
-                        ),
-                    )
-            cells = [_recovery_ratio(naming, player, measure, phase) for phase in shown]
-            if any(cell != MISSING for cell in cells):
-                ratio.add(f"Recovery ratio, {memory_name(player)}", *cells)
-        if sheet.rows:
-            sheet.rows += ratio.rows
-            sheets.append(sheet)
-    return sheets
-
-
-def _recovery_ratio(naming: Naming, player: Player, measure: Measure, phase: str) -> str:
-    base = naming.runs.get(player._replace(verifier="none"))
-    reset = naming.runs.get(player._replace(verifier="oracle_reset"))
-    if base is None or reset is None:
-        return MISSING
-    ratio = recovery_ratio(
-        *paired(*(run.phase(phase) for run in (naming.runs[player], base, reset)), measure=measure.of)
-    )
-    return MISSING if ratio is None else show(ratio, 2)
-
-
 def costs(naming: Naming) -> Sheet:
-    """What each player paid over the whole run: interactions, probes, realignments, supervision.
+    """What each player paid over the whole run, and with which supervision.
 
     Args:
         naming: who stands in which row.
@@ -265,9 +231,6 @@ def costs(naming: Naming) -> Sheet:
             "method",
             "steps",
             "probe\nsteps",
-            "a calm\nround",
-            "a\ndrift",
-            "probe\nresets",
             "total\nsteps",
             "realign-\nments",
             "false\nones",
@@ -286,8 +249,6 @@ def costs(naming: Naming) -> Sheet:
             name,
             count("steps"),
             count("probe_steps"),
-            *(show_count(estimate([costs[index] for costs in _probe_costs(run)])) for index in (0, 1)),
-            count("probe_resets"),
             count("steps", "probe_steps"),
             count("realignments"),
             count("false_realignments"),
@@ -297,15 +258,3 @@ def costs(naming: Naming) -> Sheet:
             reference=reference,
         )
     return sheet.used()
-
-
-def _probe_costs(run: Runs) -> list[tuple[float, float]]:
-    """Probe steps of a round of calm phases and of a drift, instance by instance."""
-    found = [cost_by_kind(rows, ["probe_steps"])["probe_steps"] for rows in run.rows]
-    return [
-        (
-            math.nan if cost.per_stable_episode is None else cost.per_stable_episode,
-            math.nan if cost.per_drift is None else cost.per_drift,
-        )
-        for cost in found
-    ]

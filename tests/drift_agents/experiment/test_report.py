@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.comparisons import holm, sign_flip
 from drift_agents.experiment.figures import Player, estimate, group, mean_of, phases
 from drift_agents.experiment.log import FIELDS, read_rows, to_line
 from drift_agents.experiment.paper import backbones, paper_figures
@@ -30,6 +31,7 @@ def row(verifier: str, seed: int, episode: int, score: float, **more: Any) -> di
     values.update(team="solo", memory=memory, verifier="none" if policy == "clairvoyant" else verifier, policy=policy)
     values.update(seed=seed, episode=episode, round=episode % ROUNDS + 1, tick=episode, steps=10)
     values.update(phase="source" if episode < ROUNDS else "reversal", score=score, regret=1.0 - score)
+    values.update(detection_delay=None, exposures=None if episode < ROUNDS else 0)
     values.update(success=score == 1.0, memory_truth_rate=0.5)
     return {**values, **more}
 
@@ -47,7 +49,8 @@ def log_rows() -> list[dict[str, Any]]:
             for episode, score in enumerate(values):
                 probing = verifier == "glove" and episode == 6
                 more = {"probe_steps": 4 + seed, "probe_resets": 1, "realignments": 1, "false_realignments": seed}
-                rows.append(row(verifier, seed, episode, score, **(more if probing else {})))
+                noticing = {"detection_delay": 3 if seed == 0 else None, "exposures": 2 + seed} if probing else {}
+                rows.append(row(verifier, seed, episode, score, **(more if probing else {}), **noticing))
     return rows
 
 
@@ -76,9 +79,9 @@ def manifest(visibility: str = "implicit") -> dict[str, Any]:
 
 @pytest.fixture
 def sheets() -> dict[str, Sheet]:
-    ((heading, found),) = make_report(manifest(), log_rows())
+    ((heading, found, more),) = make_report(manifest(), log_rows())
     assert heading == ("frozen_lake/implicit (DriftFrozenLake-v0, implicit drift): score in percent, 2 instances")
-    return {sheet.title: sheet for sheet in found}
+    return {sheet.title: sheet for sheet in found + more}
 
 
 def cells(sheet: Sheet, name: str) -> dict[str, str]:
@@ -101,7 +104,7 @@ def test_scores_by_phase(sheets: dict[str, Sheet]) -> None:
 
 
 def test_explicit_drifts_report_success_and_never_score() -> None:
-    ((heading, found),) = make_report(manifest("explicit"), log_rows())
+    ((heading, found, _),) = make_report(manifest("explicit"), log_rows())
     assert "success in percent" in heading
     assert cells(found[0], "Vanilla")["→ reversal"] == "0 (all 2)"  # two different runs, none of them successful
     assert cells(found[0], "+ GLOVE")["→ reversal"] == "75 [67, 83]"
@@ -137,9 +140,6 @@ def test_costs(sheets: dict[str, Sheet]) -> None:
         "method": "  + GLOVE",
         "steps": "120",
         "probe steps": "4.5",
-        "a calm round": "0",
-        "a drift": "4.5",
-        "probe resets": "1",
         "total steps": "124",  # 124.5, to even
         "realign- ments": "1",
         "false ones": "0.5",
@@ -147,9 +147,68 @@ def test_costs(sheets: dict[str, Sheet]) -> None:
     }
 
 
+def test_detections(sheets: dict[str, Sheet]) -> None:
+    table = sheets["Drifts noticed, median delay in interactions"]
+    assert [row[0] for row, _ in table.rows] == ["  + GLOVE"]
+    # One of two noticed it; the other is longer than any, so that the lower median is 3.
+    assert cells(table, "+ GLOVE") == {
+        "method": "  + GLOVE",
+        "reversal: noticed, delay": "1 of 2, 3",
+        "expo- sures": "2.5",
+        "false alarms in 1,000": "4.2",  # 0 and 1 in 120 interactions
+        "in calm phases": "0",
+    }
+
+
+def test_probes(sheets: dict[str, Sheet]) -> None:
+    glove = cells(sheets["Probes"], "+ GLOVE")
+    assert glove["% of steps"] == "3.6"  # 4 of 124 and 5 of 125
+    assert glove["% when calm"] == "0.0"
+    assert (glove["steps a drift"], glove["resets a drift"]) == ("4.5", "1")
+    assert (glove["steps a calm round"], glove["resets a calm round"]) == ("0", "0")
+
+
+def test_equal_interaction(sheets: dict[str, Sheet]) -> None:
+    table = sheets["Score collected at equal interaction"]
+    assert [row[0] for row, _ in table.rows] == ["Vanilla", "  + GLOVE"]
+    # The plain agent needs 60 interactions for its six rounds; with its probes GLOVE has finished five by then.
+    assert cells(table, "Vanilla") == {"method": "Vanilla", "reversal: in 60 steps": "1.5 [0.0, 3.0]", "in 1,000": "25"}
+    assert cells(table, "+ GLOVE")["reversal: in 60 steps"] == "3.8 [3.0, 4.5]"
+    assert cells(table, "+ GLOVE")["in 1,000"] == "73.7"  # 5.5 in 64 and 4 in 65
+
+
+def test_prices(sheets: dict[str, Sheet]) -> None:
+    table = sheets["Whole run, score in percent net of probes, by price of a probe step"]
+    glove = cells(table, "+ GLOVE")
+    assert (glove["0"], glove["0.1"]) == ("90", "86")  # .375 probe steps a round
+    assert glove["break-even with plain"] == "0.72"  # (.896 - .625) / .375
+    assert cells(table, "Vanilla")["break-even with plain"] == "-"
+
+
+def test_means_taken_apart(sheets: dict[str, Sheet]) -> None:
+    table = sheets["Mean / interquartile mean / % of instances that failed"]
+    assert cells(table, "Vanilla") == {"method": "Vanilla", "source": "100 / 100 / 0", "reversal": "25 / 25 / 100"}
+    assert cells(table, "+ GLOVE")["reversal"] == "79 / 79 / 0"
+    rounds = cells(sheets["Around reversal, round by round: score in percent"], "+ GLOVE")
+    assert [rounds[key] for key in ("-2", "-1", "+1", "+2", "+3")] == ["100", "100", "25", "50", "100"]
+    assert "+10" not in rounds  # there are six rounds
+    assert "After reversal, by the score of the round before it" not in sheets  # all of them held 1.0
+
+
+def test_after_a_drift_by_what_was_held() -> None:
+    rows = log_rows()
+    for one in rows:
+        if one["verifier"] == "none" and one["seed"] == 1 and one["episode"] == 5:
+            one["score"] = 0.5
+    (section,) = make_report(manifest(), rows)
+    (table,) = [sheet for sheet in section.more if sheet.title.startswith("After reversal, by the score")]
+    assert cells(table, "Vanilla") == {"method": "Vanilla", "1": "50, n = 1", "0.5": "0, n = 1"}
+    assert cells(table, "+ GLOVE") == {"method": "  + GLOVE", "1": "79 [67, 92], n = 2", "0.5": "-"}
+
+
 def test_without_an_optimum_nothing_is_claimed() -> None:
     rows = [{**row, "regret": None, "memory_truth_rate": None, "false_realignments": None} for row in log_rows()]
-    ((_, found),) = make_report(manifest(), rows)
+    ((_, found, _),) = make_report(manifest(), rows)
     details = found[1]
     assert details.columns == ("method", "rounds 1-3", "rounds 4-6")
     assert "false\nones" not in found[-1].columns or cells(found[-1], "+ GLOVE")["false ones"] == "-"
@@ -158,7 +217,7 @@ def test_without_an_optimum_nothing_is_claimed() -> None:
 def test_more_than_three_phases_go_on_in_the_next_table() -> None:
     rows = [row("none", seed, episode, 1.0, phase=f"p{episode // 2}") for seed in (0, 1) for episode in range(10)]
     assert phases(group(rows)["frozen_lake/implicit"]) == ["p0", "p1", "p2", "p3", "p4"]
-    ((_, found),) = make_report({**manifest(), "players": []}, rows)
+    ((_, found, _),) = make_report({**manifest(), "players": []}, rows)
     assert [sheet.columns[1:4] for sheet in found[:2]] == [("p0", "→ p1", "→ p2"), ("→ p3", "→ p4")]
 
 
@@ -234,6 +293,72 @@ def test_markdown_escapes_what_would_break_a_table() -> None:
     sheet = Sheet("t", ("a", "b"))
     sheet.add("x|y", "1")
     assert "x\\|y" in to_markdown(sheet)
+
+
+def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
+    rows, schedules, players = [], {}, []
+    for value, lost in ((0.0, 0.0), (0.2, 0.5)):
+        name = f"frozen_lake/implicit/slip-{value}"
+        for one in log_rows():
+            score = one["score"] - (lost if one["verifier"] == "glove" and one["phase"] == "reversal" else 0)
+            rows.append({**one, "schedule": name, "score": score})
+        sweep = {"of": "frozen_lake/implicit", "path": "base.slip", "value": value}
+        schedules[name] = {**manifest()["schedules"]["frozen_lake/implicit"], "sweep": sweep}
+        players += [{**player, "schedule": name} for player in manifest()["players"]]
+    overview, *own = make_report({**manifest(), "schedules": schedules, "players": players}, rows)
+    assert overview.heading == "frozen_lake/implicit by slip"
+    assert [section.sheets for section in own] == [[], []]
+    tables = {sheet.title: sheet for sheet in overview.sheets}
+    after = tables["Score in percent after the drifts"]
+    assert after.columns == ("method", "slip\n0", "slip\n0.2")
+    assert cells(after, "+ GLOVE") == {"method": "  + GLOVE", "slip 0": "79 [67, 92]", "slip 0.2": "29 [17, 42]"}
+    gain = cells(tables["Paired differences after the drifts, in points"], "GLOVE - plain, Vanilla")
+    assert (gain["slip 0"][:3], gain["slip 0.2"][:2]) == ("+54", "+4")
+    assert cells(tables["Noticed the last drift, median delay in interactions"], "+ GLOVE")["slip 0"] == "1 of 2, 3"
+    assert cells(tables["Probe steps, % of all interactions"], "+ GLOVE")["slip 0"] == "3.6"
+
+
+def test_several_policies_stand_in_the_layout_of_table_3() -> None:
+    rows = [
+        {**one, "policy": policy, "score": one["score"] * share}
+        for policy, share in (("able", 1.0), ("poor", 0.5))
+        for one in log_rows()
+        if one["policy"] == "planner"
+    ]
+    overview, _ = make_report({**manifest(), "players": []}, rows)
+    assert [row for row, _ in overview.sheets[0].rows] == [
+        ("able", "100 → 25"),
+        ("  + GLOVE", "100 → 79 (+54)"),
+        ("poor", "50 → 12"),
+        ("  + GLOVE", "50 → 40 (+27)"),
+    ]
+
+
+def test_many_comparisons_are_corrected() -> None:
+    nan = float("nan")
+    assert holm([0.01, nan, 0.04, 0.03, 0.005])[::2] == pytest.approx([0.03, 0.06, 0.02])
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert sign_flip([0.2] * 10) == 2 / 1024
+    assert sign_flip([1.0, -1.0, 1.0, -1.0]) == 1.0
+    # From random flips, beyond fourteen: about the share of coin tosses at least as lopsided, 2 * 0.0059.
+    assert sign_flip([1.0] * 16 + [-1.0] * 4) == pytest.approx(0.0118, abs=0.003)
+
+
+def test_a_second_star_survives_the_correction() -> None:
+    def rows_of(seeds: int) -> list[dict[str, Any]]:
+        return [
+            row(verifier, seed, episode, float(episode < ROUNDS or verifier == "glove"), steps=10 + seed)
+            for verifier in ("none", "glove")
+            for seed in range(seeds)
+            for episode in range(2 * ROUNDS)
+        ]
+
+    stars = {}
+    for seeds in (4, 8):
+        (section,) = make_report(manifest("explicit"), rows_of(seeds))
+        (table,) = [sheet for sheet in section.sheets if sheet.title == "Paired differences in points"]
+        stars[seeds] = cells(table, "GLOVE - plain, Vanilla")["reversal"]
+    assert stars == {4: "+100 (all 4)*", 8: "+100 (all 8)**"}  # chances of 1/8 and 1/128
 
 
 def test_the_papers_figures() -> None:
