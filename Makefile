@@ -19,7 +19,16 @@ $(STAMP): setup.cfg pyproject.toml
 demo: $(STAMP)  ## fill memories, drift the world, print what each agent lost and won back
 	$(BIN)/drift-agents run glove-quick --out runs/demo --fresh
 
-test: $(STAMP) lint types  ## lint, types, the whole test suite: what CI runs
+.PHONY: chromium
+chromium:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -qq --no-install-recommends chromium chromium-driver >/dev/null; \
+	else \
+		echo "the shop's browser tests need Chromium; on Debian and Ubuntu: apt-get install chromium chromium-driver" >&2; \
+	fi
+
+test: $(STAMP) chromium lint types  ## lint, types, the whole test suite: what CI runs
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(STAMP)  ## the long tests too

@@ -1,6 +1,7 @@
 """Which goals a shopper meets, and in which order.
 
 * `draw_pool` - a few goals that can be bought under all conditions and that drifts touch
+* `judge`, `repeated` - whether that is so; what a purchase pays when it is done again
 * `Tasks` - which goal comes next
 """
 
@@ -25,7 +26,11 @@ ORDERS = ("shuffled", "fixed")
 LEAST_LOSS = 0.05
 """What a drift of listings, prices or colours must cost whoever buys as before."""
 
-_TRIES = 400
+_TRIES = 100
+"""Goals that are looked at for each one that is wanted."""
+
+_PATIENCE = 10
+"""The same as long as no goal has been found that every drift touches."""
 _BUYING = ("color_classes", "result_order", "demoted", "price_factor", "price_targets", "sold_out")
 """The settings that decide what should be bought, and not only how."""
 
@@ -33,9 +38,9 @@ _BUYING = ("color_classes", "result_order", "demoted", "price_factor", "price_ta
 def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np.random.Generator) -> tuple[int, ...]:
     """Draw goals, by their weights, that can be bought at 1.0 under all conditions.
 
-    Where two conditions that follow each other differ in listings, prices or colours, none of the
-    best purchases under the first one may be among the best under the second one: otherwise the
-    drift between them would not touch the goal.
+    Goals that every drift touches come first: where two conditions that follow each other differ in
+    listings, prices or colours, none of the best purchases under the first one is among the best
+    under the second one. Where such goals are too rare, others fill the pool.
 
     Args:
         shop: where the goals are.
@@ -51,30 +56,37 @@ def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np
     """
     steps = [settings for number, settings in enumerate(conditions) if not number or settings != conditions[number - 1]]
     goals = shop.goals
-    found: list[int] = []
+    touched: list[int] = []
+    others: list[int] = []
     seen: set[int] = set()
     listings: set[str] = set()
-    tries = 0
-    while len(found) < count and len(seen) < len(goals) and tries < _TRIES * count:
-        tries += 1
+    for tries in range(_TRIES * count):
+        if len(touched) == count or len(seen) == len(goals):
+            break
+        if not touched and tries >= _PATIENCE * count and len(others) >= count:
+            break  # a schedule that leaves most goals as they are
         number = goals.pick(random.random())
         if number in seen:
             continue
         seen.add(number)
         goal = goals[number]
-        if goal.title not in listings and is_suitable(shop, goal, steps):
-            found.append(number)
+        if goal.title in listings:
+            continue
+        can_be_bought, is_touched = judge(shop, goal, steps)
+        if can_be_bought:
+            (touched if is_touched else others).append(number)
             listings.add(goal.title)
+    found = (touched + others)[:count]
     if len(found) < count:
         raise ArgumentError(
             f"the catalogue should have {count} goals of kind {shop.goal_kind} that can be bought at 1.0 in every "
-            f"phase of the schedule and are touched by its drifts. Found {len(found)} among {len(seen)}"
+            f"phase of the schedule. Found {len(found)} among {len(seen)}"
         )
     return tuple(found)
 
 
-def is_suitable(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> bool:
-    """Whether a goal can be bought at 1.0 under all conditions, and is touched by the changes between them.
+def judge(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool, bool]:
+    """Whether a goal can be bought at 1.0 under all conditions, and whether every change between them touches it.
 
     Args:
         shop: where it is bought.
@@ -83,16 +95,16 @@ def is_suitable(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> bool:
     """
     before: tuple[Purchase, ...] = ()
     last: Settings | None = None
+    is_touched = True
     for settings in conditions:
         if last is None or _buying(last) != _buying(settings):
             purchases = best_purchases(shop, goal, settings)
             if not purchases or purchases[0].score.reward < 1.0:
-                return False
-            if last is not None and any(repeated(shop, goal, old, settings) > 1 - LEAST_LOSS for old in before):
-                return False
+                return False, False
+            is_touched &= not any(repeated(shop, goal, old, settings) > 1 - LEAST_LOSS for old in before)
             before = purchases
         last = settings
-    return True
+    return True, is_touched
 
 
 def repeated(shop: Shop, goal: Goal, purchase: Purchase, settings: Settings) -> float:

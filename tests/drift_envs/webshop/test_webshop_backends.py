@@ -1,0 +1,186 @@
+"""One shop, three ways to it: the same pages, clickables, addresses and rewards."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import re
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import drift_envs
+from drift_envs.envs.webshop import hide_session
+from drift_envs.envs.webshop_backends import chromium as chromium_module
+from drift_envs.errors import MissingDependencyError, StateError
+from webshop_server.oracle import solve
+
+# Everything that pages are made of changes now and then, also while somebody looks at them.
+RESTLESS = {
+    "version": 1,
+    "name": "restless",
+    "clock": "step",
+    "tasks": {"pool": 8},
+    "base": {"ad_page": True, "ad_depth": 1},
+    "drifts": [
+        {"every": 97, "for": 40, "set": {"button_labels": {"Buy Now": "Order & pay", "< Prev": "Go back"}}},
+        {"every": 61, "for": 30, "set": {"sold_out": ["offer:0"], "price_factor": 2.5, "price_targets": ["offer:0"]}},
+        {"every": 53, "for": 20, "set": {"result_order": "price_up"}},
+        {"every": 41, "for": 20, "set": {"ad_page": False}},
+        {
+            "every": 83,
+            "for": 30,
+            "set": {"ad_labels": ["Yes", "No <b>", "Maybe"], "ad_buttons": 3, "ad_right_button": "No <b>"},
+        },
+    ],
+}
+
+
+def looks(env):
+    page = env.unwrapped.page
+    return page.text, page.text_rich, dict.fromkeys(page.clickables), page.has_search_bar, hide_session(page.path)
+
+
+def walk_together(envs, walker, episodes, steps=12):
+    """Does the same in all worlds; gives how many purchases there were."""
+    first, *others = envs
+    bought = 0
+    for episode in range(episodes):
+        seed = 5 if episode == 0 else None
+        seen, info = first.reset(seed=seed)
+        for other in others:
+            assert other.reset(seed=seed) == (seen, info)
+        for _ in range(steps):
+            for other in others:
+                assert looks(other) == looks(first)
+            action = walker.choose(info)
+            answer = first.step(action)
+            for other in others:
+                assert other.step(action) == answer, action
+            info = answer[4]
+            if answer[2]:
+                bought += 1
+                break
+    return bought
+
+
+@pytest.mark.parametrize("schedule", [RESTLESS, "webshop/transient", None], ids=["restless", "transient", "none"])
+def test_http_is_the_same_shop(make_shop, walker, schedule):
+    envs = [make_shop(schedule, backend=name, text=True) for name in ("in_process", "http")]
+    assert walk_together(envs, walker, 100) > 0
+
+
+def test_the_browser_is_the_same_shop(make_shop, walker, chromium):
+    envs = [make_shop(RESTLESS, backend=name, text=True) for name in ("in_process", "browser")]
+    assert walk_together(envs, walker, 30, 10) > 0
+
+
+def test_documents_differ_in_the_session_alone(make_shop):
+    documents = []
+    for name in ("in_process", "http"):
+        env = make_shop(backend=name, observation_mode="html")
+        seen = [env.reset(seed=0)[0]]
+        seen += [env.step(action)[0] for action in solve(copy.deepcopy(make_session(make_shop)))]
+        session = re.search(r'action="/([^"]+)"', seen[0])[1]
+        documents.append([text.replace(session, "SESSION") for text in seen])
+    assert documents[0] == documents[1]
+
+
+def make_session(make_shop):
+    env = make_shop()
+    env.reset(seed=0)
+    return env.unwrapped.backend.session
+
+
+@pytest.mark.parametrize("name", ["http", "browser"])
+def test_no_second_world_on_one_session(make_shop, name, request):
+    if name == "browser":
+        request.getfixturevalue("chromium")
+    env = make_shop(backend=name)
+    second = drift_envs.twin(env)
+    env.reset(seed=0)
+    assert second.reset()[0] == env.unwrapped.page.text
+    for copying in (copy.deepcopy, pickle.dumps, drift_envs.twin, drift_envs.snapshot):
+        with pytest.raises(StateError, match=re.escape(f"`backend='{name}'` cannot be ")):
+            copying(env)
+    second.close()
+
+
+def test_a_closed_server_is_gone_and_comes_again(make_shop):
+    env = make_shop(backend="http")
+    env.reset(seed=0)
+    server = env.unwrapped.backend.server
+    port = int(server.base_url.rpartition(":")[2])
+    env.close()
+    assert not server._thread.is_alive()
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=1)
+    with pytest.raises(StateError, match="`step` was called before `reset`"):
+        env.step("search[sofa]")
+    assert env.reset()[1]["actions"]
+
+
+def test_a_browser_that_dies_is_replaced(make_shop, chromium):
+    env = make_shop(backend="browser", render_mode="rgb_array")
+    plain = make_shop()
+    for world in (env, plain):
+        world.reset(seed=0)
+    actions = solve(copy.deepcopy(plain.unwrapped.backend.session))
+    for number, action in enumerate(actions):
+        if number in (1, len(actions) - 1):
+            driver = env.unwrapped.backend.driver
+            os.kill(driver.service.process.pid, signal.SIGKILL)
+        assert env.step(action) == plain.step(action)
+    picture = env.render()
+    assert picture.dtype == np.uint8
+    assert picture.shape[2] == 3
+    assert len(np.unique(picture)) > 10
+
+
+def test_a_closed_browser_leaves_nothing(make_shop, chromium):
+    env = make_shop(backend="browser")
+    env.reset(seed=0)
+    driver = env.unwrapped.backend.driver
+    profile = Path(next(part for part in driver.capabilities["chrome"].values() if "webshop-chromium-" in str(part)))
+    process = driver.service.process
+    assert profile.is_dir()
+    env.close()
+    assert process.poll() is not None
+    assert not profile.exists()
+
+
+def test_a_covered_button_cannot_be_clicked(make_shop, chromium):
+    env = make_shop(backend="browser")
+    env.reset(seed=0)
+    _, _, _, _, info = env.step("search[sofa]")
+    driver = env.unwrapped.backend.driver
+    driver.execute_script(
+        "const cover = document.createElement('div');"
+        "cover.style.position = 'fixed'; cover.style.inset = 0; cover.style.zIndex = 99; document.body.append(cover);"
+    )
+    with pytest.raises(StateError, match=r"the browser cannot do this: .*click intercepted"):
+        env.step(info["actions"][2])
+
+
+def test_other_hosts_do_not_exist(make_shop, chromium):
+    env = make_shop(backend="browser")
+    env.reset(seed=0)
+    driver = env.unwrapped.backend.driver
+    with pytest.raises(Exception, match="ERR_NAME_NOT_RESOLVED"):
+        driver.get("http://localhost.example/")
+
+
+def test_a_missing_chromium_says_how_to_install_it(make_shop, monkeypatch):
+    env = make_shop(backend="browser")
+    monkeypatch.setattr(chromium_module.shutil, "which", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="apt-get install chromium chromium-driver"):
+        env.reset(seed=0)
+    monkeypatch.setattr(chromium_module.shutil, "which", lambda name: name if name == "chromium" else None)
+    with pytest.raises(MissingDependencyError, match="Chromium's driver is not installed"):
+        env.reset(seed=0)
+    assert shutil.which("chromium") == "chromium"

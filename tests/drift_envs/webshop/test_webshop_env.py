@@ -1,0 +1,392 @@
+"""The shop's environment: observations, actions, info, goals, knobs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import drift_envs
+from drift_envs.envs.webshop import OBSERVATION_MODES, WebShop
+from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS
+from drift_envs.errors import ArgumentError, KnobError, ScheduleError, StateError
+from webshop_server.generate import generate
+from webshop_server.oracle import best_purchase, solve
+
+INFO = {"task", "actions", "score", "last_action_error"}
+
+
+def play(env, plan):
+    return [env.step(action) for action in plan]
+
+
+def plan_of(env):
+    """The best way from the start, of a world that has just been reset."""
+    shop = env.unwrapped
+    return solve(shop.backend._shop.start(shop.goal_index))
+
+
+@pytest.mark.parametrize("mode", OBSERVATION_MODES)
+def test_observations_fit_their_space(make_shop, walker, mode):
+    env = make_shop(observation_mode=mode)
+    for episode in range(12):
+        observation, info = env.reset(seed=3 if episode == 0 else None)
+        for _ in range(15):
+            assert env.observation_space.contains(observation)
+            assert set(info) == INFO
+            for action in info["actions"]:
+                assert env.action_space.contains(action)
+            observation, reward, terminated, truncated, info = env.step(walker.choose(info))
+            assert isinstance(reward, float)
+            assert 0 <= reward <= 1
+            if terminated or truncated:
+                break
+
+
+def test_the_four_modes_show_the_same_page(make_shop):
+    seen = {mode: make_shop(observation_mode=mode) for mode in OBSERVATION_MODES}
+    for env in seen.values():
+        env.reset(seed=1)
+    page = {mode: env.step("search[sofa]")[0] for mode, env in seen.items()}
+    texts = page["text"].split(" [SEP] ")
+    state = json.loads(page["url+text"])
+    assert state["html"].split("\n") == texts
+    assert state["url"] == "http://127.0.0.1:3000/search_results/<session_id>/sofa/1"
+    assert "[button] Back to Search [button_]" in page["text_rich"]
+    assert page["html"].startswith("<!DOCTYPE html>")
+    assert all(text in re.sub(r"&gt;", ">", page["html"]).replace("&amp;", "&").replace("&#39;", "'") for text in texts)
+
+
+def test_text_worlds_show_the_state_of_the_paper(make_shop):
+    assert make_shop(text=True).unwrapped.observation_mode == "url+text"
+    assert make_shop().unwrapped.observation_mode == "text"
+    assert make_shop(text=True, observation_mode="text_rich").unwrapped.observation_mode == "text_rich"
+
+
+def test_actions_in_any_case_and_available_actions(make_shop):
+    env = make_shop()
+    env.reset(seed=0)
+    assert env.unwrapped.get_available_actions() == {"has_search_bar": True, "clickables": ["search"]}
+    lower = env.step("search[sofa]")[0]
+    available = env.unwrapped.get_available_actions()
+    assert available["has_search_bar"] is False
+    assert available["clickables"][:2] == ["back to search", "next >"]
+    env.step("CLICK[Back To SEARCH]")
+    assert env.step(" Search[ SOFA ] ")[0] == lower
+
+
+def test_admissible_actions_can_all_be_done(make_shop, walker):
+    env = make_shop("webshop/relabel")
+    _, info = env.reset(seed=0)
+    done = 0
+    for _ in range(120):
+        action = str(walker.random.choice(info["actions"]))
+        *_, terminated, truncated, info = env.step(action)
+        assert info["last_action_error"] is None, action
+        done += 1
+        if terminated or truncated:
+            _, info = env.reset()
+    assert done == 120
+
+
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [
+        ("", "`action` should be search[words] or click[label]. Received ''"),
+        ("buy it", "`action` should be search[words] or click[label]. Received 'buy it'"),
+        ("click[buy now]", "there is no button 'buy now' on this page"),
+        ("click[search]", "a search needs words: search[words]"),
+        ("search[   ]", "a search needs words: search[words]"),
+        ("think[hm]", "`action` should be search[words] or click[label]. Received 'think[hm]'"),
+        ("search[" + "x" * 99_993 + "]", "`action` should have at most 4096 characters. Received 100001"),
+        ("click[\u2603]", "there is no button '?' on this page"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_cannot_be_done_changes_nothing(make_shop, action, error):
+    env = make_shop(text=True)
+    before, _ = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step(action)
+    assert (observation, reward, terminated, truncated) == (before, 0.0, False, False)
+    assert info["last_action_error"] == error
+    assert set(info["last_action_error"]) <= env.observation_space.character_set
+    assert env.step("search[sofa]")[4]["last_action_error"] is None
+
+
+@pytest.mark.parametrize("action", [0, None, ["click[a]"], b"click[a]"], ids=repr)
+def test_an_action_is_a_text(make_shop, action):
+    env = make_shop()
+    env.reset(seed=0)
+    with pytest.raises(ArgumentError, match=re.escape(f"`action` should be a text. Received {type(action).__name__}")):
+        env.step(action)
+
+
+def test_a_purchase_ends_the_episode_and_shows_the_score_alone(make_shop):
+    env = make_shop(text=True)
+    env.reset(seed=0)
+    goal = env.unwrapped.shop.goals[env.unwrapped.goal_index]
+    answers = play(env, plan_of(env))
+    assert [answer[1] for answer in answers] == [0.0] * (len(answers) - 1) + [1.0]
+    assert [answer[4]["score"] for answer in answers] == [answer[1] for answer in answers]
+    assert [answer[2] for answer in answers] == [False] * (len(answers) - 1) + [True]
+    last = json.loads(answers[-1][0])
+    assert last["html"] == "Thank you for shopping with us!\nYour score (min 0.0, max 1.0)\n1.0"
+    assert goal.title not in answers[-1][0]
+    again = env.step("click[buy now]")
+    assert (again[1], again[2]) == (0.0, True)
+    assert again[4]["last_action_error"] == "the session is over: something has been bought"
+    assert again[4]["score"] == 1.0
+    assert env.reset()[1]["score"] == 0.0
+
+
+def test_nothing_but_the_instruction_tells_the_goal(make_shop):
+    """Two worlds whose goals differ in hidden fields alone look alike until something is bought."""
+    env = make_shop(text=True, observation_mode="html")
+    for episode in range(5):
+        observation, info = env.reset(seed=0 if episode == 0 else None)
+        goal = env.unwrapped.shop.goals[env.unwrapped.goal_index]
+        assert goal.asin not in observation + str(info)
+        assert goal.title not in observation + str(info)
+        assert str(env.unwrapped.goal_index) not in re.findall(r"\d+", str(info["actions"]) + info["task"])
+
+
+def test_thirty_steps(make_shop):
+    env = make_shop()
+    env.reset(seed=0)
+    assert [env.step("click[a]")[3] for _ in range(30)] == [False] * 29 + [True]
+
+
+@pytest.mark.parametrize("order", ["shuffled", "fixed"])
+def test_goals_recur(make_shop, order):
+    schedule = {"version": 1, "name": "s", "tasks": {"pool": 4, "order": order}}
+    env = make_shop(schedule)
+
+    def goals(seed):
+        found = []
+        for episode in range(12):
+            env.reset(seed=seed if episode == 0 else None)
+            found.append(env.unwrapped.goal_index)
+        return found
+
+    first = goals(0)
+    rounds = [tuple(first[start : start + 4]) for start in (0, 4, 8)]
+    assert len({frozenset(one) for one in rounds}) == 1
+    assert len(set(rounds[0])) == 4
+    assert (len(set(rounds)) == 1) == (order == "fixed")
+    assert goals(0) == first
+    assert goals(1) != first
+    assert set(env.unwrapped.task_pool) == set(goals(1))
+
+
+def test_the_next_goal_does_not_depend_on_what_was_done(make_shop):
+    runs = []
+    for steps in (0, 7):
+        env = make_shop("webshop/transient")
+        found = []
+        for episode in range(8):
+            _, info = env.reset(seed=2 if episode == 0 else None)
+            found.append(info["task"])
+            for _ in range(steps):
+                env.step("click[nothing]")
+        runs.append(found)
+    assert runs[0] == runs[1]
+
+
+def test_all_goals_without_a_schedule(make_shop):
+    env = make_shop(None)
+    env.reset(seed=0)
+    assert env.unwrapped.task_pool is None
+    found = set()
+    for _ in range(60):
+        env.reset()
+        found.add(env.unwrapped.goal_index)
+    assert len(found) > 50
+    small = make_shop(None, pool=2, goals="color_class")
+    assert {small.reset(seed=0 if n == 0 else None)[1]["task"] for n in range(6)}.__len__() == 2
+    assert all("color" in small.reset()[1]["task"] for _ in range(3))
+
+
+def test_a_chosen_goal(make_shop):
+    env = make_shop()
+    _, info = env.reset(seed=0, options={"goal_index": 7})
+    assert info["task"] == env.unwrapped.shop.goals[7].text
+    assert env.unwrapped.goal_index == 7
+    count = len(env.unwrapped.shop.goals)
+    for wrong in (-1, count, "7", True, 1.5):
+        with pytest.raises(ArgumentError, match=re.escape(f"in 0 to {count - 1}. Received {wrong!r}")):
+            env.reset(options={"goal_index": wrong})
+    with pytest.raises(ArgumentError, match=re.escape("no keys but goal_index. Received goal")):
+        env.reset(options={"goal": 7})
+
+
+def test_a_twin_has_the_same_task(make_shop):
+    env = make_shop(text=True)
+    env.reset(seed=0)
+    second = drift_envs.twin(env)
+    for _ in range(7):
+        _, info = env.reset()
+        assert second.reset()[1]["task"] == info["task"]
+        plan = plan_of(env)
+        assert [second.step(action)[1] for action in plan][-1] == 1.0
+        assert env.unwrapped.page.text.startswith("WebShop")
+
+
+def test_a_snapshot_knows_the_knobs_of_now(make_shop):
+    env = make_shop(text=True)
+    env.reset(seed=0)
+    plan = plan_of(env)
+    play(env, plan[:-2])
+    saved = drift_envs.snapshot(env)
+    env.reset(options={"drift_tick": 20})
+    saved.restore()
+    assert "depth" not in env.unwrapped.page.path
+    assert "Confirm your order" not in env.step("click[a]")[0]
+    saved.restore()
+    assert "Confirm your order" in env.step("click[b]")[0]
+
+
+def test_lost_actions(make_shop):
+    env = make_shop({"version": 1, "name": "t", "base": {"transient": 0.5}})
+    before, _ = env.reset(seed=0)
+    lost = 0
+    for _ in range(400):
+        page, reward, terminated, _, info = env.step("search[sofa]")
+        assert (reward, terminated, info["last_action_error"]) == (0.0, False, None)
+        lost += page == before
+        while env.unwrapped.page.text != before:
+            env.step("click[back to search]")
+    assert 160 < lost < 240
+
+
+def test_knobs_by_hand():
+    env = WebShop(pool=1)
+    env.reset(seed=0)
+    env.step("search[sofa]")
+    env.button_labels = {"< Prev": "Go back"}
+    item = next(name for name in env._inform()["actions"] if name.startswith("click[b0"))
+    assert "Go back" in env.step(item)[0]
+    assert env.read_knobs()["button_labels"] == {"< Prev": "Go back"}
+    env.color_classes = {"warm": ["red"]}
+    assert env.read_knobs()["color_classes"] == {"warm": ("red",), "cool": ("blue", "green")}
+    with pytest.raises(KnobError, match=re.escape("`ad_right_button`: should be one of A, B, C, D, E. Received 'F'")):
+        env.ad_right_button = "F"
+    with pytest.raises(KnobError, match=r"`ad_labels` should be at least as many labels"):
+        env.ad_labels = ["A"]
+    with pytest.raises(KnobError, match="`result_order` should be one of"):
+        env.result_order = "random"
+
+
+def test_every_knob_changes_something(make_shop):
+    """A knob that nobody reads would be a dead option."""
+    other = {
+        "ad_page": True, "ad_right_button": "B", "ad_buttons": 7, "ad_labels": [*"EDCBA"], "ad_depth": 0,
+        "ad_escape": True, "color_classes": {"warm": ["red"]}, "button_labels": {"Buy Now": "Take it"},
+        "result_order": "price_down", "demoted": ["offer:0"], "price_factor": 3, "price_targets": ["offer:0"],
+        "sold_out": ["offer:0"], "transient": 0.9,
+    }  # fmt: skip
+    assert set(other) == set(WEBSHOP_KNOBS)
+
+    shop = WebShop(goals="color_class").shop
+    product, index = None, -1
+    while product is None or not product.group or product.offer:  # one that several sellers offer alike
+        index += 1
+        purchase = best_purchase(shop, shop.goals[index])
+        product = shop.inventory.catalogue.product(purchase.asin)
+    plan = [f"search[{purchase.words}]", f"click[{product.asin}]", "click[yellow]", "click[buy now]", "click[take it]"]
+    plan += ["click[b]", "click[a]", "click[a]", "click[place order]"]
+
+    def look(values):
+        env = WebShop(goals="color_class", observation_mode="text")
+        env.reset(seed=0, options={"goal_index": index})
+        env.turn({name: WEBSHOP_KNOBS[name].check(value) for name, value in values.items()})
+        return [answer[:3] for answer in play(env, plan)]
+
+    ads = {"ad_page": True}
+    for name, value in other.items():
+        base = dict(ads) if name.startswith("ad_") and name != "ad_page" else {}
+        if name == "price_targets":
+            base["price_factor"] = 3.0
+        assert look(base) != look({**base, name: value}), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"observation_mode": "pixels"}, "`observation_mode` should be one of text, text_rich, html, url+text"),
+        ({"backend": "telnet"}, "`backend` should be one of in_process, http, browser. Received 'telnet'"),
+        ({"render_mode": "vr"}, "`render_mode` should be human, rgb_array, ansi or None. Received 'vr'"),
+        ({"catalogue": "/nowhere/shop.sqlite"}, "`catalogue`: "),
+        ({"max_length": 10}, "`max_length` should be a whole number, at least 1000. Received 10"),
+        ({"goals": "odd"}, "`goals` should be one of"),
+        ({"pool": 0}, "`pool` should be a whole number, at least 1, or None. Received 0"),
+        ({"order": "random"}, "`order` should be one of shuffled, fixed. Received 'random'"),
+    ],
+    ids=str,
+)
+def test_arguments_that_break_a_rule(arguments, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        WebShop(**arguments)
+
+
+def test_arguments_that_the_schedule_sets():
+    with pytest.raises(ArgumentError, match="`pool` should not be given, since the schedule `webshop/explicit` sets"):
+        gym.make("DriftWebShop-v0", pool=3)
+    with pytest.raises(ArgumentError, match="there is no argument `colour`, only observation_mode, backend"):
+        gym.make("DriftWebShop-v0", colour="red")
+    bad = {"version": 1, "name": "b", "drifts": [{"at": 3, "set": {"ad_right_button": "Z"}}]}
+    with pytest.raises(ScheduleError, match=re.escape("drifts[0].set.ad_right_button: should be one of A, B, C, D, E")):
+        gym.make("DriftWebShop-v0", schedule=bad)
+
+
+def test_a_catalogue_of_ones_own(make_shop, tmp_path):
+    generate(tmp_path / "shop.sqlite", 120, 5)
+    env = make_shop(catalogue=str(tmp_path / "shop.sqlite"))
+    env.reset(seed=0)
+    assert play(env, plan_of(env))[-1][1] == 1.0
+    tiny = generate(tmp_path / "tiny.sqlite", 3, 5).path
+    with pytest.raises(ArgumentError, match=r"`catalogue`: .* should have color_class instructions"):
+        make_shop("webshop/implicit", catalogue=str(tiny))
+    env = make_shop({"version": 1, "name": "many", "tasks": {"pool": 9}}, catalogue=str(tiny))
+    with pytest.raises(ArgumentError, match=r"should have 9 goals of kind synthetic that can be bought at 1\.0"):
+        env.reset(seed=0)
+    (tmp_path / "broken.sqlite").write_bytes(b"no database")
+    with pytest.raises(ArgumentError, match=r"`catalogue`: .*broken\.sqlite"):
+        gym.make("DriftWebShop-v0", catalogue=str(tmp_path / "broken.sqlite"))
+
+
+def test_before_the_first_reset():
+    env = WebShop()
+    for ask in (lambda: env.step("click[a]"), env.get_available_actions, lambda: env.instruction, lambda: env.page):
+        with pytest.raises(StateError, match="before `reset`"):
+            ask()
+
+
+def test_many_worlds_share_one_inventory(make_shop):
+    one, other = make_shop(), make_shop("webshop/implicit", text=True)
+    assert one.unwrapped.shop.inventory is other.unwrapped.shop.inventory
+    one.reset(seed=0)
+    other.reset(seed=0)
+    before = other.unwrapped.page.text
+    one.step("search[sofa]")
+    assert other.unwrapped.page.text == before
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "human", "ansi"])
+def test_pictures(make_shop, mode):
+    env = make_shop(render_mode=mode, overlay=False)
+    env.reset(seed=0)
+    first = env.render()
+    env.step("search[sofa]")
+    second = env.render()
+    if mode == "rgb_array":
+        assert first.shape == second.shape
+        assert first.dtype == np.uint8
+        assert not np.array_equal(first, second)
+    elif mode == "ansi":
+        assert "[button] Search [button_]" in first
+        assert second == env.unwrapped.page.text_rich
+    else:
+        assert first is second is None
