@@ -16,6 +16,7 @@ POLICIES: Registry[Policy] = Registry(
     "drift_envs.policies",
     {
         "planner": "drift_agents.policy.planner:Planner",
+        "reader": "drift_agents.policy.reader:Reader",
         "energy_pumping": "drift_agents.policy.energy:EnergyPumping",
         "random": "drift_agents.policy.simple:RandomPolicy",
     },

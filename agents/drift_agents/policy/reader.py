@@ -1,0 +1,83 @@
+"""A planner that reads badly: policies of graded ability without a language model.
+
+* `Reader` - reads only some of the records, and takes some for others
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError
+from drift_agents.policy.base import Reply
+from drift_agents.policy.planner import Planner
+from drift_agents.prompt import PromptView, Recollection, parse_prompt
+
+
+class Reader:
+    """Reads the prompt as a weak reader would, and then plans as the planner does.
+
+    It stands for language models of different ability where none is at hand: of the records in the
+    prompt it takes in the first `records`, those about the present state first, and takes the outcome
+    of a record for that of another one with the probability `misread`, drawn anew at every decision.
+
+    Args:
+        records: how many records it takes in; all if not given.
+        misread: the probability of taking an outcome for another one's, in [0, 1].
+        options: those of `Planner`.
+
+    Raises:
+        ArgumentError: if an option is unknown or out of its range.
+
+    Example:
+        >>> Reader(records=20, misread=0.1).name
+        'reader'
+        >>> Reader(misread=2)
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: `misread` should be a number in [0, 1]. Received 2
+    """
+
+    name = "reader"
+
+    def __init__(self, *, records: int | None = None, misread: float = 0.0, **options: Any) -> None:
+        if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 0):
+            raise ArgumentError(f"`records` should be a whole number, at least 0. Received {records!r}")
+        if isinstance(misread, bool) or not isinstance(misread, (int, float)) or not 0 <= misread <= 1:
+            raise ArgumentError(f"`misread` should be a number in [0, 1]. Received {misread!r}")
+        self.records = records
+        self.misread = float(misread)
+        try:
+            self._planner = Planner(**options)
+        except TypeError as error:
+            raise ArgumentError(f"`reader` takes `records`, `misread` and the options of `planner`: {error}") from error
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Answer a prompt.
+
+        Args:
+            prompt: the rendered text.
+            rng: for misreading, and for the planner's ties and exploration.
+
+        Raises:
+            ArgumentError: if no planner knows the world, or the prompt lacks what it needs.
+        """
+        return self._planner.decide(self._read(parse_prompt(prompt), rng).render(), rng)
+
+    def _read(self, view: PromptView, rng: np.random.Generator) -> PromptView:
+        here = list(view.here[: self.records])
+        elsewhere = list(view.elsewhere[: None if self.records is None else self.records - len(here)])
+        if self.misread > 0:
+            known = here + elsewhere
+            wrong, others = rng.random(len(known)) < self.misread, rng.integers(max(1, len(known)), size=len(known))
+            read = [
+                self._mistaken(item, known[other]) if is_wrong else item
+                for item, is_wrong, other in zip(known, wrong, others, strict=True)
+            ]
+            here, elsewhere = read[: len(here)], read[len(here) :]
+        return replace(view, here=tuple(here), elsewhere=tuple(elsewhere))
+
+    @staticmethod
+    def _mistaken(item: Recollection, other: Recollection) -> Recollection:
+        return item._replace(outcome=other.outcome)
