@@ -1,6 +1,7 @@
 """GLOVE, the global verifier (paper, sections 3 and 4, algorithm 1).
 
 * `Glove` - watches for surprises, probes, and rewrites what memory holds
+* `GloveSpread` - GLOVE whose doubt spreads; ours, not the paper's
 * `DETERMINISTIC`, `STOCHASTIC` - its options for the two kinds of world
 * `realign` - phase III: counterparts out, verified summary in
 """
@@ -17,8 +18,9 @@ from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, Record, RecordId, Removed, Transition, Verdict
 from drift_agents.verifier.base import Prober
-from drift_agents.verifier.checks import count
+from drift_agents.verifier.checks import count, flag
 from drift_agents.verifier.evidence import contradicts, summarise
+from drift_agents.verifier.spread import Spread
 from drift_agents.verifier.statistics import probe_budget
 from drift_agents.verifier.surprise import Dissonance, SurpriseVerifier, write_all
 
@@ -95,6 +97,12 @@ class Glove(ProbingVerifier):
     The defaults are for deterministic worlds; `STOCHASTIC` holds those for worlds with chance in
     them: `Glove(prober=prober, **STOCHASTIC)`.
 
+    With `spread` (ours, not the paper's) a confirmed contradiction puts all older records in doubt.
+    When the policy then has an action in mind about which memory knows nothing newer, that action is
+    probed in that state before it is used; what memory says about it is realigned, or confirmed by the
+    summary, and the policy is asked again if it was wrong. A state and action are checked once for each
+    drift that was found.
+
     Args:
         prober: does the same again.
         epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
@@ -102,6 +110,7 @@ class Glove(ProbingVerifier):
         budget: alpha, how many probes; a positive whole number, or a mapping with `outcomes`,
             `accuracy` and `confidence`, from which theorem 4.2 computes it.
         minimum: how many responses memory must hold before there is a test; positive.
+        spread: whether doubt spreads to all that is older than a confirmed contradiction.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -126,8 +135,55 @@ class Glove(ProbingVerifier):
         persistence: int = 1,
         budget: Budget = 1,
         minimum: int = 1,
+        spread: bool = False,
     ) -> None:
         super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
+        self.spread = flag("spread", spread)
+        self._doubt = Spread()
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the task's matching rule and a generator; nothing is in doubt yet."""
+        super().bind(matching, rng)
+        self._doubt = Spread()
+
+    def consider(
+        self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
+    ) -> Verdict | None:
+        """Check what memory says about the action, when doubt has spread to it.
+
+        Args:
+            state: where the agent stands.
+            action: what the policy wants to do.
+            memory: the agent's memory.
+            prefix: the actions that led to `state` since the episode began.
+            now: the agent's clock.
+        """
+        if self._doubt.since is None:
+            return None
+        key, known = self._matching.state_key(state), memory.counterparts(state, action)
+        if not self._doubt.covers(key, action, known):
+            return None
+        self._doubt.note_check(key, action)
+        probed = self.prober.probe(state, action, prefix, self.budget)
+        verdict = Verdict(probed=probed.outcomes, cost=probed.cost, about=(state, action))
+        if not probed.transitions:
+            return verdict
+        if not contradicts(probed.transitions, known, self._matching):
+            return verdict._replace(inserted=insert_all(probed.transitions, memory, self._matching, now))
+        realigned = realign(known, probed.transitions, memory, self._matching, now)
+        self._note(known, realigned, now)
+        return verdict._replace(
+            surprise=True,
+            removed=realigned.removed,
+            realigned=True,
+            contradicted=True,
+            inserted=realigned.inserted,
+        )
+
+    def _note(self, counterparts: Sequence[Record], realigned: Realigned, now: AgentClock) -> None:
+        """Let doubt spread when the probes have contradicted memory."""
+        if self.spread and realigned.contradicted:
+            self._doubt.note_drift(counterparts[-1].now.step, now.step)
 
     def _respond(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
@@ -136,6 +192,7 @@ class Glove(ProbingVerifier):
             observed = write_all(found.experiences, memory)
             return Verdict(surprise=True, statistic=found.share, cost=probed.cost, observed=observed)
         realigned = realign(found.counterparts, probed.transitions, memory, self._matching, now)
+        self._note(found.counterparts, realigned, now)
         return Verdict(
             surprise=True,
             statistic=found.share,
@@ -145,6 +202,38 @@ class Glove(ProbingVerifier):
             realigned=True,
             contradicted=realigned.contradicted,
             inserted=realigned.inserted,
+        )
+
+
+class GloveSpread(Glove):
+    """GLOVE with `spread`: after a confirmed drift, old records are checked before they are used. Ours.
+
+    Args:
+        prober: does the same again.
+        epsilon: as for `Glove`.
+        persistence: as for `Glove`.
+        budget: as for `Glove`; of every check too.
+        minimum: as for `Glove`.
+        spread: as for `Glove`.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+    """
+
+    name = "glove_spread"
+
+    def __init__(
+        self,
+        *,
+        prober: Prober,
+        epsilon: float = 0.5,
+        persistence: int = 1,
+        budget: Budget = 1,
+        minimum: int = 1,
+        spread: bool = True,
+    ) -> None:
+        super().__init__(
+            prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum, spread=spread
         )
 
 

@@ -17,6 +17,7 @@ VERIFIERS: Registry[Verifier] = Registry(
     {
         "none": "drift_agents.verifier.base:NoVerifier",
         "glove": "drift_agents.verifier.glove:Glove",
+        "glove_spread": "drift_agents.verifier.glove:GloveSpread",
         "glove_passive": "drift_agents.verifier.sequential:GlovePassive",
         "glove_active": "drift_agents.verifier.sequential:GloveActive",
         "overwrite": "drift_agents.verifier.controls:Overwrite",

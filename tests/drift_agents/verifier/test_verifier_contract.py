@@ -17,7 +17,7 @@ from drift_agents.verifier.base import NoVerifier, Verifier
 from drift_agents.verifier.prober import ReplayProber
 from drift_agents.verifier.registry import VERIFIERS, make_verifier
 
-PROBING = ("glove", "glove_active", "probe_keep", "random_probe")
+PROBING = ("glove", "glove_spread", "glove_active", "probe_keep", "random_probe")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
 OPTIONS: dict[str, dict[str, Any]] = {
     "periodic_wipe": {"every": 7},
@@ -135,6 +135,7 @@ def test_nothing_is_lost_silently(name: str, options: dict[str, Any], drifting, 
         for step in episode.trace
         if step.verdict.inserted is not None and step.verdict.observed is None
     }
+    verdicts = [verdict for episode in episodes for _, _, verdict in episode.verdicts()]
     assert memory.calls.count("insert_summary") == sum(v.inserted is not None for v in verdicts)
     for verdict in verdicts:
         assert not verdict.realigned or verdict.surprise
