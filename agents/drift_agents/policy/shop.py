@@ -16,8 +16,8 @@ from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.matching_page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.shop_notes import Belief, Notes, Purchase, take_notes
-from drift_agents.policy.shop_page import Group, Item, Listing, find_options, read_item, read_listings, read_title
+from drift_agents.policy.shop_notes import Belief, Notes, Offer, Purchase, take_notes
+from drift_agents.policy.shop_page import Group, Item, Listing, find_options, read_item, read_results, read_title
 from drift_agents.policy.shop_wish import COLORS_OF, read_price, read_wish, stems
 from drift_agents.prompt import PromptView, parse_prompt
 
@@ -29,8 +29,10 @@ TOO_DEAR = 0.3
 """What a price above the limit takes from a listing's worth."""
 NO_COLOR = 0.5
 """What it takes when no colour can be had that may count as the class that is asked for."""
-UNLIKELY = 1 / 3
-"""Where no title on a page has more of the words than this share, the next page is looked at."""
+UNLIKELY = 0.3
+"""What it takes from a listing that has not been visited when its title has at most a third of the words."""
+NEXT_PAGE = 0.85
+"""What a page of results is worth that has not been seen."""
 _GONE = ("unavailable", "sold out", "out of stock")
 
 
@@ -149,24 +151,45 @@ class _Visit:
     # -- listings
 
     def _open(self) -> str:
-        """The listing that is worth most, or the next page."""
-        listings = [listing for listing in read_listings(self.page.lines) if listing.action in self.actions]
-        further = "click[next >]"
-        if not listings:
-            return further if further in self.actions else self.actions[0]
+        """The listing that is worth most, or the way to the page of results where it stands."""
+        listings = [one for one in read_results(self.page.lines).listings if one.action in self.actions]
         worths = [self._worth(listing) for listing in listings]
-        best = max(worths)
-        if best <= 1 and further in self.actions and not self._is_likely(listings):
-            return further
+        best = max(worths, default=-1.0)
+        number = self._page_number()
+        for page, worth in self._other_pages(number):
+            step = "click[< prev]" if page < number else "click[next >]"
+            if worth > best and step in self.actions:
+                return step
+        if not listings:
+            return self.actions[0]
         first = listings[worths.index(best)]
         # Equal offers of several sellers: none of them is better than the others.
         equal = [one for one, worth in zip(listings, worths, strict=True) if worth == best and one[1:] == first[1:]]
         return self._pick([listing.action for listing in equal])
 
-    def _is_likely(self, listings: Sequence[Listing]) -> bool:
-        """Whether some title has enough of the words to go on with."""
-        words = self.wish.words
-        return any(len(words & stems(listing.title)) > UNLIKELY * len(words) for listing in listings)
+    def _page_number(self) -> int:
+        """Which page of results this is, or which one led here."""
+        number = self.page.parts[-1] if self.page.kind == RESULTS else self.page.parts[2]
+        return int(number) if number.isdecimal() else 1
+
+    def _other_pages(self, number: int) -> list[tuple[int, float]]:
+        """Pairs of page number and worth of the best listing there, of the pages of the same search, the best first.
+
+        The first page that has not been seen is worth `NEXT_PAGE`.
+        """
+        words = self.page.parts[0] if self.page.kind == RESULTS else self.page.parts[1]
+        known = {int(n): page for (asked, n), page in self.notes.results.items() if asked == words and n.isdecimal()}
+        if self.page.kind == RESULTS:
+            known[number] = read_results(self.page.lines)
+        worths = {
+            n: max((self._worth(listing) for listing in page.listings), default=-1.0)
+            for n, page in known.items()
+            if n != number
+        }
+        last = max(known, default=0)
+        if last and not known[last].is_last:
+            worths[last + 1] = NEXT_PAGE
+        return sorted(worths.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def _worth(self, listing: Listing, shown: tuple[str, ...] | None = None) -> float:
         """What a listing is worth: above 1 where a purchase paid well, below 0 where it cannot be bought.
@@ -175,9 +198,12 @@ class _Visit:
             listing: the listing.
             shown: the texts of its page; as memory believes them to be if not given.
         """
-        lines = self.notes.offers.get(listing.asin) if shown is None else shown
+        offer = self.notes.offers.get(listing.asin)
+        lines = shown or (offer.lines if offer else None)
         if lines is not None and any(word in lines[-1].lower() for word in _GONE):
-            return -1.0
+            if shown or offer is None or not self._is_stale(offer):
+                return -1.0
+            lines = None  # it may be back
         paid = self._own_purchases(listing)
         best = max((belief.value for _, belief in paid), default=0.0)
         if best >= SATISFIED:
@@ -186,10 +212,17 @@ class _Visit:
         price = read_price(listing.price)
         if price is not None and price > self.wish.limit:
             worth -= TOO_DEAR
+        if lines is None and not self._is_likely(listing):
+            worth -= UNLIKELY
         if self.prior and lines is not None and not self._has_hope(read_title(lines)[2]):
             worth -= NO_COLOR
         blamed = [belief.value for purchase, belief in paid if not self._is_blamed_on_color(purchase)]
         return min([worth, *blamed])
+
+    def _is_likely(self, listing: Listing) -> bool:
+        """Whether a title has enough of the words to go on with."""
+        words = self.wish.words
+        return 3 * len(words & stems(listing.title)) > len(words)
 
     def _own_purchases(self, listing: Listing) -> list[tuple[Purchase, Belief]]:
         """What was bought of a listing for this task at this price."""
@@ -226,7 +259,7 @@ class _Visit:
         belief = self._believe_color(value)
         return belief is not None and belief.value >= SATISFIED
 
-    def _is_stale(self, belief: Belief) -> bool:
+    def _is_stale(self, belief: Belief | Offer) -> bool:
         """Whether memory has been found wrong since."""
         return belief.last < self.doubt
 
@@ -243,8 +276,7 @@ class _Visit:
         here = Listing(self.page.asin, item.title, item.price)
         worth = self._worth(here, self.page.lines)
         if worth <= 1 and self.page.asin in self.notes.visited:
-            others = self.notes.listings.get(self.page.parts[1:3], ())
-            if any(self._worth(other) > worth for other in others if other.asin != here.asin):
+            if self._best_other(here) > worth:
                 return item.back
             if self._should_look(here, item):
                 return item.sub_pages["features"]
@@ -253,6 +285,13 @@ class _Visit:
             if chosen.get(group, "").lower() != value.lower():
                 return action
         return self._buy(item)
+
+    def _best_other(self, here: Listing) -> float:
+        """What the best of the other listings is worth, as far as is known."""
+        number = self._page_number()
+        back = self.notes.results.get(self.page.parts[1:3])
+        worths = [self._worth(other) for other in (back.listings if back else ()) if other.asin != here.asin]
+        return max([*worths, *(worth for _, worth in self._other_pages(number))], default=-1.0)
 
     def _should_look(self, here: Listing, item: Item) -> bool:
         """Whether words are missing that may stand on the listing's page of features."""

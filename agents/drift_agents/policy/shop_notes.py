@@ -2,7 +2,8 @@
 
 * `Notes` - purchases, pages of listings, listings shown and buttons of advertisements, conflicts settled
 * `take_notes` - from recollections to that
-* `Belief` - a number that is believed, and since when
+* `Belief`, `Offer` - a number that is believed, or a listing's page, and since when
+* `Purchase` - what was bought
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.conflict import settle
 from drift_agents.matching_page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
-from drift_agents.policy.shop_page import Listing, read_listings, read_title
+from drift_agents.policy.shop_page import ResultsPage, read_results, read_title
 from drift_agents.prompt import Recollection
 
 Sightings = dict[Any, dict[Any, tuple[float, int]]]
@@ -28,6 +29,18 @@ class Belief(NamedTuple):
     """
 
     value: float
+    last: int
+
+
+class Offer(NamedTuple):
+    """A listing's page as it is believed to be, and since when.
+
+    Args:
+        lines: its visible texts.
+        last: when it was last seen so, in the agent's interactions.
+    """
+
+    lines: tuple[str, ...]
     last: int
 
 
@@ -52,20 +65,20 @@ class Notes(NamedTuple):
 
     Args:
         purchases: what each purchase pays, for all tasks that are recalled.
-        offers: the texts of listings' pages, by asin; of this task alone, like what follows.
+        offers: the listings' pages, by asin; of this task alone, like what follows.
         inside: the texts of listings' sub pages, by asin and name in lower case.
         visited: the listings whose pages have been seen.
-        listings: what pages of results have shown, by what follows the session in their address.
+        results: pages of results, by what follows the session in their address.
         buttons: for the present advertisement: how far each action leads to the order, 0 to 1.
         other_buttons: the same for other advertisements.
         leads: where actions of the present page are believed to lead: the kind of page.
     """
 
     purchases: Mapping[Purchase, Belief]
-    offers: Mapping[str, tuple[str, ...]]
+    offers: Mapping[str, Offer]
     inside: Mapping[str, Mapping[str, tuple[str, ...]]]
     visited: frozenset[str]
-    listings: Mapping[tuple[str, ...], tuple[Listing, ...]]
+    results: Mapping[tuple[str, ...], ResultsPage]
     buttons: Mapping[str, Belief]
     other_buttons: Mapping[str, Belief]
     leads: Mapping[str, str]
@@ -86,7 +99,7 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
     leads: Sightings = {}
     inside: dict[str, dict[str, tuple[str, ...]]] = {}
     visited: dict[str, None] = {}
-    listings: dict[tuple[str, ...], tuple[Listing, ...]] = {}
+    results: dict[tuple[str, ...], ResultsPage] = {}
     for item in recalled:
         before, after = read_shop_state(item.state), read_shop_state(item.outcome.state)
         if before is None or after is None:
@@ -114,13 +127,13 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
             elif seen.kind == SUB_PAGE and seen.instruction == page.instruction:
                 inside.setdefault(seen.asin, {})[seen.parts[3].lower()] = seen.lines
             elif seen.kind == RESULTS:
-                listings[seen.parts] = read_listings(seen.lines)
+                results[seen.parts] = read_results(seen.lines)
     return Notes(
         _numbers(purchases, conflict),
-        {asin: _likeliest(seen, conflict) for asin, seen in offers.items()},
+        {asin: Offer(lines := _likeliest(seen, conflict), seen[lines][1]) for asin, seen in offers.items()},
         inside,
         frozenset(visited),
-        listings,
+        results,
         _numbers(here, conflict),
         _numbers(there, conflict),
         {action: _likeliest(seen, conflict) for action, seen in leads.items()},

@@ -2,12 +2,14 @@
 
 * `Listing` - one entry on a page of results
 * `Item` - a listing's own page
-* `read_listings`, `read_item` - from a page to these
+* `ResultsPage` - a page of results
+* `read_results`, `read_item`, `read_title` - from a page to these
 * `find_options` - which values of an item's options an instruction asks for
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,6 +21,10 @@ SUB_PAGES = ("description", "features", "reviews", "attributes")
 """What the buttons to a listing's sub pages are called."""
 
 PRICE = "Price: "
+PAGE_SIZE = 10
+"""Entries on a page of results."""
+
+_PAGE = re.compile(r"Page (\d+) \(Total results: (\d+)\)")
 _TOOLS = 2
 """Buttons above everything else: back to the search, and to the page before."""
 
@@ -74,22 +80,37 @@ class Item(NamedTuple):
     back: str
 
 
+class ResultsPage(NamedTuple):
+    """A page of results.
+
+    Args:
+        listings: its entries, in order.
+        is_last: whether no page follows.
+    """
+
+    listings: tuple[Listing, ...]
+    is_last: bool
+
+
 @lru_cache(maxsize=4096)
-def read_listings(lines: tuple[str, ...]) -> tuple[Listing, ...]:
-    """The entries of a page of results.
+def read_results(lines: tuple[str, ...]) -> ResultsPage:
+    """Take a page of results apart.
 
     Args:
         lines: its visible texts: name, title and price of each entry follow each other.
 
     Example:
-        >>> read_listings(("Page 1", "B01", "A mug", "$4.5", "B02", "A cup", "$3.0"))[1]
-        Listing(asin='B02', title='A cup', price='$3.0')
+        >>> page = read_results(("Page 1 (Total results: 2)", "B01", "A mug", "$4.5", "B02", "A cup", "$3.0"))
+        >>> page.listings[1], page.is_last
+        (Listing(asin='B02', title='A cup', price='$3.0'), True)
     """
-    return tuple(
+    listings = tuple(
         Listing(asin, title, price)
         for asin, title, price in zip(lines, lines[1:], lines[2:], strict=False)
         if price.startswith("$") and " " not in asin
     )
+    number, total = next((map(int, found.groups()) for line in lines if (found := _PAGE.fullmatch(line))), (1, 0))
+    return ResultsPage(listings, number * PAGE_SIZE >= total)
 
 
 def read_title(lines: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
