@@ -84,7 +84,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         self.schedule: Schedule | None = world.schedule
         plan = world.schedule or Schedule(version=1, name="no-drift")
         self.flow = KnobFlow(plan, world.knob_table, self._columns(), self._encode, share_timeline)
-        self.clocks = Clocks(self.flow, max_episode_steps, self._turned)
+        self.clocks = Clocks(self.flow, max_episode_steps, self.autoreset_mode is AutoresetMode.NEXT_STEP, self._turned)
         self.max_episode_steps = max_episode_steps
         self._driven = frozenset(world.timeline.names)
         self._ended = np.zeros(self.num_envs, bool)
@@ -169,7 +169,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
                 )
             dead = self._ended
         if clocks.is_moving:
-            clocks.move(dead)
+            clocks.move()
         if dead is not None:
             clocks.begin(dead, dead=True)
         observations, rewards, terminations, infos = self._transition(checked, dead)

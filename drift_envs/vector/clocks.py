@@ -13,6 +13,8 @@ from drift_envs.vector.flow import FAR, KnobFlow
 from drift_envs.wrappers.clock import NO_JUMP, Jump
 from drift_envs.wrappers.records import Visited
 
+_FEW = 12
+
 
 class Clocks:
     """Turns resets and steps into ticks and lets the knob values of the tick hold.
@@ -24,6 +26,7 @@ class Clocks:
     Args:
         flow: the knob values.
         limit: the steps of an episode, `None` for no limit.
+        has_dead_steps: whether a step that only resets lies between two episodes.
         on_turn: called with the sub-environments in which other values hold now.
 
     Attributes:
@@ -32,7 +35,9 @@ class Clocks:
         episode: episodes before this one since the last rewind, shape `(N,)`.
     """
 
-    def __init__(self, flow: KnobFlow, limit: int | None, on_turn: Callable[[np.ndarray], None]) -> None:
+    def __init__(
+        self, flow: KnobFlow, limit: int | None, has_dead_steps: bool, on_turn: Callable[[np.ndarray], None]
+    ) -> None:
         number = flow.number
         self.flow = flow
         self.unit = flow.schedule.clock
@@ -40,23 +45,25 @@ class Clocks:
         self.count = 0
         self.ends_at = np.full(number, FAR, np.int64)
         self.episode = np.full(number, -1, np.int64)
-        # The tick is `episode + shift` on a clock of episodes and `count + shift` on others.
-        self.shift = np.zeros(number, np.int64)
         self.held = np.zeros(number, bool)
+        self._counts_episodes = self.unit == "episode"
+        # The coming tick is `episode + shift` on a clock of episodes and `count + shift - lag` on others: each
+        # dead step lets the ticks fall behind the count by one, and there is one for every episode.
+        self._lag = self.episode if has_dead_steps else np.zeros(number, np.int64)
+        self._shift = np.zeros(number, np.int64)
+        self._place = np.zeros(number, np.int64)  # the same for the cursor of a dense flow
         self._held_tick = np.zeros(number, np.int64)
-        self._due_at = np.full(number, FAR, np.int64)  # episode or count at which values may change
-        self._calm_until = 0  # the count before which no count is due
+        self._held_cursor = np.zeros(number, np.int64)
+        self._resume = np.zeros(number, np.int64)
+        self._any_held = False
+        self._due_at = np.full(number, FAR, np.int64)  # episode, or count less lag, at which values may change
+        self._calm_until = 0  # the count before which nobody is due
         self._since = np.zeros(number, np.int64)
         self._furthest = np.zeros(number, np.int64)
         self._visited: dict[int, Visited] = {}
-        self._resume = np.zeros(number, np.int64)
-        self._any_held = False
+        self._sum = np.empty(number, np.int64)
         self._mask = np.empty(number, bool)
-        self._late = np.zeros(number, bool)  # whose cursor already stands where the next step wants it
-        self._has_late = False
         self._on_turn = on_turn
-        self._counts_episodes = self.unit == "episode"
-        self._moves_cursor = flow.is_dense and self.unit != "episode"
 
     @property
     def is_moving(self) -> bool:
@@ -71,42 +78,35 @@ class Clocks:
         """
         return self.count - self.ends_at[indices] + self.limit
 
-    def ticks(self, indices: np.ndarray | slice = slice(None)) -> np.ndarray:
+    def ticks(self, indices: np.ndarray) -> np.ndarray:
         """The present ticks: that of the last transition, or of the first one to come after a reset.
 
         Args:
             indices: the sub-environments.
         """
-        if self._counts_episodes:
-            ticks = self.episode[indices] + self.shift[indices]
-        else:
-            ticks = self.count + self.shift[indices] - (self.steps(indices) > 0)
+        ticks = self._coming(indices)
+        if not self._counts_episodes:
+            ticks -= self.steps(indices) > 0
         return np.where(self.held[indices], self._held_tick[indices], ticks)
 
-    def move(self, dead: np.ndarray | None) -> None:
+    def move(self) -> None:
         """Let the knob values of the coming transitions hold, where steps move time.
 
         A dead step is no transition: its reset sees the tick to come, and the next step has the same tick.
-
-        Args:
-            dead: the sub-environments whose step is a dead one, booleans of shape `(N,)`, or `None`.
         """
-        if self._moves_cursor:
-            cursor = self.flow.cursor
-            np.add(cursor, 1, out=cursor)
-            if self._has_late:
-                np.subtract(cursor, self._late, out=cursor)
-            if self._any_held:
-                np.subtract(cursor, self.held, out=cursor, where=~self._late if self._has_late else True)
-            self._has_late = dead is not None
-            if dead is not None:
-                np.copyto(self._late, dead)
         if self.count >= self._calm_until:
-            due = self._due(self.count)
-            if len(due):
-                self._turn(due)
-            self._calm_until = int(self._due_at.min())
-        if self._moves_cursor:
+            np.add(self._due_at, self._lag, out=self._sum)
+            np.less_equal(self._sum, self.count, out=self._mask)
+            if np.count_nonzero(self._mask):
+                self._turn(self._mask.nonzero()[0])
+            else:
+                self._calm_until = int(self._sum.min())
+        if self.flow.is_dense:
+            cursor = self.flow.cursor
+            np.subtract(self._place, self._lag, out=cursor)
+            np.add(cursor, self.count, out=cursor)
+            if self._any_held:
+                np.copyto(cursor, self._held_cursor, where=self.held)
             self.flow.gather()
 
     def begin(self, ended: np.ndarray, dead: bool = False) -> None:
@@ -122,30 +122,22 @@ class Clocks:
         np.copyto(self.ends_at, self.count + dead + self.limit, where=ended)
         np.add(self.episode, ended, out=self.episode)
         flow = self.flow
+        if not flow.can_change:
+            return
         if self._counts_episodes:
-            if not flow.can_change:
-                return
-            if flow.is_dense:
-                np.add(flow.cursor, ended, out=flow.cursor)
             np.greater_equal(self.episode, self._due_at, out=self._mask)
             if np.count_nonzero(self._mask):
                 self._turn(self._mask.nonzero()[0])
             if flow.is_dense:
+                np.add(self._place, self.episode, out=flow.cursor)
                 flow.gather()
-        elif dead:
-            np.subtract(self.shift, ended, out=self.shift)
-            np.add(self._due_at, ended, out=self._due_at)
-        elif flow.can_change:
-            if flow.is_dense:
-                np.add(flow.cursor, ended, out=flow.cursor)
-                np.copyto(self._late, ended)
-                self._has_late = True
-            due = ended.nonzero()[0]
-            due = due[self._due_at[due] <= self.count]
+        elif not dead:  # before a dead step `move` has let the coming values hold
+            indices = ended.nonzero()[0]
+            due = indices[self._due_at[indices] + self._lag[indices] <= self.count]
             if len(due):
                 self._turn(due)
             if flow.is_dense:
-                flow.gather()
+                flow.read(indices, self._place[indices] + self.count - self._lag[indices])
 
     def begin_at(self, indices: np.ndarray, jump: Jump, dead: bool = False) -> None:
         """Begin episodes somewhere in time.
@@ -158,11 +150,7 @@ class Clocks:
         present = self.ticks(indices)
         started = self.episode[indices] >= 0
         running = ~self.held[indices]
-        coming = (
-            self.episode[indices] + self.shift[indices] + 1
-            if self._counts_episodes
-            else self.count + self.shift[indices]
-        )
+        coming = self._coming(indices) + self._counts_episodes
         resume = np.where(running, coming, self._resume[indices])
         if jump.tick is not None:
             start = resume = np.full(len(indices), jump.tick)
@@ -180,13 +168,13 @@ class Clocks:
         self._held_tick[indices] = start
         self._resume[indices] = resume
         self.ends_at[indices] = born + self.limit
-        self.shift[indices] = start - (self.episode[indices] if self._counts_episodes else born)
+        time = self.episode[indices] if self._counts_episodes else born - self._lag[indices]
+        self._shift[indices] = start - time
         self.flow.seek(indices, start)
+        self._held_cursor[indices] = self.flow.cursor[indices]
+        self._place[indices] = self.flow.cursor[indices] - time
+        self._due_at[indices] = np.where(self.held[indices], FAR, self.flow.until(indices) - self._shift[indices])
         self._on_turn(indices)
-        self._set_due(indices)
-        if self._moves_cursor and not dead:
-            self._late[indices] = True
-            self._has_late = True
         self._calm_until = self.count
 
     def rewind(self, indices: np.ndarray) -> None:
@@ -197,7 +185,7 @@ class Clocks:
         """
         self.episode[indices] = -1
         self.held[indices] = False
-        self.shift[indices] = 0 if self._counts_episodes else -self.count
+        self._shift[indices] = 0 if self._counts_episodes else self._lag[indices] - self.count
         self._since[indices] = self._furthest[indices] = 0
         for index in indices.tolist() if self._visited else ():
             self._visited.pop(index, None)
@@ -227,23 +215,23 @@ class Clocks:
             self._visited.setdefault(index, Visited()).add(int(self._since[index]), last)
         self._since[indices] = np.where(breaks | ~started, start, self._since[indices])
 
-    def _due(self, count: int) -> np.ndarray:
-        """The sub-environments whose knobs may change now."""
-        np.less_equal(self._due_at, count, out=self._mask)
-        return self._mask.nonzero()[0] if np.count_nonzero(self._mask) else _NOBODY
+    def _coming(self, indices: np.ndarray) -> np.ndarray:
+        """The ticks of the coming transitions, on a clock of episodes those of the present ones; none is held."""
+        if self._counts_episodes:
+            return self.episode[indices] + self._shift[indices]
+        return self.count + self._shift[indices] - self._lag[indices]
 
     def _turn(self, due: np.ndarray) -> None:
-        """Let the values of the tick to come hold in these sub-environments."""
-        if self.flow.is_dense:
-            self.flow.seek(due, self.flow.until[due])
+        """Let the values of the tick to come hold in these sub-environments, none of which is held."""
+        flow = self.flow
+        if flow.is_dense:
+            until = flow.until(due)
+            flow.seek(due, until)
+            self._place[due] = flow.cursor[due] - (until - self._shift[due])
+            self._due_at[due] = flow.until(due) - self._shift[due]
+        elif len(due) <= _FEW:  # a loop is cheaper than a dozen calls for arrays
+            for index in due.tolist():
+                self._due_at[index] = flow.advance_one(index) - self._shift[index]
         else:
-            self.flow.advance(due)
-        self._set_due(due)
+            self._due_at[due] = flow.advance(due) - self._shift[due]
         self._on_turn(due)
-
-    def _set_due(self, indices: np.ndarray) -> None:
-        due = self.flow.until[indices] - self.shift[indices]
-        self._due_at[indices] = np.where(self.held[indices] | (self.flow.until[indices] >= FAR), FAR, due)
-
-
-_NOBODY = np.zeros(0, np.int64)

@@ -1,6 +1,7 @@
 """Random numbers of a vector environment: column i belongs to sub-environment i.
 
-* `StepDraws` - some numbers a step for every sub-environment
+* `StepDraws` - one number a step for every sub-environment
+* `SideDraws`, `half_threshold` - the same as whole numbers, for what may happen to two sides
 * `EpisodeDraws` - one number for every episode of every sub-environment, in any order
 
 What one sub-environment does never changes the numbers of another: a step uses up its numbers whether
@@ -20,16 +21,14 @@ _EPISODE_TAG = 0xE915
 
 
 class StepDraws:
-    """Some numbers a step for every sub-environment, uniform in [0, 1).
+    """One number a step for every sub-environment, uniform in [0, 1).
 
     Args:
-        rows: how many numbers a step each sub-environment gets.
         number: how many sub-environments, N.
     """
 
-    def __init__(self, rows: int, number: int) -> None:
-        self.rows = rows
-        self._block = np.empty((max(1, _BATCH // max(1, rows * number)), rows, number))
+    def __init__(self, number: int) -> None:
+        self._block = np.empty((max(1, _BATCH // number), number))
         self._next = len(self._block)
 
     def restart(self) -> None:
@@ -43,7 +42,7 @@ class StepDraws:
             generator: where they come from.
 
         Returns:
-            Numbers of shape `(rows, N)`, valid until the next call.
+            Numbers of shape `(N,)`, valid until the next call.
         """
         if self._next == len(self._block):
             generator.random(out=self._block)
@@ -51,6 +50,58 @@ class StepDraws:
         self._next += 1
         numbers: np.ndarray = self._block[self._next - 1]
         return numbers
+
+
+class SideDraws:
+    """One whole number u from 0 to 2**32 - 1 a step for every sub-environment, and 2**32 - 1 - u beside it.
+
+    With a threshold h the first is below it with probability h / 2**32, and so is the second, and never
+    both as long as h is at most 2**31: the two sides to which something may slip, in two comparisons.
+    Half of the bits that a number in [0, 1) takes are enough.
+
+    Args:
+        number: how many sub-environments, N.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._even = number + number % 2
+        self._block = np.empty((2, max(1, _BATCH // self._even), self._even), np.uint32)
+        self._number = number
+        self._next = self._block.shape[1]
+
+    def restart(self) -> None:
+        """Throw away what was drawn ahead: the generator is another one."""
+        self._next = self._block.shape[1]
+
+    def step(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the next step.
+
+        Args:
+            generator: where they come from.
+
+        Returns:
+            Both numbers, shape `(N,)` each, valid until the next call.
+        """
+        ones, others = self._block
+        if self._next == len(ones):
+            ones.reshape(-1)[:] = generator.bit_generator.random_raw(ones.size // 2).view(np.uint32)
+            np.invert(ones, out=others)
+            self._next = 0
+        self._next += 1
+        return ones[self._next - 1, : self._number], others[self._next - 1, : self._number]
+
+
+def half_threshold(probability: np.ndarray) -> np.ndarray:
+    """The threshold for `SideDraws` that gives each side half of a probability, to 32 bits.
+
+    Args:
+        probability: probabilities, shape `(K,)`.
+
+    Example:
+        >>> half_threshold(np.array([0.0, 0.5, 1.0])).tolist()
+        [0, 1073741824, 2147483648]
+    """
+    return np.rint(probability * 2.0**31).astype(np.uint32)
 
 
 class EpisodeDraws:

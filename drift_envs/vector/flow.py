@@ -19,6 +19,7 @@ from drift_envs.schedule.turns import Turns, needs_seed
 
 FAR = 1 << 61
 
+_OVER = -1
 _DENSE = 1 / 8
 """Changes a tick from which on every tick is written down, instead of the changes alone."""
 _SHARED_WIDTH = 512
@@ -42,10 +43,10 @@ class KnobFlow:
         table: the knobs.
         encode: turns the values of the driven knobs in a stretch of K ticks into columns of numbers, shape `(K,)`.
         columns: the values in force, by column, shape `(N,)` each; driven ones are written into these arrays.
+            A column of `encode` that is none of these stays in the pool, where `value` finds it.
         is_shared: whether all sub-environments follow the timeline of the first.
 
     Attributes:
-        until: the tick at which they may change, shape `(N,)`.
         cursor: where they stand in the pool, shape `(N,)`.
         is_dense: whether rows have an entry for every tick.
     """
@@ -67,11 +68,9 @@ class KnobFlow:
             and any(_density(drift) >= _DENSE for drift in schedule.drifts)
             and all(table[name].is_numeric for drift in schedule.drifts for name in turned_names(drift))
         )
-        self.until = np.full(number, FAR, np.int64)
         self.cursor = np.full(number, -1, np.int64)
         self.columns = columns
         self._encode = encode
-        self._last = np.zeros(number, np.int64)  # where the row ends that the cursor stands in
         self._width = _SHARED_WIDTH if self.is_shared else _OWN_WIDTH
         if _draws_far(schedule, table):
             self._width = _DRAWN_WIDTH
@@ -79,9 +78,12 @@ class KnobFlow:
         self._timelines: dict[int, Timeline] = {}
         self._home = np.full(number, -1, np.int64)  # the row that begins at tick 0, where each has its own
         self._rows: dict[int, int] = {}  # the first tick of a row: the row, where all share a timeline
-        self._ticks = np.zeros((0, self._width + 1), np.int64)
-        self._row_ends = np.zeros(0, np.int64)
+        # A row's ticks, then the tick at which it ends, then `_OVER`.
+        self._stride = self._width + 2
+        self._ticks = np.zeros((0, self._stride), np.int64)
+        self._following = self._ticks.reshape(-1)  # the tick of the next entry, by cursor
         self._pool: dict[str, np.ndarray] = {}
+        self._flat: dict[str, np.ndarray] = {}
         self._varying: list[str] = []  # the columns that are not the same throughout each row
 
     @property
@@ -119,6 +121,15 @@ class KnobFlow:
         """
         return self._timelines[0 if self.is_shared else index]
 
+    def value(self, name: str, index: int) -> Any:
+        """The number in force in a column that may stand in the pool alone.
+
+        Args:
+            name: the column.
+            index: the sub-environment.
+        """
+        return self._pool[name].reshape(-1)[self.cursor[index]].item()
+
     def seek(self, indices: np.ndarray, ticks: np.ndarray) -> None:
         """Let the values of these ticks hold.
 
@@ -130,78 +141,101 @@ class KnobFlow:
             return
         if self.is_shared:
             for tick in np.unique(ticks).tolist():
-                self._enter(indices[ticks == tick], *self._shared_row(tick))
+                some = indices[ticks == tick]
+                self.read(some, np.full(len(some), self._shared_cursor(tick)))
         elif not ticks.any():
             for index in indices[self._home[indices] < 0].tolist():
                 self._home[index] = index
                 self._fill(index, self.timeline(index).turns(0, self._width))
-            self._place(indices, indices * (self._width + 1))
+            self.read(indices, indices * (self._stride))
         else:
             shift = self.number if self._goes_back else 0
             self._home[indices] = self._home[indices] if shift else -1
             for index, tick in zip(indices.tolist(), ticks.tolist(), strict=True):
                 self._fill(index + shift, self.timeline(index).turns(tick, self._width))
-            self._place(indices, (indices + shift) * (self._width + 1))
-        self._read(indices)
+            self.read(indices, (indices + shift) * (self._stride))
 
-    def advance(self, indices: np.ndarray) -> None:
-        """Go on with the next change of these sub-environments. Rows are not dense.
+    def until(self, indices: np.ndarray) -> np.ndarray:
+        """The ticks at which the values of these sub-environments may change.
 
         Args:
             indices: the sub-environments.
         """
-        cursor = self.cursor[indices] + 1
-        over = cursor > self._last[indices]
-        if over.any():
+        cursor = self.cursor[indices]
+        return self._ticks[cursor // self._stride, self._width] if self.is_dense else self._following[cursor]
+
+    def advance(self, indices: np.ndarray) -> np.ndarray:
+        """Go on with the next change of these sub-environments. Rows are not dense.
+
+        Args:
+            indices: the sub-environments.
+
+        Returns:
+            The ticks at which the values may change again.
+        """
+        cursor = self.cursor[indices]
+        cursor += 1
+        until = self._following[cursor]
+        if until.min() < 0:
+            over = until == _OVER
             beyond = indices[over]
-            self.seek(beyond, self.until[beyond])
-            indices, cursor = indices[~over], cursor[~over]
+            self.seek(beyond, self.until(beyond))
+            cursor[over] = self.cursor[beyond]
+            until = self._following[cursor]
         self.cursor[indices] = cursor
-        self.until[indices] = self._ticks.reshape(-1)[cursor + 1]
-        self._read(indices)
+        for name, values in self._flat.items():
+            self.columns[name][indices] = values[cursor]
+        return until
+
+    def advance_one(self, index: int) -> int:
+        """The same for one sub-environment.
+
+        Args:
+            index: its number.
+        """
+        cursor = self.cursor.item(index) + 1
+        until = self._following.item(cursor)
+        if until < 0:
+            return int(self.advance(np.array([index]))[0])
+        self.cursor[index] = cursor
+        for name, values in self._flat.items():
+            self.columns[name][index] = values[cursor]
+        return until
 
     def gather(self) -> None:
         """Read the values of all sub-environments from where their cursors stand. Rows are dense."""
         for name in self._varying:
-            np.take(self._pool[name].reshape(-1), self.cursor, out=self.columns[name], mode="clip")
+            np.take(self._flat[name], self.cursor, out=self.columns[name], mode="clip")
 
-    def _shared_row(self, tick: int) -> tuple[int, int]:
-        """The row that holds a tick, and the place in it."""
-        if self.is_dense:
-            first = tick - tick % self._width
-            if first not in self._rows:
-                row = self._new_row()
-                values = self.timeline(0).columns(first, self._width)
-                turns = Turns(np.arange(first, first + self._width), values, first + self._width)
-                self._rows[first] = row
-                self._fill(row, turns)
-            return self._rows[first], tick - first
-        if tick not in self._rows:
+    def _shared_cursor(self, tick: int) -> int:
+        """Where in the pool a tick stands."""
+        first = tick - tick % self._width if self.is_dense else tick
+        if first not in self._rows:
             row = self._new_row()
-            self._rows[tick] = row
-            self._fill(row, self.timeline(0).turns(tick, self._width))
-        return self._rows[tick], 0
+            timeline = self.timeline(0)
+            if self.is_dense:
+                ticks = np.arange(first, first + self._width)
+                turns = Turns(ticks, timeline.columns(first, self._width), first + self._width)
+            else:
+                turns = timeline.turns(tick, self._width)
+            self._fill(row, turns)
+            self._rows[first] = row
+        return self._rows[first] * self._stride + tick - first
 
-    def _enter(self, indices: np.ndarray, row: int, offset: int) -> None:
-        first = row * (self._width + 1)
-        self.cursor[indices] = first + offset
-        self._last[indices] = self._row_ends[row]
-        ticks = self._ticks.reshape(-1)
-        self.until[indices] = ticks[self._row_ends[row] + 1] if self.is_dense else ticks[first + offset + 1]
+    def read(self, indices: np.ndarray, cursor: np.ndarray) -> None:
+        """Let the values hold that stand somewhere in the pool.
 
-    def _place(self, indices: np.ndarray, cursor: np.ndarray) -> None:
+        Args:
+            indices: the sub-environments.
+            cursor: where the values of each stand.
+        """
         self.cursor[indices] = cursor
-        self._last[indices] = self._row_ends[cursor // (self._width + 1)]
-        self.until[indices] = self._ticks.reshape(-1)[cursor + 1]
-
-    def _read(self, indices: np.ndarray) -> None:
-        cursor = self.cursor[indices]
-        for name, values in self._pool.items():
-            self.columns[name][indices] = values.reshape(-1)[cursor]
+        for name, values in self._flat.items():
+            self.columns[name][indices] = values[cursor]
 
     def _new_row(self) -> int:
         """A row that nobody reads any more, or one more."""
-        used = set(np.unique(self.cursor // (self._width + 1)).tolist())
+        used = set(np.unique(self.cursor // (self._stride)).tolist())
         self._rows = {first: row for first, row in self._rows.items() if row in used}
         return next(row for row in range(len(self._ticks) + 1) if row not in used)
 
@@ -214,11 +248,11 @@ class KnobFlow:
         self._make_room(row, columns)
         self._ticks[row, :count] = turns.ticks[:count]
         self._ticks[row, count] = min(stop, FAR)
-        self._row_ends[row] = row * (self._width + 1) + count - 1
+        self._ticks[row, count + 1] = _OVER
         for name, values in columns.items():
             self._pool[name][row, :count] = values
             self._pool[name][row, count:] = values[-1]
-            if name not in self._varying and (values != values[0]).any():
+            if name in self.columns and name not in self._varying and (values != values[0]).any():
                 self._varying.append(name)
 
     def _make_room(self, row: int, columns: Columns) -> None:
@@ -226,11 +260,12 @@ class KnobFlow:
         if row >= len(self._ticks):
             rows = max(4, 2 * len(self._ticks)) if self.is_shared else self.number * (2 if self._goes_back else 1)
             self._ticks = _grown(self._ticks, rows)
-            self._row_ends = _grown(self._row_ends, rows)
             self._pool = {name: _grown(values, rows) for name, values in self._pool.items()}
         for name, values in columns.items():
             if name not in self._pool:
                 self._pool[name] = np.zeros(self._ticks.shape, values.dtype)
+        self._following = self._ticks.reshape(-1)[1:]
+        self._flat = {name: values.reshape(-1) for name, values in self._pool.items() if name in self.columns}
 
 
 def _grown(values: np.ndarray, rows: int) -> np.ndarray:

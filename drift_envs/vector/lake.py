@@ -15,9 +15,9 @@ from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.draws import StepDraws
+from drift_envs.vector.draws import SideDraws, StepDraws, half_threshold
 from drift_envs.vector.flow import Columns
-from drift_envs.vector.lake_worlds import CELLS, LakeWorlds
+from drift_envs.vector.lake_worlds import CELLS, LEFT, LakeWorlds
 from drift_envs.wrappers.drift import DriftWrapper
 
 _WORLD = ("map", "goal_rewards")
@@ -67,31 +67,33 @@ class VectorFrozenLake(DriftVectorEnv):
         self._pending: list[int] = []
         super().__init__(world, num_envs, max_episode_steps, autoreset_mode, share_timeline, notify)
         number = self.num_envs
-        self._slip, self._transient = self.flow.columns["slip"], self.flow.columns["transient"]
+        self._half, self._transient = self.flow.columns["half"], self.flow.columns["transient"]
         self._code = self.flow.columns["world"]
         self._laid = self._code.copy()  # the world that `_state` belongs to
         self._base = self._laid * self._worlds.size
         self._state = self._base + self._worlds.shore
         self._shore = self._state.copy()
         self._lastaction = np.full(number, -1, np.int64)
-        self._before, self._until = np.empty(number), np.empty(number)
         self._cells = np.zeros(number, np.int64)
-        self._sides = np.zeros((2, number), bool)
+        self._slipped = np.zeros((2, number), bool)
+        self._side = np.zeros(number, np.int8)
         self._bad = np.zeros(number, bool)
-        self._prob = np.ones(number)
-        self._use_slip()
+        self._drives_world = bool(self._driven.intersection(_WORLD))
         self._choose_draws()
 
     def _columns(self) -> dict[str, np.ndarray]:
         now = self._lake.read_knobs()
+        self._slip = np.full(self.num_envs, now["slip"])  # where no schedule drives it
         return {
-            "slip": np.full(self.num_envs, now["slip"]),
+            "half": half_threshold(self._slip),
             "transient": np.full(self.num_envs, now["transient"]),
             "world": np.full(self.num_envs, self._worlds.code(now["map"], now["goal_rewards"]), np.int64),
         }
 
     def _encode(self, values: Mapping[str, Any]) -> Columns:
         columns: dict[str, np.ndarray] = {name: values[name] for name in ("slip", "transient") if name in values}
+        if "slip" in values:
+            columns["half"] = half_threshold(values["slip"])
         if "map" in values or "goal_rewards" in values:
             count = len(next(iter(values.values())))
             maps = values.get("map", [self._lake.map] * count)
@@ -113,36 +115,31 @@ class VectorFrozenLake(DriftVectorEnv):
 
     def _choose_draws(self) -> None:
         """How many random numbers a step needs: whatever may ever happen counts, so that columns stay in step."""
-        self._slips = "slip" in self._driven or bool(self._slip.any())
+        self._slips = "slip" in self._driven or bool(self._half.any())
         self._lies = "transient" in self._driven or bool(self._transient.any())
-        self._draws = StepDraws(self._slips + self._lies, self.num_envs)
+        self._sides = SideDraws(self.num_envs)
+        self._lots = StepDraws(self.num_envs)
 
     def _restart_draws(self) -> None:
         super()._restart_draws()
-        self._draws.restart()
-
-    def _use_slip(self) -> None:
-        """The numbers below which a lake slips to one side, and from which on to the other."""
-        np.multiply(self._slip, 0.5, out=self._before)
-        np.subtract(1.0, self._before, out=self._until)
+        self._sides.restart()
+        self._lots.restart()
 
     def _turned(self, indices: np.ndarray) -> None:
-        before = 0.5 * self._slip[indices]
-        self._before[indices] = before
-        self._until[indices] = 1.0 - before
-        moved = indices[self._code[indices] != self._laid[indices]]
-        if len(moved):
-            self._lay(moved)
+        if self._drives_world:
+            self._lay(indices[self._code[indices] != self._laid[indices]])
 
     def _lay(self, indices: np.ndarray) -> None:
         """Put other maps under lakes; the agent keeps its row and column, cut at the new edge."""
+        if not len(indices):
+            return
         worlds = self._worlds
         old, new = self._laid[indices], self._code[indices]
         place = self._state[indices] - self._base[indices]
         row, column = np.divmod(place // CELLS, worlds.columns[old])
         row, column = np.minimum(row, worlds.rows[new] - 1), np.minimum(column, worlds.columns[new] - 1)
         ashore = place == worlds.shore
-        place = np.where(ashore, place, CELLS * (row * worlds.columns[new] + column))
+        place = np.where(ashore, place, CELLS * (row * worlds.columns[new] + column) + LEFT)
         self._laid[indices] = new
         self._base[indices] = base = new * worlds.size
         self._state[indices] = base + place
@@ -150,7 +147,7 @@ class VectorFrozenLake(DriftVectorEnv):
 
     def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
         indices = mask.nonzero()[0]
-        self._state[indices] = self._base[indices] + CELLS * self._start_states(indices)
+        self._state[indices] = self._base[indices] + CELLS * self._start_states(indices) + LEFT
         self._lastaction[indices] = -1
 
     def _start_states(self, indices: np.ndarray) -> np.ndarray:
@@ -195,31 +192,26 @@ class VectorFrozenLake(DriftVectorEnv):
         worlds, state, cells = self._worlds, self._state, self._cells
         if dead is not None:
             np.copyto(state, self._shore, where=dead)
-        if self._draws.rows:
-            numbers = self._draws.step(self.np_random)
         np.add(state, actions, out=cells)
         if self._slips:
-            if self.flow.is_dense:
-                self._use_slip()
-            before, after = self._sides
-            np.greater_equal(numbers[0], self._before, out=before)
-            np.greater_equal(numbers[0], self._until, out=after)
-            outcome = before.view(np.int8)
-            np.add(outcome, after.view(np.int8), out=outcome)
-            np.add(cells, outcome, out=cells)
-        else:
-            np.add(cells, 1, out=cells)
+            one, other = self._sides.step(self.np_random)
+            before, after = self._slipped
+            np.less(one, self._half, out=before)
+            np.less(other, self._half, out=after)
+            side = self._side
+            np.subtract(after.view(np.int8), before.view(np.int8), out=side)
+            np.add(cells, side, out=cells)
         infos = self._probabilities(dead) if self._lake.shows_prob else {}
         if self._lies:
             here = state.copy()
         seen, rewards, ended = worlds.seen.take(cells), worlds.reward.take(cells), worlds.ended.take(cells)
         np.take(worlds.following, cells, out=state, mode="clip")
         if self._lies:
-            self._lie(numbers[-1], here, actions, seen, rewards, ended)
+            self._lie(self._lots.step(self.np_random), here, actions, seen, rewards, ended)
         if dead is not None and worlds.has_several_starts:
             indices = dead.nonzero()[0]
             seen[indices] = starts = self._start_states(indices)
-            state[indices] = self._base[indices] + CELLS * starts
+            state[indices] = self._base[indices] + CELLS * starts + LEFT
         if self.render_mode is not None:
             self._lastaction[:] = actions
             if dead is not None:
@@ -228,8 +220,8 @@ class VectorFrozenLake(DriftVectorEnv):
 
     def _probabilities(self, dead: np.ndarray | None) -> dict[str, Any]:
         """The probability of the transition, as Gymnasium's `info` shows it."""
-        sideways = self._sides[0].view(np.int8) != 1 if self._slips else np.zeros(self.num_envs, bool)
-        prob = np.where(sideways, self._before, 1.0 - self._slip)
+        slip = self._slip  # shown without a schedule only
+        prob = np.where(self._side != 0, 0.5 * slip, 1.0 - slip)
         # Whoever stands on a hole or a goal stays there for sure.
         stays = self._worlds.ended[self._state] & (self._worlds.following[self._state] == self._state)
         prob[stays] = 1.0
@@ -250,9 +242,9 @@ class VectorFrozenLake(DriftVectorEnv):
         worlds = self._worlds
         lying = np.flatnonzero((numbers < self._transient) & (here != self._shore))
         state = here[lying]
-        around = state[:, None] + np.arange(1, 5)
+        around = state[:, None] + np.arange(4)
         to = worlds.following[around]
-        true = worlds.following[state + actions[lying] + 1]
+        true = worlds.following[state + actions[lying]]
         free = (to != state[:, None]) & (to != true[:, None]) & ~worlds.ended[around]
         counts = free.sum(axis=1)
         # Below the threshold, the same number is uniform again and chooses among the targets.
@@ -303,7 +295,7 @@ class VectorFrozenLake(DriftVectorEnv):
         states = int(self._worlds.rows[code] * self._worlds.columns[code])
         if name != "s" or not 0 <= int(value) < states:
             raise ArgumentError(f"`s` should be a state from 0 to {states - 1}. Received {name}={value!r}")
-        self._state[index] = self._base[index] + CELLS * int(value)
+        self._state[index] = self._base[index] + CELLS * int(value) + LEFT
 
     def read_knob(self, index: int, name: str) -> Value:
         """The present value of a knob, read back from what the dynamics use.
@@ -312,8 +304,10 @@ class VectorFrozenLake(DriftVectorEnv):
             index: the lake.
             name: the knob.
         """
-        if name in ("slip", "transient"):
-            return float(self.flow.columns[name][index])
+        if name == "slip":
+            return self.flow.value(name, index) if name in self.flow.pool else float(self._slip[index])
+        if name == "transient":
+            return float(self._transient[index])
         lake, goal_rewards = self._worlds.maps[int(self._laid[index])]
         return lake if name == "map" else goal_rewards
 
@@ -328,10 +322,13 @@ class VectorFrozenLake(DriftVectorEnv):
         Raises:
             ArgumentError: if the schedule drives the other one of `map` and `goal_rewards`.
         """
-        if name in ("slip", "transient"):
-            self.flow.columns[name][index] = value
-            if value and not (self._slips if name == "slip" else self._lies):
-                self._choose_draws()
+        if name == "slip":
+            self._slip[index] = value
+            self._half[index] = half_threshold(np.array(value))
+            self._slips = self._slips or value > 0
+        elif name == "transient":
+            self._transient[index] = value
+            self._lies = self._lies or value > 0
         elif self._driven.intersection(_WORLD):
             raise ArgumentError(f"`{name}` should stay as it is, since the schedule drives {sorted(self._driven)}")
         else:
@@ -340,4 +337,4 @@ class VectorFrozenLake(DriftVectorEnv):
             if len(now["map"]) * len(now["map"][0]) > self._worlds.room:
                 raise ArgumentError(f"`map` should have at most {self._worlds.room} tiles. Received {value!r}")
             self._code[index] = self._worlds.code(now["map"], now["goal_rewards"])
-        self._turned(np.array([index]))
+        self._lay(np.array([index])[self._code[index : index + 1] != self._laid[index : index + 1]])

@@ -14,8 +14,12 @@ from drift_envs.envs.lake_model import Map, moves, tiles
 from drift_envs.knobs import FrozenMapping
 
 CELLS = 6
-"""A state's entries, by move: up, left, down, right, up, left. So an action, the move before it and the one
-after it are neighbours: entry `action`, `action + 1` and `action + 2` are the three outcomes."""
+"""A state's entries, by move: up, left, down, right, up, left. So the move before an action, the action itself
+and the move after it are neighbours."""
+
+LEFT = 1
+"""The entry of action 0. A state is the place of this entry in the stack, so that state + action is that of the
+intended move."""
 
 _MOVES = np.array([3, 0, 1, 2, 3, 0])
 
@@ -23,8 +27,7 @@ _MOVES = np.array([3, 0, 1, 2, 3, 0])
 class LakeWorlds:
     """What follows on each state and move, of every map that is in use.
 
-    A *world* is a map with its goal rewards. Worlds stand in slots of equal size; a state is the place
-    of its first entry in the stack. The last state of a slot is the shore: whoever stands there is put
+    A *world* is a map with its goal rewards. Worlds stand in slots of equal size. The last state of a slot is the shore: whoever stands there is put
     on the start tile by any action, is paid nothing and goes on, which is what a dead step does.
 
     Args:
@@ -46,7 +49,7 @@ class LakeWorlds:
     ) -> None:
         self.room = room
         self.size = (room + 1) * CELLS
-        self.shore = room * CELLS
+        self.shore = room * CELLS + LEFT
         self._reward_schedule = reward_schedule
         self._in_use = in_use
         self._slots: dict[tuple[Map, FrozenMapping], int] = {}
@@ -130,13 +133,13 @@ class LakeWorlds:
         reached[ends] = np.flatnonzero(ends)[:, None]
         base = slot * self.size
         place = slice(base, base + count * CELLS)
-        self.following[place] = base + CELLS * reached.reshape(-1)
+        self.following[place] = base + CELLS * reached.reshape(-1) + LEFT
         self.seen[place] = reached.reshape(-1)
         self.reward[place] = np.where(ends[:, None], 0.0, paid[reached]).reshape(-1)
         self.ended[place] = ends[reached].reshape(-1)
         starts = np.flatnonzero(letters == "S")
-        shore = slice(base + self.shore, base + self.size)
-        self.following[shore] = base + CELLS * starts[0]
+        shore = slice(base + self.room * CELLS, base + self.size)
+        self.following[shore] = base + CELLS * starts[0] + LEFT
         self.seen[shore] = starts[0]
         self.reward[shore], self.ended[shore] = 0.0, False
         self.rows[slot], self.columns[slot] = rows, columns
