@@ -24,8 +24,11 @@ from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameErro
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import MANIFEST
+from drift_agents.experiment.inspect.page import LARGE, write_page
+from drift_agents.experiment.inspect.serve import make_server
 from drift_agents.experiment.report import write_report
 from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.trace import TRACE
 from drift_envs.errors import DriftEnvsError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -110,6 +113,12 @@ def build_parser() -> argparse.ArgumentParser:
         default=_cores(),
         help="cells at a time (default: one a core, %(default)s)",
     )
+    run.add_argument(
+        "--trace",
+        choices=TRACE,
+        default="none",
+        help="keep the steps of these episodes, for `inspect` (default: %(default)s)",
+    )
     again = run.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with the run in the folder")
     again.add_argument("--fresh", action="store_true", help="throw away the run in the folder and begin anew")
@@ -124,6 +133,23 @@ def build_parser() -> argparse.ArgumentParser:
     )
     report.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
     report.set_defaults(command=_report)
+
+    inspect = commands.add_parser(
+        "inspect",
+        parents=[common],
+        help="a page to step through the episodes of a run",
+        description="Write one HTML file that shows all episodes of a finished run and needs nothing else: no network, "
+        "no server. Steps are in it if the run kept them (`run --trace`).",
+        epilog="example: drift-agents inspect runs/glove-quick",
+    )
+    inspect.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
+    where = inspect.add_mutually_exclusive_group()
+    where.add_argument("--out", type=Path, metavar="FILE", help="the file (default: DIR/inspect.html)")
+    where.add_argument(
+        "--serve", action="store_true", help="serve the page from this machine instead; for runs with many steps"
+    )
+    inspect.add_argument("--port", type=_positive, metavar="N", help="where to serve (default: any that is free)")
+    inspect.set_defaults(command=_inspect)
     return parser
 
 
@@ -176,8 +202,9 @@ def _run(options: argparse.Namespace) -> None:
     experiment = load_experiment(options.experiment, _overrides(options))
     folder = options.out or Path("runs") / experiment.name
     options.out = folder  # for the message of an interrupted run
+    how = {name: getattr(options, name) for name in ("jobs", "resume", "fresh", "trace")}
     with _Bars() as bars:
-        run_experiment(experiment, folder, jobs=options.jobs, resume=options.resume, fresh=options.fresh, progress=bars)
+        run_experiment(experiment, folder, **how, progress=bars)
     write_report(folder, _console())
 
 
@@ -218,6 +245,24 @@ def _how_to_go_on(options: argparse.Namespace, given: Sequence[str]) -> str:
 
 def _report(options: argparse.Namespace) -> None:
     write_report(options.folder, _console())
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    if options.port is not None and not options.serve:
+        raise ArgumentError("`--port` should stand with `--serve`. Received it alone")
+    if options.serve:
+        with make_server(options.folder, options.port or 0) as server:
+            print(f"serving {options.folder} at {server.url}; Ctrl-C ends it", flush=True)
+            server.serve_forever()
+        return
+    path = write_page(options.folder, options.out)
+    size = path.stat().st_size
+    print(f"wrote {path} ({size / 2**20:.1f} MB)")
+    if size > LARGE:
+        print(
+            f"drift-agents: a browser will be slow with it; try: drift-agents inspect {options.folder} --serve",
+            file=sys.stderr,
+        )
 
 
 def _console() -> Console:

@@ -1,0 +1,106 @@
+// What the world looked like at a step, drawn from its state and its knobs.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function shape(tag, attributes, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+/** The picture for a step: {state, action (null at the end), knobs, before, trail, actions}. */
+function drawFrame(view) {
+  let state = null;
+  try { state = JSON.parse(view.state); } catch { /* a page: shown as text */ }
+  if (state && Array.isArray(state.cur_pos) && Array.isArray(view.knobs.map)) return drawLake(state, view);
+  if (state && typeof state.position === 'number' && 'goal_position' in view.knobs) return drawCar(state, view);
+  return drawPage(view);
+}
+
+const TILE = 60;
+const MOVES = { 0: [0, -1], 1: [1, 0], 2: [0, 1], 3: [-1, 0] };
+
+function drawLake(state, view) {
+  const map = view.knobs.map, old = view.before && view.before.map;
+  const rows = map.length, columns = map[0].length;
+  const same = old && old.length === rows && old[0].length === columns;
+  const picture = shape('svg', { viewBox: `0 0 ${columns * TILE} ${rows * TILE}`, role: 'img', 'aria-label': `lake, agent at row ${state.cur_pos[0]}, column ${state.cur_pos[1]}` });
+  for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) {
+    const tile = map[r][c], was = same ? old[r][c] : tile;
+    const x = c * TILE, y = r * TILE;
+    picture.append(shape('rect', { x: x + 1, y: y + 1, width: TILE - 2, height: TILE - 2, fill: tile === 'G' ? '#ffe27a' : '#dcebf5' }));
+    if (tile === 'H') picture.append(shape('circle', { cx: x + 30, cy: y + 30, r: 22, fill: '#12283d' }));
+    else if (was === 'H') picture.append(shape('circle', { cx: x + 30, cy: y + 30, r: 22, fill: 'none', stroke: '#4b5560', 'stroke-width': 2, 'stroke-dasharray': '4 4', class: 'ghost' }));
+    if (tile === 'G') picture.append(label(x + 30, y + 28, 'goal', 13), label(x + 30, y + 46, goalReward(view.knobs, r, c), 13));
+    if (tile === 'S') picture.append(label(x + 30, y + 54, 'start', 11));
+    if (tile !== was) picture.append(shape('rect', { x: x + 3, y: y + 3, width: TILE - 6, height: TILE - 6, fill: 'none', stroke: '#9c3d00', 'stroke-width': 3, class: 'changed' }));
+  }
+  const centre = ([r, c]) => [c * TILE + 30, r * TILE + 30];
+  const places = view.trail.map(text => JSON.parse(text).cur_pos);
+  if (places.length > 1) picture.append(shape('polyline', { points: places.map(place => centre(place).join()).join(' '), fill: 'none', stroke: '#9c3d00', 'stroke-width': 3, 'stroke-opacity': 0.75, class: 'trail' }));
+  const [x, y] = centre(state.cur_pos);
+  picture.append(shape('circle', { cx: x, cy: y, r: 12, fill: '#ffffff', stroke: '#9c3d00', 'stroke-width': 4, class: 'agent' }));
+  const move = MOVES[view.action];
+  if (move) picture.append(arrow(x + move[1] * 12, y + move[0] * 12, x + move[1] * 34, y + move[0] * 34));
+  return picture;
+}
+
+function goalReward(knobs, r, c) {
+  const rewards = knobs.goal_rewards || {};
+  return String(rewards[`${r},${c}`] ?? 1);
+}
+
+function label(x, y, text, size, fill = '#1b1f24') {
+  return shape('text', { x, y, 'text-anchor': 'middle', 'font-size': size, 'font-family': 'sans-serif', fill }, text);
+}
+
+function arrow(x1, y1, x2, y2, colour = '#0b3c6f') {
+  const angle = Math.atan2(y2 - y1, x2 - x1), tip = spread => `${x2 - 10 * Math.cos(angle + spread)},${y2 - 10 * Math.sin(angle + spread)}`;
+  return shape('g', { class: 'arrow' }, shape('line', { x1, y1, x2, y2, stroke: colour, 'stroke-width': 4 }),
+    shape('polygon', { points: `${x2},${y2} ${tip(0.5)} ${tip(-0.5)}`, fill: colour }));
+}
+
+function drawCar(state, view) {
+  const width = 600, height = 340, left = -1.2, right = 0.6;
+  const px = x => (x - left) / (right - left) * width, py = x => height - 50 - (Math.sin(3 * x) * 0.45 + 0.55) * 230;
+  const picture = shape('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `car at ${number(state.position)}, velocity ${number(state.velocity)}` });
+  const points = [];
+  for (let i = 0; i <= 120; i++) { const x = left + (right - left) * i / 120; points.push(`${px(x)},${py(x)}`); }
+  picture.append(shape('rect', { x: 0, y: 0, width, height, fill: '#f3f5f7' }));
+  picture.append(shape('polygon', { points: `0,${height} ${points.join(' ')} ${width},${height}`, fill: '#c7d0d9', stroke: '#4b5560', 'stroke-width': 2 }));
+  flag(picture, px(view.knobs.goal_position), py(view.knobs.goal_position), false);
+  const old = view.before && view.before.goal_position;
+  if (typeof old === 'number' && old !== view.knobs.goal_position) flag(picture, px(old), py(old), true);
+  const places = view.trail.map(text => JSON.parse(text).position);
+  if (places.length > 1) picture.append(shape('polyline', { points: places.slice(-60).map(x => `${px(x)},${py(x) - 9}`).join(' '), fill: 'none', stroke: '#9c3d00', 'stroke-width': 3, 'stroke-opacity': 0.75, class: 'trail' }));
+  const x = px(state.position), y = py(state.position) - 12;
+  picture.append(shape('circle', { cx: x, cy: y, r: 12, fill: '#ffffff', stroke: '#9c3d00', 'stroke-width': 4, class: 'agent' }));
+  const strength = view.knobs.force ?? view.knobs.power;
+  if (view.action !== null && typeof strength === 'number') {
+    const wanted = 'force' in view.knobs ? Number(view.action) - 1 : Number(view.action), push = wanted * Math.sign(strength);
+    if (push) picture.append(arrow(x + push * 14, y, x + push * 62, y));
+    picture.append(label(width / 2, height - 14, push ? `engine pushes ${push > 0 ? 'right' : 'left'} with ${number(Math.abs(wanted * strength) * 1000)} / 1000` : 'engine is off', 16));
+  }
+  return picture;
+}
+
+function flag(picture, x, y, ghost) {
+  const colour = ghost ? '#4b5560' : '#1b1f24', dash = ghost ? '4 4' : 'none';
+  picture.append(shape('line', { x1: x, y1: y, x2: x, y2: y - 50, stroke: colour, 'stroke-width': 3, 'stroke-dasharray': dash, class: ghost ? 'ghost' : 'goal' }));
+  if (!ghost) picture.append(shape('polygon', { points: `${x},${y - 50} ${x + 24},${y - 42} ${x},${y - 34}`, fill: '#ffd23f', stroke: colour }));
+}
+
+/** A page as it was, its parts on lines of their own; what was clicked is marked. */
+function drawPage(view) {
+  let text = view.state;
+  try { const state = JSON.parse(text); if (typeof state === 'string') text = state; else if (state.page) text = String(state.page); } catch { /* plain text */ }
+  const clicked = /^click\[(.*)\]$/.exec(view.action || '');
+  const page = make('div', { class: 'page', role: 'group', 'aria-label': 'page' });
+  for (const part of text.split(/\s*\[SEP\]\s*|\n/)) {
+    if (!part) continue;
+    const hit = clicked && part.toLowerCase() === clicked[1].toLowerCase();
+    page.append(make('p', hit ? { class: 'done' } : {}, part));
+  }
+  return page;
+}

@@ -1,0 +1,131 @@
+// One step of one episode: frame, decision, verdicts, what memory recalled, and the prompt.
+
+const RECALLED = /^- in (.*?) action ("(?:[^"\\]|\\.)*") led to (.*) \((.*?score .*)\)$/;
+
+/** A pane for an episode at a position; `position` equal to the number of steps is its end. */
+function drawPane(cell, at, data, position) {
+  const number_ = cell.episode[at];
+  const pane = make('article', { class: 'pane' });
+  pane.append(make('h3', {}, `${playerName(cell)}, seed ${cell.seed}, episode ${number_}`),
+    make('p', { class: 'hint' }, `${cell.schedule}: ${describeEpisode(cell, at)}`));
+  const episode = data && data.episodes.get(number_);
+  if (!episode || !episode.steps.length) {
+    pane.append(make('p', { class: 'missing' }, whyMissing(cell, episode)));
+    return pane;
+  }
+  const steps = episode.steps, end = position >= steps.length, step = end ? steps[steps.length - 1] : steps[position];
+  const text = id => data.texts[id];
+  const view = {
+    state: text(end ? step.outcome[0] : step.state), action: end ? null : step.action, knobs: knobsAt(data, episode, position),
+    before: knobsBefore(data, number_, Math.min(position, steps.length)), trail: [...steps.slice(0, position + 1).map(one => text(one.state)), ...(end ? [text(step.outcome[0])] : [])],
+  };
+  const frame = make('div', { class: 'frame' });
+  frame.append(make('p', { class: 'banner' }, `${cell.phases[cell.phase[at]]}, tick ${step.tick}, ${end ? 'the end' : `step ${position + 1} of ${steps.length}`}, score ${number(end ? step.outcome[1] : position ? steps[position - 1].outcome[1] : 0)}`), drawFrame(view));
+  const changed = describeKnobs(view.before, view.knobs);
+  if (changed) frame.append(make('p', { class: 'hint' }, `since the last phase: ${changed}`));
+  const facts = make('div', { class: 'facts' });
+  const left = make('div', {}, frame), grid = make('div', { class: 'grid' }, left, facts);
+  pane.append(make('p', { class: 'task' }, text(episode.task)), grid);
+  if (end) {
+    facts.append(make('h3', {}, 'The episode is over'), decision(step, text));
+    for (const verdict of episode.closing) facts.append(...verdictBlock('After the episode', verdict, text));
+    return pane;
+  }
+  facts.append(make('h3', {}, 'Decision and outcome'), decision(step, text));
+  for (const verdict of step.checks || []) facts.append(...verdictBlock('Checked before acting', verdict, text));
+  facts.append(...verdictBlock('Verifier', step.verdict, text));
+  const lines = step.prompt.map(text);
+  pane.append(make('h3', {}, `Recalled (${step.retrieved.length} records)`), recalled(lines, step.retrieved));
+  pane.append(make('h3', {}, 'Prompt, as the policy saw it'), make('pre', { class: 'prompt', tabindex: 0, 'aria-label': 'prompt' }, lines.join('\n')));
+  return pane;
+}
+
+function whyMissing(cell, episode) {
+  if (episode) return 'This player leaves no steps: it reads no prompt and has no memory.';
+  if (cell.kept === 'failures') return 'No steps were kept of this episode: the run kept failures alone (--trace failures).';
+  return 'No steps were kept. Run the experiment with --trace all or --trace failures to step through episodes.';
+}
+
+function decision(step, text) {
+  const facts = [['action', step.action]];
+  if (step.reply !== undefined) facts.push(['answered', text(step.reply)]);
+  facts.push(['led to', outcomeText(step.outcome, text)], ['reward', number(step.reward)]);
+  return list(facts, 'decision');
+}
+
+function outcomeText([state, score, ended], text) {
+  return `${text(state)} (score ${number(score)}${ended ? ', the episode ended' : ''})`;
+}
+
+function list(facts, name) {
+  const element = make('dl', { class: name });
+  for (const [title, value] of facts) element.append(make('dt', {}, title), make('dd', {}, value));
+  return element;
+}
+
+function verdictBlock(title, verdict, text) {
+  const facts = [];
+  if (verdict.about) facts.push(['about', `${text(verdict.about[0])}, action ${verdict.about[1]}`]);
+  facts.push(['surprise', verdict.surprise ? 'yes' : 'no']);
+  if (verdict.statistic !== undefined) facts.push(['statistic', number(verdict.statistic)]);
+  if (verdict.probed) facts.push(['probes', probeText(verdict.probed, text)]);
+  if (verdict.cost) facts.push(['probe cost', `${verdict.cost[0]} steps, ${verdict.cost[1]} resets, ${verdict.cost[2]} falls, ${verdict.cost[3]} purchases`]);
+  if (verdict.observed !== undefined) facts.push(['written', `record ${verdict.observed}`]);
+  if (verdict.inserted !== undefined) facts.push(['inserted', `summary ${verdict.inserted}${verdict.probed ? `: ${probeText(verdict.probed, text)}` : ''}`]);
+  for (const gone of verdict.removed || []) facts.push(['removed', goneText(gone, text)]);
+  if (verdict.removed_notes) facts.push(['removed notes', verdict.removed_notes.join(', ')]);
+  const heading = make('h3', {}, title), flags = make('p', { class: 'flags' });
+  if (verdict.surprise) flags.append(make('span', { class: 'flag surprise' }, 'surprise'));
+  if (verdict.realigned) flags.append(make('span', { class: 'flag realigned' }, verdict.contradicted ? 'memory rewritten' : 'memory confirmed'));
+  return [heading, ...(flags.childNodes.length ? [flags] : []), list(facts, 'verdict')];
+}
+
+function probeText(probed, text) {
+  const counts = new Map();
+  for (const outcome of probed) { const told = outcomeText(outcome, text); counts.set(told, (counts.get(told) || 0) + 1); }
+  return [...counts].map(([told, count]) => `${count} of ${probed.length}: ${told}`).join('; ');
+}
+
+function goneText(gone, text) {
+  if (gone.state === undefined) return `record ${gone.id}`;
+  return `record ${gone.id}: ${text(gone.state)}, action ${gone.action}, led to ${outcomeText(gone.outcome, text)}, from step ${gone.step}${gone.probes ? ` (summary of ${gone.probes} probes)` : ''}`;
+}
+
+/** The records of a prompt as a table; a weight stands there where memory gave one below 1. */
+function recalled(lines, ids) {
+  const rows = [];
+  let where = '';
+  for (const line of lines) {
+    if (line.startsWith('--- ')) where = line.includes('other states') ? 'elsewhere' : line.includes('Lessons') ? 'lesson' : 'here';
+    else if (where === 'lesson' && line.startsWith('- ')) rows.push(['lesson', '', '', line.slice(2), '', '', '', '']);
+    else {
+      const found = where && RECALLED.exec(line);
+      if (!found) continue;
+      const detail = /score ([^;]+); seen (once|\S+ times); last at step (-?\d+)(; verified)?(?:; recalled with weight ([^;]+))?/.exec(found[4]) || [];
+      const times = detail[2] === 'once' ? '1' : (detail[2] || '').replace(' times', '');
+      rows.push([where, found[1], JSON.parse(found[2]), found[3], times, detail[3] || '', detail[5] || '1', detail[4] ? 'yes' : '']);
+    }
+  }
+  if (!rows.length) return make('p', { class: 'hint' }, 'Memory had nothing to say.');
+  const heads = [['where', ''], ['in state', ''], ['action', ''], ['led to', ''], ['seen', 'n'], ['last at step', 'n'], ['weight', 'n'], ['verified', '']];
+  const head = make('tr', {}, ...heads.map(([title, kind]) => make('th', { scope: 'col', class: kind }, title)));
+  const body = rows.map(row => make('tr', {}, ...row.map((value, i) => make('td', { class: heads[i][1] }, value))));
+  const table = make('table', { class: 'recalled' }, make('thead', {}, head), make('tbody', {}, ...body));
+  return make('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'recalled records', title: `records ${ids.join(', ')}` }, table);
+}
+
+/** Knobs that differ, in a few words; a map says how many of its tiles. */
+function describeKnobs(before, now) {
+  if (!before) return '';
+  const told = [];
+  for (const name of Object.keys(now)) {
+    const old = before[name], value = now[name];
+    if (JSON.stringify(old) === JSON.stringify(value)) continue;
+    if (name === 'map') {
+      const [a, b] = [old.join(''), value.join('')];
+      const same = old.length === value.length && a.length === b.length;
+      told.push(same ? `map (${[...a].filter((tile, i) => tile !== b[i]).length} tiles)` : `map (${old.length} to ${value.length} rows)`);
+    } else told.push(`${name} ${JSON.stringify(old)} to ${JSON.stringify(value)}`);
+  }
+  return told.join(', ');
+}
