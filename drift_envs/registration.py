@@ -26,7 +26,7 @@ from drift_envs.oracle import make_oracle
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Tasks
 from drift_envs.schedule.reach import reachable_values
-from drift_envs.vector import VectorFrozenLake
+from drift_envs.vector import VectorFrozenLake, VectorMountainCar, VectorMountainCarContinuous
 from drift_envs.vector.entry import make_vector
 from drift_envs.wrappers.built_in import build_in
 from drift_envs.wrappers.drift import DriftWrapper, Source
@@ -61,12 +61,19 @@ IDS: dict[str, Entry] = {
         FrozenLake,
         "drift_envs.registration:vector_frozen_lake",
     ),
-    "DriftMountainCar-v0": Entry("drift_envs.registration:mountain_car", 300, "mountain_car/explicit", MountainCar),
+    "DriftMountainCar-v0": Entry(
+        "drift_envs.registration:mountain_car",
+        300,
+        "mountain_car/explicit",
+        MountainCar,
+        "drift_envs.registration:vector_mountain_car",
+    ),
     "DriftMountainCarContinuous-v0": Entry(
         "drift_envs.registration:mountain_car_continuous",
         999,
         "mountain_car_continuous/explicit",
         MountainCarContinuous,
+        "drift_envs.registration:vector_mountain_car_continuous",
     ),
     "DriftWebShop-v0": Entry("drift_envs.registration:web_shop", 30, "webshop/explicit", WebShop),
 }
@@ -91,6 +98,7 @@ SHOP_ARGUMENTS = {
     "pool": "tasks",
     "order": "tasks",
     "max_length": None,
+    "native_clicks": None,
 }
 """The arguments of the shop; `tasks` of the schedule says the same as three of them."""
 
@@ -289,7 +297,7 @@ def web_shop(
         overlay: whether pictures show phase, tick and what changed; by default those of `human` do,
             but for a browser's window.
         **arguments: those of `WebShop`: `observation_mode`, `backend`, `catalogue`, `goals`, `pool`,
-            `order`, `max_length`.
+            `order`, `max_length`, `native_clicks`.
 
     Raises:
         ArgumentError: if an argument is unknown, or the schedule says the same thing.
@@ -324,6 +332,26 @@ def vector_frozen_lake(num_envs: int = 1, **arguments: Any) -> VectorEnv:
         **arguments: those of `frozen_lake`, and `max_episode_steps`, `autoreset_mode`, `share_timeline`.
     """
     return make_vector(frozen_lake, VectorFrozenLake, num_envs, **arguments)
+
+
+def vector_mountain_car(num_envs: int = 1, **arguments: Any) -> VectorEnv:
+    """Build many drifting mountain cars, see `VectorMountainCar`.
+
+    Args:
+        num_envs: how many.
+        **arguments: those of `mountain_car`, and `max_episode_steps`, `autoreset_mode`, `share_timeline`.
+    """
+    return make_vector(mountain_car, VectorMountainCar, num_envs, **arguments)
+
+
+def vector_mountain_car_continuous(num_envs: int = 1, **arguments: Any) -> VectorEnv:
+    """Build many drifting continuous mountain cars, see `VectorMountainCarContinuous`.
+
+    Args:
+        num_envs: how many.
+        **arguments: those of `mountain_car_continuous`, and `max_episode_steps`, `autoreset_mode`, `share_timeline`.
+    """
+    return make_vector(mountain_car_continuous, VectorMountainCarContinuous, num_envs, **arguments)
 
 
 # Gymnasium reads the render modes from the entry point, for instance to offer `rgb_array_list`.

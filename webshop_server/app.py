@@ -28,6 +28,9 @@ MAX_BODY = 64 * 1024
 MAX_ADDRESS = 16 * 1024
 """The characters that an address may have."""
 
+STYLE_SECONDS = 3600
+"""How long a browser may keep the style sheet: it would ask for it with every page otherwise."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -77,7 +80,10 @@ def create_app(config: Config | None = None) -> Flask:
     len(shop.goals)  # a catalogue without goals of this kind is refused here, not at the first shopper
     app = Flask("webshop_server")
     app.config.update(
-        MAX_CONTENT_LENGTH=MAX_BODY, MAX_FORM_MEMORY_SIZE=MAX_BODY, WEBSHOP_ADMIN_TOKEN=config.admin_token
+        MAX_CONTENT_LENGTH=MAX_BODY,
+        MAX_FORM_MEMORY_SIZE=MAX_BODY,
+        SEND_FILE_MAX_AGE_DEFAULT=STYLE_SECONDS,
+        WEBSHOP_ADMIN_TOKEN=config.admin_token,
     )
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
     app.extensions["webshop"] = SessionStore(

@@ -18,7 +18,7 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.envs.tunable import KnobAttribute, TunableEnv
-from drift_envs.envs.webshop_backends import BACKENDS, Backend, Shown, make_backend
+from drift_envs.envs.webshop_backends import BACKENDS, Backend, Looks, Shown, make_backend
 from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS, settings_of
 from drift_envs.envs.webshop_picture import PageWindow, draw_page, read_png
 from drift_envs.envs.webshop_tasks import Tasks
@@ -89,6 +89,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         order: `shuffled` or `fixed`.
         conditions: knob values under each of which every goal of the pool can be bought at 1.0.
         max_length: how long a page's text may be, in characters.
+        native_clicks: whether a browser's clicks go through the screen, so that a covered button can't
+            be clicked; scripted ones are faster.
 
     Raises:
         ArgumentError: if an argument breaks a rule, or the catalogue cannot be used.
@@ -139,6 +141,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         order: str = "shuffled",
         conditions: Sequence[Mapping[str, Value]] = (),
         max_length: int = MAX_LENGTH,
+        native_clicks: bool = True,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
@@ -162,6 +165,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self.backend_name = backend
         for name, value in WEBSHOP_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
+        self._looks = Looks(render_mode == "human", render_mode in ("human", "rgb_array"), bool(native_clicks))
         self._settings: Settings = settings_of(WEBSHOP_KNOBS.defaults())
         self._tasks = Tasks(self.shop, pool, order, [settings_of(values) for values in conditions])
         self._keeps_tasks = False
@@ -178,7 +182,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     def backend(self) -> Backend:
         """Where the shop runs; made when it is first needed."""
         if self._backend is None:
-            self._backend = make_backend(self.backend_name, self.shop, show=self.render_mode == "human")
+            self._backend = make_backend(self.backend_name, self.shop, self._looks)
             self._backend.configure(self._settings)
         return self._backend
 

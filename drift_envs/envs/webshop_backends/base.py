@@ -2,6 +2,7 @@
 
 * `Backend` - the protocol: let a shopper in, act, show the page
 * `Shown` - the page as every backend shows it
+* `Looks` - how a browser shows it
 * `Answer` - what an action led to
 * `BACKENDS`, `make_backend` - the backends by name
 """
@@ -113,13 +114,27 @@ class Backend(Protocol):
         ...
 
 
-def make_backend(name: str, shop: Shop, *, show: bool = False) -> Backend:
+class Looks(NamedTuple):
+    """How a browser shows the shop; other backends have no use for it.
+
+    Args:
+        window: whether a person watches, in Chromium's own window.
+        pictures: whether somebody sees the pictures; they take time.
+        native_clicks: whether clicks go through the screen, so that a covered button can't be clicked.
+    """
+
+    window: bool = False
+    pictures: bool = True
+    native_clicks: bool = True
+
+
+def make_backend(name: str, shop: Shop, looks: Looks) -> Backend:
     """Make a backend.
 
     Args:
         name: one of `BACKENDS`.
         shop: inventory, kind of goals and lengths.
-        show: whether a person watches; a browser shows its window then.
+        looks: how a browser shows it.
 
     Raises:
         ArgumentError: if there is no backend of this name.
@@ -127,5 +142,5 @@ def make_backend(name: str, shop: Shop, *, show: bool = False) -> Backend:
     if name not in BACKENDS:
         raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {name!r}")
     module, kind = BACKENDS[name].split(":")
-    backend: Backend = getattr(import_module(module), kind)(shop, show=show)
+    backend: Backend = getattr(import_module(module), kind)(shop, looks)
     return backend

@@ -14,7 +14,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.envs.webshop_backends.base import Answer
+from drift_envs.envs.webshop_backends.base import Answer, Looks
 from drift_envs.envs.webshop_backends.chromium import Chromium
 from drift_envs.envs.webshop_backends.http import Remote
 from drift_envs.errors import StateError
@@ -62,17 +62,15 @@ class Browser(Remote):
 
     Args:
         shop: inventory, kind of goals and lengths.
-        show: whether the window is shown.
-        native: whether clicks go through the screen, so that a covered button can't be clicked;
-            scripted ones are faster.
+        looks: how the browser shows it; scripted clicks are faster than native ones.
     """
 
     name = "browser"
 
-    def __init__(self, shop: Shop, *, show: bool = False, native: bool = True) -> None:
-        self._chromium = Chromium(show=show)  # first, since it may be missing
-        super().__init__(shop, show=show)
-        self._native = native
+    def __init__(self, shop: Shop, looks: Looks) -> None:
+        self._chromium = Chromium(window=looks.window, pictures=looks.pictures)  # first, since it may be missing
+        super().__init__(shop)
+        self._native = looks.native_clicks
         self._session_id: str | None = None
         self._page: HtmlPage | None = None
         self._document = ""
@@ -153,7 +151,7 @@ class Browser(Remote):
                 raise StateError(f"the browser cannot do this: {_first_line(error)}") from error
         before = self._page
         try:
-            self._chromium.restart()
+            self._chromium.close()
             if before is not None:
                 self._visit(before.path)
                 if self.page.parts != before.parts:  # it was done before the browser died

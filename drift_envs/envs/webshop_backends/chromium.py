@@ -66,14 +66,16 @@ class Chromium:
     It is quit when nobody holds this object any more, at the latest when the program ends.
 
     Args:
-        show: whether its window is shown.
+        window: whether its window is shown.
+        pictures: whether it loads pictures.
 
     Raises:
         MissingDependencyError: if Chromium or its driver is not installed.
     """
 
-    def __init__(self, *, show: bool = False) -> None:
-        self._show = show
+    def __init__(self, *, window: bool = False, pictures: bool = True) -> None:
+        self._window = window
+        self._pictures = pictures
         self._paths = find_chromium()
         self._driver: WebDriver | None = None
         self._quit: weakref.finalize | None = None
@@ -104,12 +106,8 @@ class Chromium:
         except (WebDriverException, HTTPError, ConnectionError):
             return False
 
-    def restart(self) -> None:
-        """Quit the browser; the next one starts when it is needed."""
-        self.close()
-
     def close(self) -> None:
-        """Quit the browser."""
+        """Quit the browser; another one starts when it is needed again."""
         self._driver = None
         if self._quit is not None:
             self._quit()
@@ -122,7 +120,9 @@ class Chromium:
         for flag in FLAGS:
             options.add_argument(flag)
         options.add_argument(f"--user-data-dir={profile}")
-        if not self._show:
+        if not self._pictures:
+            options.add_argument("--blink-settings=imagesEnabled=false")
+        if not self._window:
             options.add_argument("--headless=new")
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             options.add_argument("--no-sandbox")  # Chromium refuses to run as root with it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from drift_envs.envs.webshop_backends.base import Answer
+from drift_envs.envs.webshop_backends.base import Answer, Looks
 from drift_envs.envs.webshop_backends.server import LocalShop
 from drift_envs.errors import StateError
 from webshop_server.client import ClientSession
@@ -23,12 +23,11 @@ class Remote:
 
     Args:
         shop: inventory, kind of goals and lengths.
-        show: whether a person watches.
     """
 
     name = "http"
 
-    def __init__(self, shop: Shop, *, show: bool = False) -> None:
+    def __init__(self, shop: Shop) -> None:
         self.max_length = shop.max_length
         self.server: LocalShop = LocalShop(shop)
 
@@ -76,11 +75,11 @@ class Http(Remote):
 
     Args:
         shop: inventory, kind of goals and lengths.
-        show: not used, nobody can watch.
+        looks: not used, nobody can watch.
     """
 
-    def __init__(self, shop: Shop, *, show: bool = False) -> None:
-        super().__init__(shop, show=show)
+    def __init__(self, shop: Shop, looks: Looks) -> None:
+        super().__init__(shop)
         self._session: ClientSession | None = None
 
     @property

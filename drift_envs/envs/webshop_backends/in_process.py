@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from drift_envs.envs.webshop_backends.base import Answer
+from drift_envs.envs.webshop_backends.base import Answer, Looks
 from drift_envs.errors import StateError
 from webshop_server.page import Page
 from webshop_server.render import render_html
@@ -21,10 +21,10 @@ class InProcess:
 
     Args:
         shop: inventory, kind of goals and lengths; its settings become this backend's own.
-        show: not used, nobody can watch.
+        looks: not used, nobody can watch.
     """
 
-    def __init__(self, shop: Shop, *, show: bool = False) -> None:
+    def __init__(self, shop: Shop, looks: Looks) -> None:
         self._shop = Shop(shop.inventory, shop.settings, goal_kind=shop.goal_kind, max_length=shop.max_length)
         self._session: Session | None = None
 
