@@ -176,7 +176,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         clocks.count += 1
         truncations = np.less_equal(clocks.ends_at, clocks.count)
         np.logical_or(terminations, truncations, out=self._ended)
-        self._has_ended = np.count_nonzero(self._ended) > 0
+        self._has_ended = bool(np.count_nonzero(self._ended))
         if self._news is not None:
             infos.update(self._news.tell(self._all))
         if self._has_ended and self.autoreset_mode is AutoresetMode.SAME_STEP:

@@ -108,10 +108,10 @@ class VectorFrozenLake(DriftVectorEnv):
         """The worlds that some lake has, may come to have, or is being given."""
         if not hasattr(self, "flow"):
             return np.zeros(0, np.int64)
-        kept = [self._pending, self.flow.columns["world"], self._laid]
+        kept = [np.array(self._pending, np.int64), self.flow.columns["world"], self._laid]
         if "world" in self.flow.pool:
             kept.append(self.flow.pool["world"].reshape(-1))
-        return np.unique(np.concatenate(kept).astype(np.int64))
+        return np.unique(np.concatenate(kept))
 
     def _choose_draws(self) -> None:
         """How many random numbers a step needs: whatever may ever happen counts, so that columns stay in step."""

@@ -27,8 +27,9 @@ _MOVES = np.array([3, 0, 1, 2, 3, 0])
 class LakeWorlds:
     """What follows on each state and move, of every map that is in use.
 
-    A *world* is a map with its goal rewards. Worlds stand in slots of equal size. The last state of a slot is the shore: whoever stands there is put
-    on the start tile by any action, is paid nothing and goes on, which is what a dead step does.
+    A *world* is a map with its goal rewards. Worlds stand in slots of equal size. The last state of a
+    slot is the shore: whoever stands there is put on the start tile by any action, is paid nothing and
+    goes on, which is what a dead step does.
 
     Args:
         room: the states of the largest map.
@@ -63,7 +64,7 @@ class LakeWorlds:
         before = len(self.maps)
         parts = {"following": np.int64, "seen": np.int64, "reward": np.float64, "ended": np.bool_}
         for name, kind in parts.items():
-            grown = np.zeros(slots * self.size, kind)
+            grown: np.ndarray = np.zeros(slots * self.size, kind)
             if before:
                 grown[: before * self.size] = getattr(self, name)
             setattr(self, name, grown)
@@ -124,8 +125,8 @@ class LakeWorlds:
         letters = np.array(list(tiles(lake)))
         goal, hole, ice = self._reward_schedule
         paid = np.where(letters == "G", goal, np.where(letters == "H", hole, ice)).astype(float)
-        for place, reward in goal_rewards.items():
-            row, column = (int(part) for part in place.split(","))
+        for key, reward in goal_rewards.items():
+            row, column = (int(part) for part in key.split(","))
             paid[row * columns + column] = reward
         ends = (letters == "G") | (letters == "H")
         reached = np.array(moves(rows, columns))[:, _MOVES]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Painter:
         Returns:
             Pixels of shape `(height, width, 3)`, `uint8`.
         """
-        env = self._vector.world.unwrapped
+        env: Any = self._vector.world.unwrapped
         env.turn(self._vector.envs[index].read_knobs())
         self._vector.pose(env, index)
         frame: np.ndarray = env.render()
