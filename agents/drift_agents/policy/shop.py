@@ -16,8 +16,8 @@ from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.matching_page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.shop_notes import Belief, Notes, Offer, Purchase, take_notes
-from drift_agents.policy.shop_page import Group, Item, Listing, find_options, read_item, read_results, read_title
+from drift_agents.policy.shop_notes import UNKNOWN, Article, Belief, Notes, Offer, Purchase, take_notes
+from drift_agents.policy.shop_page import Group, Item, Listing, find_options, read_item, read_results
 from drift_agents.policy.shop_wish import COLORS_OF, read_price, read_wish, stems
 from drift_agents.prompt import PromptView, parse_prompt
 
@@ -32,7 +32,9 @@ NO_COLOR = 0.5
 UNLIKELY = 0.3
 """What it takes from a listing that has not been visited when its title has at most a third of the words."""
 NEXT_PAGE = 0.85
-"""What a page of results is worth that has not been seen."""
+"""What the second page of results is worth as long as it has not been seen."""
+PAGE_COST = 0.05
+"""What is taken off for every page in between."""
 _GONE = ("unavailable", "sold out", "out of stock")
 
 
@@ -175,7 +177,7 @@ class _Visit:
     def _other_pages(self, number: int) -> list[tuple[int, float]]:
         """Pairs of page number and worth of the best listing there, of the pages of the same search, the best first.
 
-        The first page that has not been seen is worth `NEXT_PAGE`.
+        The first page that has not been seen has a worth too.
         """
         words = self.page.parts[0] if self.page.kind == RESULTS else self.page.parts[1]
         known = {int(n): page for (asked, n), page in self.notes.results.items() if asked == words and n.isdecimal()}
@@ -188,36 +190,35 @@ class _Visit:
         }
         last = max(known, default=0)
         if last and not known[last].is_last:
-            worths[last + 1] = NEXT_PAGE
+            worths[last + 1] = NEXT_PAGE - (last - 1) * PAGE_COST
         return sorted(worths.items(), key=lambda pair: (-pair[1], pair[0]))
 
-    def _worth(self, listing: Listing, shown: tuple[str, ...] | None = None) -> float:
-        """What a listing is worth: above 1 where a purchase paid well, below 0 where it cannot be bought.
-
-        Args:
-            listing: the listing.
-            shown: the texts of its page; as memory believes them to be if not given.
-        """
-        offer = self.notes.offers.get(listing.asin)
-        lines = shown or (offer.lines if offer else None)
-        if lines is not None and any(word in lines[-1].lower() for word in _GONE):
-            if shown or offer is None or not self._is_stale(offer):
-                return -1.0
-            lines = None  # it may be back
+    def _worth(self, listing: Listing) -> float:
+        """What a listing is worth: above 1 where a purchase paid well, below 0 where it cannot be bought."""
+        if self._is_gone(listing):
+            return -1.0
         paid = self._own_purchases(listing)
         best = max((belief.value for _, belief in paid), default=0.0)
         if best >= SATISFIED:
             return 1 + best
-        worth = 1 - self._shortfall(listing, lines) / self.wish.size
+        article = self.notes.articles.get(listing.title, UNKNOWN)
+        worth = 1 - self._shortfall(listing, article) / self.wish.size
         price = read_price(listing.price)
         if price is not None and price > self.wish.limit:
             worth -= TOO_DEAR
-        if lines is None and not self._is_likely(listing):
-            worth -= UNLIKELY
-        if self.prior and lines is not None and not self._has_hope(read_title(lines)[2]):
+        if article.options is None:
+            worth -= 0 if self._is_likely(listing) else UNLIKELY
+        elif self.prior and not self._has_hope(article.options):
             worth -= NO_COLOR
         blamed = [belief.value for purchase, belief in paid if not self._is_blamed_on_color(purchase)]
         return min([worth, *blamed])
+
+    def _is_gone(self, listing: Listing) -> bool:
+        """Whether a listing is believed to be sold out; not when memory has been found wrong since."""
+        offer = self.notes.offers.get(listing.asin)
+        if listing.asin == self.page.asin or offer is None or self._is_stale(offer):
+            return False  # the present page has been looked at
+        return any(word in offer.lines[-1].lower() for word in _GONE)
 
     def _is_likely(self, listing: Listing) -> bool:
         """Whether a title has enough of the words to go on with."""
@@ -234,17 +235,16 @@ class _Visit:
             and purchase.price in ("", listing.price)
         ]
 
-    def _shortfall(self, listing: Listing, lines: tuple[str, ...] | None) -> float:
+    def _shortfall(self, listing: Listing, article: Article) -> float:
         """How many words and choices a listing lacks; a word that may be hidden counts `HOPE`."""
-        wish, inside = self.wish, self.notes.inside.get(listing.asin, {})
+        wish, lacking = self.wish, 0
         found = stems(listing.title)
-        for texts in inside.values():
+        for texts in article.inside.values():
             found |= stems(" ".join(texts))
-        lacking = 0
-        if lines is not None:
-            found |= stems(" ".join(read_title(lines)[2]))
+        if article.options is not None:
+            found |= stems(" ".join(article.options))
             lacking = len(wish.choices - found)
-        return lacking + len(wish.words - found) * (1.0 if "features" in inside else HOPE)
+        return lacking + len(wish.words - found) * (1.0 if "features" in article.inside else HOPE)
 
     def _has_hope(self, options: Sequence[str]) -> bool:
         """Whether options have a colour that counts as the class that is asked for, as far as is known."""
@@ -274,7 +274,7 @@ class _Visit:
         if not item.buys:
             return item.back
         here = Listing(self.page.asin, item.title, item.price)
-        worth = self._worth(here, self.page.lines)
+        worth = self._worth(here)
         if worth <= 1 and self.page.asin in self.notes.visited:
             if self._best_other(here) > worth:
                 return item.back
@@ -295,10 +295,12 @@ class _Visit:
 
     def _should_look(self, here: Listing, item: Item) -> bool:
         """Whether words are missing that may stand on the listing's page of features."""
-        inside = self.notes.inside
-        if "features" not in item.sub_pages or "features" in inside.get(here.asin, {}) or len(inside) >= self.looks:
+        known = self.notes.articles
+        article = known.get(here.title, UNKNOWN)
+        looked = sum(bool(other.inside) for other in known.values())
+        if "features" not in item.sub_pages or "features" in article.inside or looked >= self.looks:
             return False
-        return not self.wish.words <= stems(here.title + " " + " ".join(read_title(self.page.lines)[2]))
+        return not self.wish.words <= stems(" ".join((here.title, *(article.options or ()))))
 
     def _buy(self, item: Item) -> str:
         """The button that buys: the one that memory knows, the one of that name, or one that is untried."""

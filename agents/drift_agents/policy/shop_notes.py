@@ -3,6 +3,7 @@
 * `Notes` - purchases, pages of listings, listings shown and buttons of advertisements, conflicts settled
 * `take_notes` - from recollections to that
 * `Belief`, `Offer` - a number that is believed, or a listing's page, and since when
+* `Article` - what several sellers offer alike
 * `Purchase` - what was bought
 """
 
@@ -60,13 +61,28 @@ class Purchase(NamedTuple):
     price: str
 
 
+class Article(NamedTuple):
+    """What is known of an article, whichever seller offers it.
+
+    Args:
+        options: the texts of its options: names of groups and values.
+        inside: the texts of its sub pages, by name in lower case.
+    """
+
+    options: tuple[str, ...] | None
+    inside: Mapping[str, tuple[str, ...]]
+
+
+UNKNOWN = Article(None, {})
+
+
 class Notes(NamedTuple):
     """What recollections say, conflicts settled.
 
     Args:
         purchases: what each purchase pays, for all tasks that are recalled.
         offers: the listings' pages, by asin; of this task alone, like what follows.
-        inside: the texts of listings' sub pages, by asin and name in lower case.
+        articles: what is known of articles, by title.
         visited: the listings whose pages have been seen.
         results: pages of results, by what follows the session in their address.
         buttons: for the present advertisement: how far each action leads to the order, 0 to 1.
@@ -76,7 +92,7 @@ class Notes(NamedTuple):
 
     purchases: Mapping[Purchase, Belief]
     offers: Mapping[str, Offer]
-    inside: Mapping[str, Mapping[str, tuple[str, ...]]]
+    articles: Mapping[str, Article]
     visited: frozenset[str]
     results: Mapping[tuple[str, ...], ResultsPage]
     buttons: Mapping[str, Belief]
@@ -97,8 +113,9 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
     here: Sightings = {}
     there: Sightings = {}
     leads: Sightings = {}
-    inside: dict[str, dict[str, tuple[str, ...]]] = {}
-    visited: dict[str, None] = {}
+    titles: dict[str, str] = {}
+    options: dict[str, tuple[str, ...]] = {}
+    inside: dict[tuple[str, str], tuple[str, ...]] = {}
     results: dict[tuple[str, ...], ResultsPage] = {}
     for item in recalled:
         before, after = read_shop_state(item.state), read_shop_state(item.outcome.state)
@@ -123,16 +140,22 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
             _see(offers, after.asin, after.lines, item)
         for seen in (before, after):
             if seen.kind == ITEM:
-                visited[seen.asin] = None
-            elif seen.kind == SUB_PAGE and seen.instruction == page.instruction:
-                inside.setdefault(seen.asin, {})[seen.parts[3].lower()] = seen.lines
+                title, _, choices = read_title(seen.lines)
+                titles[seen.asin], options[title] = title, choices
+            elif seen.kind == SUB_PAGE:
+                inside[seen.asin, seen.parts[3].lower()] = seen.lines
             elif seen.kind == RESULTS:
                 results[seen.parts] = read_results(seen.lines)
+    articles = {title: Article(choices, {}) for title, choices in options.items()}
+    for (asin, name), lines in inside.items():
+        title = titles.get(asin, "")
+        known = articles.get(title, UNKNOWN)
+        articles[title] = known._replace(inside={**known.inside, name: lines})
     return Notes(
         _numbers(purchases, conflict),
         {asin: Offer(lines := _likeliest(seen, conflict), seen[lines][1]) for asin, seen in offers.items()},
-        inside,
-        frozenset(visited),
+        articles,
+        frozenset(titles),
         results,
         _numbers(here, conflict),
         _numbers(there, conflict),
