@@ -1,7 +1,8 @@
 """Reference agents for drifting worlds: pluggable memories, GLOVE, and the experiments that compare them.
 
 * `Agent` - memory, verifier and policy in one loop
-* `Glove`, `ReplayProber` - verification by doing the same again (`SnapshotProber`: privileged)
+* `Glove`, `ReplayProber` - verification by doing the same again
+* `ReplayLiveProber`, `SnapshotProber` - without a second instance of the world; with saved states (privileged)
 * `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
 * `make_memory`, `make_verifier`, `make_policy` - parts by name
 """
@@ -17,7 +18,7 @@ from drift_agents.recall import Recall
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
 from drift_agents.verifier.base import Probed, Prober, Verifier
 from drift_agents.verifier.glove import Glove
-from drift_agents.verifier.prober import ReplayProber, SnapshotProber
+from drift_agents.verifier.prober import ReplayLiveProber, ReplayProber, SnapshotProber
 from drift_agents.verifier.registry import make_verifier
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "PromptView",
     "Recall",
     "Record",
+    "ReplayLiveProber",
     "ReplayProber",
     "Reply",
     "Retrieved",

@@ -54,6 +54,7 @@ PROBERS: Registry[Prober] = Registry(
     "drift_envs.probers",
     {
         "replay": "drift_agents.verifier.prober:ReplayProber",
+        "replay_live": "drift_agents.verifier.prober:ReplayLiveProber",
         "snapshot": "drift_agents.verifier.prober:SnapshotProber",
     },
 )
@@ -109,6 +110,9 @@ def make_prober(part: Part, world: Watched) -> Prober:
         UnknownNameError: if there is no such prober.
         ArgumentError: if it does not take one of the options.
     """
+    if part.name == "replay_live":
+        # Beneath the evaluator's notes, which follow the agent's own interactions.
+        return PROBERS.make(part.name, world=world.env, **part.options)
     second = twin(world.env)
     if part.name == "snapshot":
         return PROBERS.make(part.name, twin=second, save=partial(snapshot, world.env), **part.options)

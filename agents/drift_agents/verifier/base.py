@@ -49,6 +49,8 @@ class Prober(Protocol):
 
     privileged: bool
     """Whether it uses what no agent in the world could: saved states."""
+    live: bool
+    """Whether it probes in the agent's own world, which it can do only between two episodes."""
 
     def bind(self, matching: Matching) -> None:
         """Called by the verifier that uses it, with the agent's matching rule."""

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.types import AgentClock, Experience, Record, RecordId, Removed, Transition, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
 from drift_agents.verifier.base import Prober
 from drift_agents.verifier.checks import count, flag
 from drift_agents.verifier.evidence import contradicts, summarise
@@ -42,6 +42,9 @@ STOCHASTIC: Mapping[str, Any] = {
 class ProbingVerifier(SurpriseVerifier):
     """A `SurpriseVerifier` that probes: what GLOVE and the controls that spend its budget share.
 
+    With a prober that is `live` the response waits until the episode is over, since the agent stands
+    in the world that would have to be reset. Until then memory stays as it was.
+
     Args:
         prober: does the same again.
         epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
@@ -58,17 +61,19 @@ class ProbingVerifier(SurpriseVerifier):
         super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
         if not isinstance(prober, Prober):
             raise ArgumentError(
-                "`prober` should have bind, begin_episode, moved, probe and privileged, as "
+                "`prober` should have bind, begin_episode, moved, probe, privileged and live, as "
                 f"`ReplayProber` has. Received {type(prober).__name__}"
             )
         self.prober = prober
         self.budget = read_budget(budget)
+        self._waiting: dict[tuple[Hashable, str], Dissonance] = {}
         if prober.privileged:
             self.supervision = "privileged"
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the task's matching rule and a generator, and hand the rule on to the prober."""
         super().bind(matching, rng)
+        self._waiting.clear()
         self.prober.bind(matching)
 
     def begin_episode(self) -> None:
@@ -80,6 +85,33 @@ class ProbingVerifier(SurpriseVerifier):
         verdict = super().verify(experience, memory, prefix, now)
         self.prober.moved()
         return verdict
+
+    @property
+    def quarantined(self) -> tuple[Experience, ...]:
+        """Experiences that are neither written nor replaced yet, those that wait for a probe included."""
+        waiting = [experience for found in self._waiting.values() for experience in found.experiences]
+        return tuple(sorted([*super().quarantined, *waiting], key=lambda experience: experience.now))
+
+    def _meet(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
+        """Respond at once, or put it off until the world may be reset."""
+        if not self.prober.live:
+            return self._respond(found, memory, now)
+        newest = found.experiences[-1]
+        key = (self._matching.state_key(newest.state), newest.action)
+        earlier = self._waiting[key].experiences if key in self._waiting else ()
+        self._waiting[key] = found._replace(experiences=(*earlier, *found.experiences))
+        return Verdict(surprise=True, statistic=found.share)
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
+        """Respond to what was put off, in the order in which it was met."""
+        waiting, self._waiting = self._waiting, {}
+        verdicts = []
+        for found in waiting.values():
+            state, action = found.experiences[-1].state, found.experiences[-1].action
+            known = memory.counterparts(state, action)  # more may have been written since
+            verdict = self._respond(found._replace(counterparts=tuple(known)), memory, now)
+            verdicts.append(verdict._replace(about=(state, action), newest=known[-1].now.step if known else -1))
+        return verdicts
 
 
 class Glove(ProbingVerifier):
@@ -139,6 +171,11 @@ class Glove(ProbingVerifier):
     ) -> None:
         super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
         self.spread = flag("spread", spread)
+        if self.spread and prober.live:
+            raise ArgumentError(
+                "`spread` should go with a prober that can probe in the middle of an episode. "
+                f"Received {type(prober).__name__}, which probes between two episodes"
+            )
         self._doubt = Spread()
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:

@@ -1,6 +1,7 @@
 """Doing the same again: how a verifier gets back to a state that the world has left.
 
 * `ReplayProber` - plays the way there again in a twin of the world; every step is charged
+* `ReplayLiveProber` - plays it again in the agent's own world, between two episodes: time goes on
 * `SnapshotProber` - goes back to the very state, which no agent in the world could: privileged
 * `Saved` - a saved state, as that one needs it
 """
@@ -45,6 +46,7 @@ class ReplayProber:
     """
 
     privileged = False
+    live = False
 
     def __init__(self, twin: gym.Env[Any, Any], *, matching: Matching | None = None, attempts: int = 20) -> None:
         self.attempts = count("attempts", attempts)
@@ -112,6 +114,29 @@ class ReplayProber:
         return ProbeCost(steps=steps, resets=1)
 
 
+class ReplayLiveProber(ReplayProber):
+    """Plays the way to a state again in the agent's own world: an agent that has no twin.
+
+    The world has to be reset for that, so a verifier calls it when the agent's episode is over. Every
+    replay is an episode of its own, and a drift whose clock counts episodes or steps goes on meanwhile:
+    what is found may be the answer of a later time than that of the surprise. It fits worlds whose
+    episodes begin alike; where every reset brings another task, the state is hardly met again.
+
+    Args:
+        world: the world in which the agent plays.
+        matching: when two states count as the same; the agent's own rule if not given.
+        attempts: how many replays in a row may miss the state; positive.
+
+    Raises:
+        ArgumentError: if `attempts` is not positive.
+    """
+
+    live = True
+
+    def __init__(self, world: gym.Env[Any, Any], *, matching: Matching | None = None, attempts: int = 20) -> None:
+        super().__init__(world, matching=matching, attempts=attempts)
+
+
 class Saved(Protocol):
     """A saved state of the agent's world."""
 
@@ -135,6 +160,7 @@ class SnapshotProber:
     """
 
     privileged = True
+    live = False
 
     def __init__(self, twin: gym.Env[Any, Any], save: Callable[[], Saved]) -> None:
         if not callable(save):

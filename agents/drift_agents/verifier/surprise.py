@@ -103,7 +103,11 @@ class SurpriseVerifier(BaseVerifier, ABC):
         if len(row) < self.persistence:
             return Verdict(surprise=True, statistic=q_hist)
         del self._quarantine[key]
-        return self._respond(Dissonance(tuple(row), tuple(known), q_hist, tuple(prefix)), memory, now)
+        return self._meet(Dissonance(tuple(row), tuple(known), q_hist, tuple(prefix)), memory, now)
+
+    def _meet(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
+        """Respond at once; verifiers that cannot do so put it off."""
+        return self._respond(found, memory, now)
 
     @abstractmethod
     def _respond(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:

@@ -291,6 +291,7 @@ class OneAnswer:
     """A prober that finds the same outcome again."""
 
     privileged = False
+    live = False
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome

@@ -395,6 +395,7 @@ class Answers:
     """A prober that always brings the same outcome."""
 
     privileged = False
+    live = False
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome

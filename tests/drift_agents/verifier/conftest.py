@@ -67,6 +67,7 @@ class ScriptedProber:
     outcomes: Sequence[Outcome] = ()
     cost: ProbeCost = SOME_COST
     privileged: bool = False
+    live: bool = False
     asked: list[tuple[str, str, tuple[str, ...], int]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     matching: Matching | None = None

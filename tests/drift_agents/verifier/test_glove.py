@@ -252,7 +252,7 @@ def test_supervision_is_that_of_the_prober(ScriptedProber) -> None:
             {"budget": {"outcomes": 3, "accuracy": 0, "confidence": 0.05}},
             "`accuracy` should be in the interval (0, 2]. Received 0",
         ),
-        ({"prober": None}, "`prober` should have bind, begin_episode, moved, probe and privileged"),
+        ({"prober": None}, "`prober` should have bind, begin_episode, moved, probe, privileged and live"),
         ({"epsilom": 0.1}, "the verifier 'glove' does not take these options"),
     ],
 )

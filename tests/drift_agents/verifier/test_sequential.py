@@ -36,6 +36,7 @@ class DrawingProber:
     """Answers from a distribution; one step and one reset a probe."""
 
     privileged = False
+    live = False
 
     def __init__(self, chances: list[float], patience: int = 10**9) -> None:
         self.chances, self.rng, self.left = chances, np.random.default_rng(7), patience
