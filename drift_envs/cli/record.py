@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,7 +72,8 @@ def _record(options: argparse.Namespace, console: Console) -> int:
     if options.policy == "oracle" and plan.oracle is None:
         raise ArgumentError(f"no oracle is known for {options.id} with {plan.schedule.name}; use `--policy random`")
     with without_display():
-        env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True)
+        text = options.id == "DriftWebShop-v0"  # what its oracle reads; the others read arrays as well
+        env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True, text=text)
         try:
             clips = list(film(env, plan, options.policy, options.phases, options.episodes, options.steps, options.seed))
             fps = options.fps or int(env.metadata["render_fps"])
@@ -106,18 +108,17 @@ def film(
     Yields:
         Each phase's id and its pictures, shape `(height, width, 3)`.
     """
-    env.action_space.seed(seed)
-    act = _policy(env, policy)
+    act = _policy(env, policy, seed)
     jumps = plan.schedule.clock == "episode"
     for number, phase in enumerate(plan.phases(phases)):
         pictures: list[np.ndarray] = []
         for episode in range(episodes):
             options = {"drift_tick": min(plan.full_tick(phase) + episode, phase.stop - 1)} if jumps else None
-            observation, _ = env.reset(seed=seed if number == episode == 0 else None, options=options)
+            observation, info = env.reset(seed=seed if number == episode == 0 else None, options=options)
             pictures.append(_picture(env))
             done, taken = False, 0
             while not done and taken != steps:
-                observation, _, terminated, truncated, _ = env.step(act(observation))
+                observation, _, terminated, truncated, info = env.step(act(observation, info))
                 done, taken = terminated or truncated, taken + 1
                 pictures.append(_picture(env))
         yield phase.id, pictures
@@ -201,12 +202,16 @@ def load_imageio(suffix: str) -> Any:
     return imageio
 
 
-def _policy(env: gym.Env, name: str) -> Callable[[Any], Any]:
+def _policy(env: gym.Env, name: str, seed: int) -> Callable[[Any, dict[str, Any]], Any]:
     """Who acts."""
     if name == "random":
-        return lambda observation: env.action_space.sample()
+        if isinstance(env.action_space, gym.spaces.Text):
+            draw = random.Random(seed)
+            return lambda observation, info: draw.choice(info["actions"])
+        env.action_space.seed(seed)
+        return lambda observation, info: env.action_space.sample()
     oracle = env.get_wrapper_attr("oracle")
-    return lambda observation: oracle.action(observation, env.get_wrapper_attr("drift_state").tick)
+    return lambda observation, info: oracle.action(observation, env.get_wrapper_attr("drift_state").tick)
 
 
 def _picture(env: gym.Env) -> np.ndarray:

@@ -17,7 +17,7 @@ from rich.text import Text
 from drift_envs.cli.worlds import Commands, Plan, open_plan, positive_int, seed_number
 from drift_envs.knobs import Value
 from drift_envs.schedule import NEVER, Phase
-from drift_envs.wrappers.overlay import describe_change
+from drift_envs.wrappers.overlay import describe_change, show_value
 
 TILE_STYLES = {"S": "bold cyan", "G": "bold green", "H": "bold red", "F": "dim"}
 TILE_SIGNS = {"F": "."}
@@ -117,11 +117,11 @@ def _knobs(plan: Plan, phases: list[Phase], index: int) -> str:
 
 
 def _value(name: str, value: Value) -> str:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and name == "map":
         return f"{name} {len(value)}x{len(value[0])}"
     if isinstance(value, Mapping):
-        return f"{name} " + " ".join(f"{key}: {item:g}" for key, item in value.items())
-    return f"{name} {value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else f"{name} {value}"
+        return f"{name} " + (" ".join(f"{key}: {show_value(item)}" for key, item in value.items()) or "unchanged")
+    return f"{name} {show_value(value)}"
 
 
 def _lakes(plan: Plan, phases: list[Phase]) -> Iterator[Text]:

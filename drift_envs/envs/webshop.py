@@ -1,14 +1,10 @@
 """A web shop with knobs.
 
 * `WebShop` - an instruction to buy something, pages to read, `search[words]` and `click[label]`
-* `OBSERVATION_MODES` - what an observation can be
-* `page_state` - a page as JSON state
-* `hide_session` - an address that is the same in every session
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -22,6 +18,7 @@ from drift_envs.envs.webshop_backends import BACKENDS, Backend, Looks, Shown, ma
 from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS, settings_of
 from drift_envs.envs.webshop_picture import PageWindow, draw_page, read_png
 from drift_envs.envs.webshop_tasks import Tasks
+from drift_envs.envs.webshop_text import LENGTHS, OBSERVATION_MODES, page_state
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from webshop_server.action import MAX_ACTION
@@ -31,15 +28,6 @@ from webshop_server.inventory import Inventory
 from webshop_server.page import MAX_LENGTH
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
-
-OBSERVATION_MODES = ("text", "text_rich", "html", "url+text")
-"""Visible texts; the same with marks for buttons; the document; a JSON state of texts and address."""
-
-HOST = "http://127.0.0.1:3000"
-"""The host that addresses in observations have, as in the GLOVE paper, wherever the shop runs."""
-
-_LENGTHS = {"text": 1, "text_rich": 2, "html": 8, "url+text": 3}
-"""How many times as long as the page's text an observation can get, by mode."""
 
 _SEED_BELOW = 2**63
 
@@ -175,7 +163,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self._error: str | None = None
         self.goal_index: int | None = None
         charset = "".join(sorted(inventory.charset))
-        self.observation_space = spaces.Text(max_length * _LENGTHS[observation_mode], min_length=0, charset=charset)
+        self.observation_space = spaces.Text(max_length * LENGTHS[observation_mode], min_length=0, charset=charset)
         self.action_space = spaces.Text(MAX_ACTION, min_length=0, charset=charset)
 
     @property
@@ -392,29 +380,3 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """A text in the shop's characters."""
         charset = self.shop.charset
         return "".join(char if char in charset else "?" for char in text)
-
-
-def page_state(page: Shown, max_length: int = MAX_LENGTH) -> str:
-    """A page as JSON state: its visible texts, one a line, and its address (GLOVE, appendix B.3).
-
-    Args:
-        page: the page.
-        max_length: how long its text may be, in characters.
-    """
-    state = {"html": "\n".join(page.parts)[:max_length], "url": HOST + hide_session(page.path)}
-    return json.dumps(state, ensure_ascii=False)
-
-
-def hide_session(path: str) -> str:
-    """An address that is the same in every session.
-
-    Args:
-        path: an address of the shop, without host.
-
-    Example:
-        >>> hide_session("/search_results/7f3a/red+shoes/1"), hide_session("/7f3a")
-        ('/search_results/<session_id>/red+shoes/1', '/<session_id>')
-    """
-    parts = path.split("/")
-    parts[1 if len(parts) == 2 else 2] = "<session_id>"
-    return "/".join(parts)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from drift_envs.envs.webshop import page_state
 from drift_envs.envs.webshop_knobs import settings_of
+from drift_envs.envs.webshop_text import page_state
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import Effect, Response, World
 from webshop_server.errors import ShopError

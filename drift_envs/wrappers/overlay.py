@@ -2,7 +2,7 @@
 
 * `DriftOverlay` - adds a strip with phase, tick and what changed
 * `Window` - shows the pictures of a world on the screen
-* `describe_change` - one knob's change in a few words
+* `describe_change`, `show_value` - one knob's change in a few words
 """
 
 from __future__ import annotations
@@ -121,19 +121,32 @@ def describe_change(name: str, old: Value, new: Value) -> str:
         'force 0.001 -> 0.0008'
         >>> describe_change("map", ("SFF", "FFG"), ("SHF", "HFG"))
         'map (2 tiles)'
+        >>> describe_change("sold_out", (), ("offer:0",))
+        'sold_out nothing -> offer:0'
     """
-    if isinstance(old, tuple) and isinstance(new, tuple):
+    if isinstance(old, tuple) and isinstance(new, tuple) and name == "map":
         if [len(row) for row in old] != [len(row) for row in new]:
             return f"{name} ({len(old)} -> {len(new)} rows)"
         tiles = sum(one != other for one, other in zip("".join(old), "".join(new), strict=True))
         return f"{name} ({tiles} tile{'s' if tiles != 1 else ''})"
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-        return ", ".join(f"{name} {key}: {_short(old.get(key))} -> {_short(new.get(key))}" for key in keys)
-    return f"{name} {_short(old)} -> {_short(new)}"
+        return ", ".join(f"{name} {key}: {show_value(old.get(key))} -> {show_value(new.get(key))}" for key in keys)
+    return f"{name} {show_value(old)} -> {show_value(new)}"
 
 
-def _short(value: Value) -> str:
+def show_value(value: Value) -> str:
+    """A knob's value in a few letters.
+
+    Args:
+        value: the value.
+
+    Example:
+        >>> show_value(0.00081), show_value(("red", "yellow")), show_value(None)
+        ('0.00081', 'red and yellow', 'default')
+    """
+    if isinstance(value, tuple):
+        return " and ".join(map(str, value)) or "nothing"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "default" if value is None else str(value)
     return f"{value:.4g}"
