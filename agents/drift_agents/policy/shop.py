@@ -25,6 +25,8 @@ SATISFIED = 0.9
 """A purchase that paid at least this is as good as it gets."""
 HOPE = 0.1
 """How much a word counts that has not been found, where it has not been looked for everywhere."""
+DOUBTFUL = 0.5
+"""The same when nobody is going to look."""
 TOO_DEAR = 0.3
 """What a price above the limit takes from a listing's worth."""
 NO_COLOR = 0.5
@@ -57,8 +59,8 @@ class ShopPlanner:
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
-        looks: how many listings are looked at closely for one task before something is bought; not
-            negative.
+        looks: how many articles are looked at closely for one task before something is bought, and
+            again after each other purchase; not negative.
 
     Raises:
         ArgumentError: if an option is out of its range.
@@ -102,7 +104,7 @@ class _Visit:
     """One decision on one page."""
 
     def __init__(self, view: PromptView, page: ShopState, conflict: str, looks: int, rng: np.random.Generator) -> None:
-        self.view, self.page, self.looks, self.rng = view, page, looks, rng
+        self.page, self.rng = page, rng
         self.actions = view.actions
         self.wish = read_wish(view.task)
         self.prior = frozenset(COLORS_OF.get(self.wish.color_class, ()))
@@ -112,6 +114,9 @@ class _Visit:
             # Where answers vary by chance, one never seen before is no sign that memory is stale.
             doubt = view.surprised_since
         self.doubt = -1 if doubt is None else doubt
+        looked = sum(bool(article.inside) for article in self.notes.articles.values())
+        bought = sum(purchase.instruction == page.instruction for purchase in self.notes.purchases)
+        self._may_look = looked < looks * (1 + bought)
 
     def choose(self) -> str:
         """The action."""
@@ -244,7 +249,8 @@ class _Visit:
         if article.options is not None:
             found |= stems(" ".join(article.options))
             lacking = len(wish.choices - found)
-        return lacking + len(wish.words - found) * (1.0 if "features" in article.inside else HOPE)
+        hope = 1.0 if "features" in article.inside else HOPE if self._may_look else DOUBTFUL
+        return lacking + len(wish.words - found) * hope
 
     def _has_hope(self, options: Sequence[str]) -> bool:
         """Whether options have a colour that counts as the class that is asked for, as far as is known."""
@@ -295,10 +301,8 @@ class _Visit:
 
     def _should_look(self, here: Listing, item: Item) -> bool:
         """Whether words are missing that may stand on the listing's page of features."""
-        known = self.notes.articles
-        article = known.get(here.title, UNKNOWN)
-        looked = sum(bool(other.inside) for other in known.values())
-        if "features" not in item.sub_pages or "features" in article.inside or looked >= self.looks:
+        article = self.notes.articles.get(here.title, UNKNOWN)
+        if "features" not in item.sub_pages or "features" in article.inside or not self._may_look:
             return False
         return not self.wish.words <= stems(" ".join((here.title, *(article.options or ()))))
 
