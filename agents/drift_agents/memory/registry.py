@@ -20,6 +20,7 @@ MEMORIES: Registry[Memory] = Registry(
         "memory_bank": "drift_agents.memory.memory_bank:MemoryBank",
         "voyager": "drift_agents.memory.voyager:Voyager",
         "generative_agents": "drift_agents.memory.generative_agents:GenerativeAgents",
+        "beliefmem": "drift_agents.memory.beliefmem:BeliefMem",
     },
 )
 
