@@ -11,6 +11,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -253,7 +254,8 @@ def _inspect(options: argparse.Namespace) -> None:
     if options.serve:
         with make_server(options.folder, options.port or 0) as server:
             print(f"serving {options.folder} at {server.url}; Ctrl-C ends it", flush=True)
-            server.serve_forever()
+            with suppress(KeyboardInterrupt):  # the way to end it
+                server.serve_forever()
         return
     path = write_page(options.folder, options.out)
     size = path.stat().st_size

@@ -1,0 +1,91 @@
+"""A small traced run, its page, and a browser to look at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.inspect.page import write_page
+from drift_agents.experiment.run import run_experiment
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.chrome.webdriver import WebDriver
+
+SCHEDULE = """\
+version: 1
+name: puddle
+env: DriftFrozenLake-v0
+clock: episode
+visibility: explicit
+base: {map: [SFF, HFF, HFG]}
+drifts:
+  - {name: turn, at: 4, set: {map: [SHH, FFF, FFG]}}
+"""
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--window-size=1400,1200",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+@pytest.fixture(scope="session")
+def traced_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run that kept all of its steps; nobody may change it."""
+    folder = tmp_path_factory.mktemp("traced")
+    schedule = folder / "puddle.yaml"
+    schedule.write_text(SCHEDULE, encoding="utf-8")
+    experiment = load_experiment(
+        {
+            "name": "puddle",
+            "about": "a lake of nine tiles & a <car>",
+            "schedules": [str(schedule), "mountain_car/reversed"],
+            "agents": {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"},
+            "references": ["clairvoyant"],
+            "seeds": 2,
+            "rounds": 4,
+            "worlds": {"mountain_car/reversed": {"rounds": 1}},
+        }
+    )
+    run_experiment(experiment, folder / "run", trace="all")
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def page(traced_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of its page."""
+    return write_page(traced_run, tmp_path_factory.mktemp("page") / "page.html").as_uri()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    """Chromium with a fresh profile, which contacts nobody but this machine."""
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (binary and driver):
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is not installed: apt-get install chromium chromium-driver")
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(binary)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SE_OFFLINE", "true")
+        patch.setenv("SE_AVOID_STATS", "true")
+        found = webdriver.Chrome(options=options, service=Service(str(driver)))
+        found.set_page_load_timeout(60)
+        found.set_script_timeout(30)
+        yield found
+        found.quit()
