@@ -62,10 +62,10 @@ class VectorCar(DriftVectorEnv):
         super().__init__(world, num_envs, max_episode_steps, autoreset_mode, share_timeline, notify)
         number = self.num_envs
         self._knobs = self.flow.columns
-        self._position = np.zeros(number, self.precision)
-        self._velocity = np.zeros(number, self.precision)
+        self._position: np.ndarray = np.zeros(number, self.precision)
+        self._velocity: np.ndarray = np.zeros(number, self.precision)
         self._pull = np.zeros(number)
-        self._push = np.zeros(number, self.precision)
+        self._push: np.ndarray = np.zeros(number, self.precision)
         self._mask, self._low = np.zeros(number, bool), np.zeros(number, bool)
         self._lots = StepDraws(number)
         self._lies = "transient" in self._driven or bool(self._knobs["transient"].any())
@@ -199,7 +199,7 @@ class VectorMountainCar(VectorCar):
     Example:
         >>> cars = VectorMountainCar(DriftWrapper(MountainCar()), num_envs=2)
         >>> observations, infos = cars.reset(seed=0, options={"low": -0.5, "high": -0.5})
-        >>> cars.step(np.array([0, 2]))[0][:, 1].round(6).tolist()
+        >>> cars.step(np.array([0, 2]))[0][:, 1].astype(float).round(6).tolist()
         [-0.001177, 0.000823]
     """
 
