@@ -10,7 +10,9 @@ It reads what no shopper may read: the goal's record and the operator's settings
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from webshop_server.goals import Goal
@@ -21,6 +23,9 @@ from webshop_server.product import Product
 from webshop_server.reward import Score, matches_class, matches_option
 from webshop_server.settings import Pairs, Settings
 from webshop_server.shop import Session, Shop
+
+_MOST_CHOICES = 64
+"""The ways to choose a listing's options that are compared."""
 
 
 class Purchase(NamedTuple):
@@ -41,8 +46,9 @@ class Purchase(NamedTuple):
     words: str
 
 
-def _options(product: Product, goal: Goal, settings: Settings) -> Pairs:
-    chosen = []
+def _choices(product: Product, goal: Goal, settings: Settings) -> list[list[tuple[str, str]]]:
+    """For each group of options that the goal asks about, what can be chosen, as `(name, value)` pairs."""
+    groups = []
     for option in product.options:
         exact = [value for value in option.values if (option.name, value) in goal.options]
         fitting = [
@@ -52,8 +58,12 @@ def _options(product: Product, goal: Goal, settings: Settings) -> Pairs:
             or (goal.color_class and matches_class(goal.color_class, value, settings.classes))
         ]
         if exact or fitting:
-            chosen.append((option.name, (exact or fitting)[0]))
-    return tuple(chosen)
+            groups.append([(option.name, value) for value in exact or fitting])
+    return groups
+
+
+def _options(product: Product, goal: Goal, settings: Settings) -> Pairs:
+    return tuple(group[0] for group in _choices(product, goal, settings))
 
 
 def _words(goal: Goal, product: Product | None) -> Iterator[str]:
@@ -99,6 +109,8 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> P
 def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> tuple[Purchase, ...]:
     """Give all purchases that pay as much as the best one and need no more pages of results.
 
+    Of options that the goal does not ask about, none is chosen.
+
     Args:
         shop: where to buy.
         goal: what should be bought.
@@ -121,10 +133,12 @@ def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> 
     found = []
     shown = shop.inventory.results(normal_query(best.words), settings)[start : start + PAGE_SIZE]
     for place, product in enumerate(shown, start):
-        options = _options(product, goal, settings)
-        score = shop.score(goal, product, options, settings)
-        if score.reward == best.score.reward and not is_target(product, settings.sold_out):
-            found.append(Purchase(product.asin, options, score, place, best.words))
+        if is_target(product, settings.sold_out):
+            continue
+        for options in islice(itertools.product(*_choices(product, goal, settings)), _MOST_CHOICES):
+            score = shop.score(goal, product, options, settings)
+            if score.reward == best.score.reward:
+                found.append(Purchase(product.asin, options, score, place, best.words))
     return tuple(found)
 
 

@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, DriftWarning
 from webshop_server.goals import Goal
 from webshop_server.inventory import is_target
 from webshop_server.location import normal_query
@@ -52,7 +53,10 @@ def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np
         The goals' numbers, no two of one listing.
 
     Raises:
-        ArgumentError: if the catalogue has too few such goals.
+        ArgumentError: if the catalogue has too few goals that can be bought under all conditions.
+
+    Warns:
+        DriftWarning: if goals had to be taken that some drift does not touch.
     """
     steps = [settings for number, settings in enumerate(conditions) if not number or settings != conditions[number - 1]]
     goals = shop.goals
@@ -77,6 +81,13 @@ def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np
             (touched if is_touched else others).append(number)
             listings.add(goal.title)
     found = (touched + others)[:count]
+    if len(touched) < count <= len(found):
+        warnings.warn(
+            f"only {len(touched)} of the {count} goals are touched by every drift of the schedule: in this catalogue "
+            "the purchases that were best before a drift are often as good after it",
+            DriftWarning,
+            stacklevel=2,
+        )
     if len(found) < count:
         raise ArgumentError(
             f"the catalogue should have {count} goals of kind {shop.goal_kind} that can be bought at 1.0 in every "

@@ -41,6 +41,9 @@ RESTLESS = {
 }
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:only . of the . goals are touched by every drift")
+
+
 def looks(env):
     page = env.unwrapped.page
     return page.text, page.text_rich, dict.fromkeys(page.clickables), page.has_search_bar, hide_session(page.path)

@@ -12,10 +12,11 @@ import pytest
 from drift_envs.envs.webshop import WebShop
 from drift_envs.envs.webshop_knobs import settings_of
 from drift_envs.envs.webshop_tasks import judge, repeated
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.oracle import ShopOracle
 from drift_envs.schedule import shipped_schedules
 from webshop_server.oracle import best_purchase, best_purchases, solve
+from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
 NAMES = [name for name in shipped_schedules() if name.startswith("webshop/")]
@@ -155,7 +156,8 @@ def test_goals_are_touched_where_it_can_be(make_shop):
 def test_goals_that_nothing_touches_fill_a_pool(make_shop):
     schedule = {"version": 1, "name": "u", "drifts": [{"at": 5, "set": {"sold_out": ["seller:nobody"]}}]}
     env = make_shop(schedule)
-    env.reset(seed=0)
+    with pytest.warns(DriftWarning, match="only 0 of the 5 goals are touched by every drift"):
+        env.reset(seed=0)
     assert len(env.unwrapped.task_pool) == 5
     dear = {"version": 1, "name": "d", "drifts": [{"at": 5, "set": {"price_factor": 100}}]}
     env = make_shop(dear)
@@ -258,4 +260,14 @@ def test_the_best_purchase_is_among_the_best():
         found = best_purchases(shop, goal)
         assert best_purchase(shop, goal) in found
         assert len({purchase.place // 10 for purchase in found}) == 1
-        assert len({purchase.asin for purchase in found}) == len(found)
+        assert len({(purchase.asin, purchase.options) for purchase in found}) == len(found)
+
+
+def test_all_colours_of_a_class_are_as_good():
+    shop = WebShop(goals="color_class").shop
+    settings = Settings(color_classes={"warm": ["yellow", "red"]})
+    goal = next(goal for goal in shop.goals if goal.color_class == "warm")
+    found = [purchase for purchase in best_purchases(shop, goal, settings) if purchase.asin == goal.asin]
+    assert {value for purchase in found for _, value in purchase.options} == {"yellow", "red"}
+    assert judge(shop, goal, [settings, Settings(color_classes={"warm": ["red"]})]) == (True, False)
+    assert judge(shop, goal, [settings, Settings(color_classes={"warm": ["orange"]})]) == (True, True)
