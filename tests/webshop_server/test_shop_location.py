@@ -14,6 +14,7 @@ from webshop_server.errors import ArgumentError
 from webshop_server.location import (
     Kind,
     Location,
+    from_path,
     normal_query,
     parse_keywords,
     parse_options,
@@ -52,6 +53,27 @@ def test_options_survive(options):
     segment = unquote(path.split("/")[6])
     assert "/" not in segment
     assert parse_options(segment) == pairs
+
+
+@given(st.sampled_from([kind for kind in Kind if kind is not Kind.START]), texts, texts, st.integers(0, 50))
+def test_addresses_lead_back(kind, words, value, number):
+    from webshop_server.product import clean
+
+    options = (("color", clean(value).lower()),) if value.strip() else ()
+    fields = {
+        Kind.RESULTS: {"keywords": normal_query(words), "page": number},
+        Kind.ITEM: {"keywords": normal_query(words), "page": number, "asin": "B1", "options": options},
+        Kind.SUB: {"keywords": "x", "page": 2, "asin": "B1", "options": options, "sub_page": "Reviews"},
+        Kind.AD: {"asin": "B1", "options": options, "depth": number},
+    }
+    place = Location(kind, **fields.get(kind, {"asin": "B1", "options": options}))
+    assert from_path(to_path(place, "abc")) == place
+
+
+@pytest.mark.parametrize("path", ["/a/b", "/done/a", "/item_page/a/b/c/x/{}", "/item_page/a/b/c/1/no", "/ad/a/b/{}/x"])
+def test_addresses_of_no_page(path):
+    with pytest.raises(ArgumentError, match="no page has the address"):
+        from_path(path)
 
 
 def test_the_originals_forms_are_read():

@@ -9,6 +9,7 @@ import logging
 import secrets
 import socket
 import threading
+import weakref
 from typing import Any
 from urllib.parse import quote
 
@@ -27,6 +28,8 @@ _PATIENCE = 5.0
 class LocalShop:
     """A server on a free port of this machine, and its operator.
 
+    It ends when nobody holds this object any more, at the latest with the program.
+
     Args:
         shop: inventory, kind of goals and settings.
     """
@@ -43,6 +46,7 @@ class LocalShop:
         self._thread = threading.Thread(target=self._server.run, name="webshop", daemon=True)
         self._thread.start()
         self.client = RecordingClient(self.base_url, token)
+        self._end = weakref.finalize(self, _end, self.client, self._server, self._map, self._thread)
 
     def start(self, goal: int) -> str:
         """Let a shopper in.
@@ -73,11 +77,15 @@ class LocalShop:
 
     def close(self) -> None:
         """End the server and its thread."""
-        self.client.close()
-        # Sockets belong to the server's thread: it closes them itself, and ends when none is left.
-        self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._map))
-        self._thread.join(_PATIENCE)
-        self._server.task_dispatcher.shutdown()
+        self._end()
+
+
+def _end(client: Client, server: Any, sockets: dict[int, Any], thread: threading.Thread) -> None:
+    client.close()
+    # Sockets belong to the server's thread: it closes them itself, and ends when none is left.
+    server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+    thread.join(_PATIENCE)
+    server.task_dispatcher.shutdown()
 
 
 class RecordingClient(Client):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import re
@@ -11,6 +12,7 @@ import signal
 import socket
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -126,6 +128,16 @@ def test_a_closed_server_is_gone_and_comes_again(make_shop):
     with pytest.raises(StateError, match="`step` was called before `reset`"):
         env.step("search[sofa]")
     assert env.reset()[1]["actions"]
+
+
+def test_a_forgotten_server_ends(make_shop):
+    env = gym.make("DriftWebShop-v0", backend="http")
+    env.reset(seed=0)
+    thread = env.unwrapped.backend.server._thread
+    assert thread.is_alive()
+    del env
+    gc.collect()
+    assert not thread.is_alive()
 
 
 def test_a_browser_that_dies_is_replaced(make_shop, chromium):

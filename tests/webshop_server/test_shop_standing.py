@@ -1,0 +1,76 @@
+"""Standing at a page as if the way there had been gone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from webshop_server.errors import ArgumentError
+from webshop_server.inventory import Inventory
+from webshop_server.location import Kind, Location
+from webshop_server.oracle import best_purchases, solve
+from webshop_server.settings import Settings
+from webshop_server.shop import Shop
+
+ADS = Settings(ad_page=True, ad_right_button="C")
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return Shop(Inventory.default(products=100), ADS)
+
+
+def test_every_page_of_a_way_goes_on_as_before(shop):
+    plan = solve(shop.start(0))
+    session = shop.start(0)
+    for number, action in enumerate(plan):
+        other = shop.start(0)
+        assert other.stand_at(session.page.location).text == session.page.text
+        for later in plan[number:]:
+            other.act(later)
+        assert other.reward == 1.0
+        session.act(action)
+
+
+def test_a_wrong_button_is_remembered(shop):
+    plan = solve(shop.start(0))
+    session = shop.start(0)
+    for action in plan[: plan.index("click[c]")]:
+        session.act(action)
+    session.act("click[a]")
+    other = shop.start(0)
+    other.stand_at(session.page.location)
+    for button in "cc":
+        assert other.act(f"click[{button}]").page.text == session.act(f"click[{button}]").page.text
+    assert other.page.location.kind is Kind.AD
+    assert other.page.location.depth == 3
+
+
+def test_nobody_stands_at_the_end(shop):
+    session = shop.start(0)
+    before = session.page
+    for place in (Location(Kind.DONE, asin=shop.goals[0].asin), Location(Kind.ITEM, asin="NOTHING")):
+        with pytest.raises(ArgumentError, match=re.escape("nobody can stand") + "|there is no product"):
+            session.stand_at(place)
+    assert session.page is before
+
+
+def test_standing_ends_a_purchase(shop):
+    session = shop.start(0)
+    plan = solve(session)
+    assert session.is_done
+    session.stand_at(Location())
+    assert (session.is_done, session.reward) == (False, 0.0)
+    for action in plan:
+        session.act(action)
+    assert session.reward == 1.0
+
+
+def test_any_best_purchase_can_be_led_to(shop):
+    for number in range(5):
+        for purchase in best_purchases(shop, shop.goals[number]):
+            session = shop.start(number)
+            solve(session, purchase)
+            assert session.bought.asin == purchase.asin
+            assert session.reward == purchase.score.reward
