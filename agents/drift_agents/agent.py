@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from drift_agents.llm.metered import Meter
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
@@ -24,6 +25,7 @@ from drift_agents.types import (
     ProbeCost,
     RecordId,
     StepTrace,
+    Usage,
     Verdict,
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
@@ -53,6 +55,8 @@ class Agent:
         recall: what of memory goes into a prompt.
         seed: of the agent's own generators: one for the policy's ties, one for the verifier.
         keep_trace: whether episodes carry their steps.
+        meter: what the language models of memory and verifier cost, if they have any
+            (`drift_agents.llm.metered`); what the policy's model costs, its replies say.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Agent:
         recall: Recall | None = None,
         seed: int | np.random.SeedSequence = 0,
         keep_trace: bool = True,
+        meter: Meter | None = None,
     ) -> None:
         self.policy = policy
         self.memory: Memory = NoMemory() if memory is None else memory
@@ -73,6 +78,7 @@ class Agent:
         self.recall = Recall() if recall is None else recall
         self._prompts = PromptMaker(self.matching, self.recall)
         self.keep_trace = keep_trace
+        self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
         self.doubt_since: int | None = None
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
@@ -130,8 +136,9 @@ class Agent:
         for verdict in closing:
             total.add(verdict._replace(surprise=False))
             self._note_doubt(verdict, verdict.newest, self.clock)
+        total.usage += self.meter.take()
         self.clock = AgentClock(self.clock.episode + 1, self.clock.step)
-        return replace(episode, closing=closing, **total.as_arguments()) if closing else episode
+        return replace(episode, closing=closing, **total.as_arguments())
 
     def _choose(self, task: str, state: str, actions: list[str], prefix: list[str], total: _Totals) -> _Choice:
         """Ask the policy; ask it again when its verifier, on hearing the answer, put memory right."""
@@ -186,7 +193,7 @@ class _Totals:
     def __init__(self) -> None:
         self.probes = ProbeCost()
         self.surprises = self.realignments = self.invalid_actions = 0
-        self.model_calls = self.tokens_in = self.tokens_out = 0
+        self.usage = Usage()
 
     def add(self, verdict: Verdict) -> None:
         self.probes += verdict.cost
@@ -195,12 +202,11 @@ class _Totals:
 
     def note_reply(self, reply: Reply, valid: bool) -> None:
         self.invalid_actions += not valid
-        self.model_calls += reply.model_calls
-        self.tokens_in += reply.tokens_in
-        self.tokens_out += reply.tokens_out
+        self.usage += Usage.of(reply)
 
     def as_arguments(self) -> dict[str, Any]:
-        return dict(vars(self))
+        sums = dict(vars(self))
+        return sums | sums.pop("usage")._asdict()
 
 
 def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:

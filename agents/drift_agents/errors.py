@@ -6,6 +6,11 @@
 * `ExperimentError` - an experiment file or a run's folder cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
 * `ModelError` - a model answered something that cannot be used
+* `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
+* `ModelUnavailableError` - a model's server does not answer, after all retries
+* `ContextLengthError` - a prompt is longer than the model takes
+* `BudgetError` - the budget for language models is spent
+* `ReplayError` - a question has no recorded reply, or the records cannot be used
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 """
 
@@ -61,6 +66,40 @@ class MemoryStateError(DriftAgentsError, ValueError):
 
 class ModelError(DriftAgentsError):
     """A model answered something that cannot be used; the message has question, rule and answer."""
+
+
+class ModelAccessError(ModelError):
+    """A model's server refuses the request, and would refuse it again: the key, the model's name, the quota."""
+
+
+class ModelUnavailableError(ModelError):
+    """A model's server does not answer.
+
+    Args:
+        message: what happened, where.
+        retry_after: seconds after which the server asks to be tried again, if it said so.
+        is_limit: whether the server lives and only asks for patience (status 429).
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None, is_limit: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after, self.is_limit = retry_after, is_limit
+
+    def __reduce__(self) -> tuple[type[ModelUnavailableError], tuple[str, float | None, bool]]:
+        """Rebuild from the arguments, since workers hand errors over by pickling."""
+        return type(self), (str(self.args[0]), self.retry_after, self.is_limit)
+
+
+class ContextLengthError(ModelError):
+    """A prompt is longer than the model takes."""
+
+
+class BudgetError(ModelError):
+    """The budget for language models is spent; what is done is kept."""
+
+
+class ReplayError(ModelError):
+    """A question has no recorded reply, or the file of recorded replies cannot be used."""
 
 
 class MissingDependencyError(DriftAgentsError, ImportError):

@@ -8,6 +8,7 @@
 * `Note` - a derived item in words (insight, skill, strategy), with the evidence that it cites
 * `Retrieved` - what a memory answers to one question
 * `Removed` - everything that fell when records were removed
+* `Usage` - what language models cost
 * `StepTrace`, `Episode` - what happened, for logs and for memories that learn from whole episodes
 """
 
@@ -212,6 +213,48 @@ class Verdict(NamedTuple):
     newest: int = -1
 
 
+class Usage(NamedTuple):
+    """What language models cost; all zero where there is none.
+
+    Args:
+        model_calls: answers of a language model, re-asks included.
+        tokens_in: tokens of all prompts.
+        tokens_out: tokens of all answers.
+        milliseconds: how long the answers took; as they were recorded, for recorded ones.
+        cost: what the tokens cost, in the currency of the price that was given.
+        reasks: how often an answer could not be used and was asked for again.
+        fallbacks: how often a rule answered in the model's place.
+        dropped_records: records that were left out of prompts which were too long.
+
+    Example:
+        >>> (Usage(1, 200, 10) + Usage(1, 300, 5)).tokens_in
+        500
+    """
+
+    model_calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    milliseconds: int = 0
+    cost: float = 0.0
+    reasks: int = 0
+    fallbacks: int = 0
+    dropped_records: int = 0
+
+    @classmethod
+    def of(cls, thing: object) -> Usage:
+        """What an answer cost: the fields of these names, as far as it has them."""
+        return cls(*(getattr(thing, name, 0) for name in cls._fields))
+
+    def __add__(self, other: object) -> Usage:  # type: ignore[override]
+        """Both together."""
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[arg-type]
+
+
+NO_USAGE = Usage()
+
+
 @dataclass(frozen=True)
 class StepTrace:
     """One step of an episode, as the agent lived it.
@@ -249,6 +292,11 @@ class Episode:
         model_calls: calls of a language model.
         tokens_in: tokens of all prompts (0 for policies without a model).
         tokens_out: tokens of all answers.
+        milliseconds: how long all answers took.
+        cost: what the tokens cost.
+        reasks: how often an answer could not be used and was asked for again.
+        fallbacks: how often a rule answered in the model's place.
+        dropped_records: records that were left out of prompts which were too long.
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
     """
@@ -264,6 +312,11 @@ class Episode:
     model_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    milliseconds: int = 0
+    cost: float = 0.0
+    reasks: int = 0
+    fallbacks: int = 0
+    dropped_records: int = 0
     trace: tuple[StepTrace, ...] = field(default=(), repr=False)
     closing: tuple[Verdict, ...] = ()
 

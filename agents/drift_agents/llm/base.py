@@ -39,6 +39,11 @@ class Completion(NamedTuple):
         model_calls: calls of a language model, re-asks included; 0 for rules, which are none.
         tokens_in: tokens of the prompts.
         tokens_out: tokens of the answers.
+        milliseconds: how long the answers took; as they were recorded, for recorded ones.
+        cost: what the tokens cost, in the currency of the price that was given.
+        reasks: how often an answer could not be used and was asked for again.
+        fallbacks: how often a rule answered in the model's place.
+        finish: why the answer ends: `stop`, `length` (cut off), `refusal` or `empty`.
     """
 
     text: str
@@ -46,6 +51,11 @@ class Completion(NamedTuple):
     model_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    milliseconds: int = 0
+    cost: float = 0.0
+    reasks: int = 0
+    fallbacks: int = 0
+    finish: str = "stop"
 
 
 @runtime_checkable

@@ -35,8 +35,8 @@ class RuleModel:
 
     Example:
         >>> model = RuleModel({"importance": lambda text: {"importance": 8 if "fell" in text else 1}})
-        >>> model.complete([Message("user", "I fell into a hole.")], {"title": "importance"})
-        Completion(text='{"importance": 8}', data={'importance': 8}, model_calls=0, tokens_in=0, tokens_out=0)
+        >>> model.complete([Message("user", "I fell into a hole.")], {"title": "importance"}).text
+        '{"importance": 8}'
     """
 
     name = "rules"

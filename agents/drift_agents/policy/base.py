@@ -19,12 +19,22 @@ class Reply(NamedTuple):
         model_calls: calls of a language model.
         tokens_in: tokens of the prompts.
         tokens_out: tokens of the answers.
+        milliseconds: how long the answers took.
+        cost: what the tokens cost.
+        reasks: how often an answer could not be used and was asked for again.
+        fallbacks: how often a rule answered in the model's place.
+        dropped_records: records that were left out of prompts which were too long.
     """
 
     text: str
     model_calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    milliseconds: int = 0
+    cost: float = 0.0
+    reasks: int = 0
+    fallbacks: int = 0
+    dropped_records: int = 0
 
 
 @runtime_checkable

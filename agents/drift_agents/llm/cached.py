@@ -1,0 +1,240 @@
+"""Recorded replies: nothing is asked twice, and a run can be played again without a server.
+
+* `Replies` - the file that holds them: one SQLite database
+* `Cached` - a model whose replies are recorded, or only read
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from drift_agents.errors import ContextLengthError, ReplayError
+from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.budget import FREE, Price
+from drift_agents.llm.forms import read_answer
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS replies (
+    key BLOB PRIMARY KEY,       -- SHA-256 of the question
+    model TEXT NOT NULL,
+    title TEXT NOT NULL,        -- of the schema: what was asked
+    question BLOB NOT NULL,     -- the question as JSON, deflated
+    reply TEXT NOT NULL         -- the reply as JSON
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
+"""
+_FORMAT = "drift-agents replies 1"
+_KEPT = ("text", "model_calls", "tokens_in", "tokens_out", "milliseconds", "finish")
+_TOO_LONG = "context_too_long"
+
+
+class Replies:
+    """The file that holds recorded replies.
+
+    A question is known by its model and where it lives, the messages, the schema, the parameters and
+    the sample index; whose key was used is not in it. Of two replies to one question the first counts,
+    so that all that is played with the file sees the same.
+
+    Args:
+        path: the file; it is made if it does not exist, unless it is to be read only.
+        read_only: whether nothing is ever written, so that a question without a reply is an error.
+
+    Raises:
+        ReplayError: if the file cannot be used.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
+        self.path, self.read_only = Path(path), read_only
+        self._lock = threading.RLock()
+        self._asking: dict[bytes, threading.Lock] = {}
+        self.hits = self.misses = 0
+        if read_only and not self.path.is_file():
+            raise ReplayError(f"{self.path}: there are no recorded replies")
+        try:
+            self._file = sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
+                uri=True,
+                timeout=60.0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            if not read_only:
+                self._file.executescript(_TABLES)
+            row = self._file.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        if row != (_FORMAT,):
+            self._file.close()
+            raise ReplayError(f"{self.path}: should hold recorded replies, format {_FORMAT!r}. Received {row!r}")
+
+    def __enter__(self) -> Replies:
+        """The file itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._file.close()
+
+    def __len__(self) -> int:
+        """How many replies there are."""
+        with self._lock:
+            try:
+                return int(self._file.execute("SELECT count(*) FROM replies").fetchone()[0])
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+
+    def get(self, key: bytes) -> Mapping[str, Any] | None:
+        """The recorded reply, `None` if there is none.
+
+        Raises:
+            ReplayError: if the file cannot be read.
+        """
+        with self._lock:
+            try:
+                reply = self._read(key)
+            except (sqlite3.Error, ValueError) as error:
+                raise self._unusable(error) from error
+            self.hits, self.misses = self.hits + (reply is not None), self.misses + (reply is None)
+            return reply
+
+    def put(self, key: bytes, model: str, title: str, question: str, reply: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Record a reply, unless another process has recorded one meanwhile.
+
+        Returns:
+            The reply that counts.
+
+        Raises:
+            ReplayError: if the file cannot be written.
+        """
+        row = (key, model, title, zlib.compress(question.encode()), json.dumps(reply, ensure_ascii=False))
+        with self._lock:
+            try:
+                self._file.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", row)
+                return self._read(key) or reply
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+
+    def _read(self, key: bytes) -> Mapping[str, Any] | None:
+        row = self._file.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def questions(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Every question with its reply, in the order of their keys: for whoever wants to read them."""
+        with self._lock:
+            rows = self._file.execute("SELECT question, reply FROM replies ORDER BY key").fetchall()
+        for question, reply in rows:
+            yield json.loads(zlib.decompress(question)), json.loads(reply)
+
+    @contextmanager
+    def alone(self, key: bytes) -> Iterator[None]:
+        """Let one thread at a time ask a question, so that the others find its reply."""
+        with self._lock:
+            lock = self._asking.setdefault(key, threading.Lock())
+        with lock:
+            yield
+        # Only once there is a reply: after an error those who wait here ask one after the other.
+        with self._lock:
+            self._asking.pop(key, None)
+
+    def _unusable(self, error: Exception) -> ReplayError:
+        return ReplayError(f"{self.path}: the recorded replies cannot be used: {error}")
+
+
+class Cached:
+    """A model whose replies are recorded, or only read.
+
+    Args:
+        model: who answers what was never asked; with replies that are read only it never does.
+        replies: the file.
+
+    Example:
+        >>> from drift_agents.llm.scripted import Scripted
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder, Replies(f"{folder}/replies.sqlite") as replies:
+        ...     model = Cached(Scripted(["yes"]), replies)
+        ...     [model.complete([Message("user", "Is it slippery?")]).text for _ in range(2)]
+        ['yes', 'yes']
+    """
+
+    def __init__(self, model: Model, replies: Replies) -> None:
+        self.model, self.replies, self.name = model, replies, model.name
+        self._identity: Mapping[str, Any] = getattr(model, "identity", {"model": model.name})
+        self._price: Price = getattr(model, "price", FREE)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        """Answer as it was answered before, or ask and record.
+
+        Raises:
+            ReplayError: if nothing is recorded and the replies are read only, or the file cannot be used.
+            ContextLengthError: if the question was too long for the model, then as now.
+            ModelError: whatever else the model raises; that is not recorded.
+        """
+        question = json.dumps(
+            {
+                **self._identity,
+                "messages": [list(message) for message in messages],
+                "schema": schema,
+                "parameters": dict(parameters or {}),
+                "sample_index": sample_index,
+            },
+            sort_keys=True,
+            ensure_ascii=False,
+        )
+        key = hashlib.sha256(question.encode()).digest()
+        title = str((schema or {}).get("title", ""))
+        with self.replies.alone(key):
+            reply = self.replies.get(key)
+            if reply is None:
+                if self.replies.read_only:
+                    said = messages[-1].content[-120:] if messages else ""
+                    raise ReplayError(
+                        f"{self.replies.path}: holds no reply of {self.name!r} to {title or 'a question'!r} that ends "
+                        f"with {said!r}. Was it recorded with the same experiment, model, address and version?"
+                    )
+                reply = self._ask(key, title, question, messages, schema, parameters, sample_index)
+        if reply["finish"] == _TOO_LONG:
+            raise ContextLengthError(reply["text"])
+        data = None if schema is None else read_answer(reply["text"], schema)[0]
+        return Completion(data=data, cost=self._price.of(reply["tokens_in"], reply["tokens_out"]), **reply)
+
+    def _ask(
+        self,
+        key: bytes,
+        title: str,
+        question: str,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None,
+        parameters: Mapping[str, Any] | None,
+        sample_index: int,
+    ) -> Mapping[str, Any]:
+        """Ask the model and record what it says; that a question was too long is a reply, too."""
+        try:
+            answer = self.model.complete(messages, schema, parameters, sample_index)
+        except ContextLengthError as error:
+            answer = Completion(str(error), finish=_TOO_LONG)
+        reply = {name: getattr(answer, name) for name in _KEPT}
+        return self.replies.put(key, self.name, title, question, reply)

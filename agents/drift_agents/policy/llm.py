@@ -1,0 +1,177 @@
+"""The language model as the policy.
+
+* `LanguageModelPolicy` - tells the prompt in the paper's words, and takes the model's answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError, ContextLengthError
+from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.reask import REASKS, Reasking
+from drift_agents.llm.service import connect
+from drift_agents.llm.tokens import count_tokens
+from drift_agents.policy.base import Reply
+from drift_agents.policy.planner import SIGNS
+from drift_agents.policy.sheet import read_sheet
+from drift_agents.policy.telling import ARRANGEMENTS, FORMATS, arrange, size, tell, without_oldest
+from drift_agents.prompt import PromptView, parse_prompt
+from drift_agents.types import Usage
+
+MOST_SAMPLES = 2**31 - 1
+"""Sample indices are sent to servers as seeds, which have 31 bits."""
+
+
+class LanguageModelPolicy:
+    """Tells the prompt in the paper's words, and takes the model's answer.
+
+    The rendered prompt is parsed and told once more by a sheet that belongs to the world
+    (`drift_agents.policy.sheet`); nothing else is known here. An answer that names no admissible action
+    is asked for again, with the reason; the last one is handed on as it is, and the agent counts it as
+    an invalid action. Where there is but one admissible action nobody is asked.
+
+    With a temperature every decision is a sample of its own, drawn by the agent's generator; at
+    temperature 0 equal prompts are one question, so that recorded replies are shared.
+
+    Args:
+        model: the name of a model, or a model.
+        base_url: where its server is, as in `http://127.0.0.1:8000/v1`; OpenAI's own if not given.
+        temperature: 0 for the likeliest answer; `None` leaves it to the server, as some models want it.
+        max_tokens: of an answer, at the most; `None` leaves it to the server.
+        parameters: what else is sent with every question, as in `{"reasoning_effort": "low"}`.
+        form: how the model is told to answer: `json_schema`, `json_object`, `text`; `auto` finds out.
+        format: how much of the prompt is told, one of `drift_agents.policy.telling.FORMATS`.
+        order: in which order records are told, one of `drift_agents.policy.telling.ARRANGEMENTS`.
+        reason: whether the model is asked for its reasons before the action.
+        context: tokens that prompt and answer may have together, roughly; records are left out, the
+            oldest first, until they fit. Without it they are left out when the server refuses.
+        reasks: how often an answer that names no admissible action is asked for again.
+        price: of a million tokens of prompts and of answers.
+        sheets: a folder with prompts of one's own.
+
+    Raises:
+        ArgumentError: if an argument cannot be meant.
+
+    Example:
+        >>> from drift_agents.llm.scripted import Scripted
+        >>> prompt = PromptView("Any task.", '{"at": 1}', ("0", "1")).render()
+        >>> policy = LanguageModelPolicy(Scripted(["I take 1.", '{"action": "1"}']))
+        >>> policy.decide(prompt, np.random.default_rng(0)).text
+        '1'
+    """
+
+    name = "llm"
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        base_url: str | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 1024,
+        parameters: Mapping[str, Any] | None = None,
+        form: str = "auto",
+        format: str = "paper",
+        order: str = "memory",
+        reason: bool = False,
+        context: int | None = None,
+        reasks: int = REASKS,
+        price: object = None,
+        sheets: str | None = None,
+    ) -> None:
+        for name, value, known in (("format", format, FORMATS), ("order", order, ARRANGEMENTS)):
+            if value not in known:
+                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
+        if temperature is not None and (
+            isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not 0 <= temperature <= 2
+        ):
+            raise ArgumentError(f"`temperature` should be a number in [0, 2] or None. Received {temperature!r}")
+        for name, number in (("max_tokens", max_tokens), ("context", context)):
+            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+                raise ArgumentError(f"`{name}` should be a positive whole number or None. Received {number!r}")
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
+        self.format, self.order, self.reason, self.context, self.sheets = format, order, bool(reason), context, sheets
+        self._greedy, self._room = temperature == 0, 0 if max_tokens is None else max_tokens
+        own = {"temperature": temperature, "max_tokens": max_tokens}
+        self.parameters = {**{key: value for key, value in own.items() if value is not None}, **(parameters or {})}
+        self.model = connect(model, base_url, form, price)
+        self._model = Reasking(self.model, self.parameters, reasks)
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Answer a prompt.
+
+        Args:
+            prompt: the rendered text.
+            rng: for the order of records, and for samples.
+
+        Raises:
+            ArgumentError: if the prompt cannot be parsed, or the sheet does not fit the world.
+            ContextLengthError: if it is too long for the model without any record.
+            ModelError: if the model cannot be asked.
+        """
+        view = parse_prompt(prompt)
+        if len(view.actions) == 1:
+            return Reply(view.actions[0])
+        view = arrange(view, self.order, rng)
+        sample = 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))
+        answer, dropped = self._ask(view, sample)
+        text = answer.text if answer.data is None else str(answer.data["action"])
+        return Reply(text, **Usage.of(answer)._replace(dropped_records=dropped)._asdict())
+
+    def messages(self, view: PromptView) -> list[Message]:
+        """What the model reads.
+
+        Args:
+            view: the prompt.
+        """
+        world = next((world for world, sign in SIGNS.items() if sign in view.state), "plain")
+        sheet = "plain" if self.format == "plain" else world
+        return tell(view, read_sheet(sheet, self.sheets), sheet, self.format)
+
+    def schema(self, view: PromptView) -> dict[str, Any]:
+        """The form of the answer.
+
+        Args:
+            view: the prompt; it names the admissible actions.
+        """
+        reasons = {"reasoning": {"type": "string"}} if self.reason else {}
+        properties = {**reasons, "action": {"type": "string", "enum": list(view.actions)}}
+        return {
+            "title": "action",
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    def _ask(self, view: PromptView, sample: int) -> tuple[Completion, int]:
+        """The answer, and how many records had to be left out."""
+        schema, most = self.schema(view), size(view, self.format)
+        dropped = self._surplus(view, most)
+        while True:
+            messages = self.messages(without_oldest(view, self.format, dropped))
+            try:
+                return self._model.complete(messages, schema, None, sample), dropped
+            except ContextLengthError:
+                if dropped == most:
+                    raise
+                dropped += (most - dropped + 1) // 2
+
+    def _surplus(self, view: PromptView, most: int) -> int:
+        """How many records have to be left out to keep to `context`, by estimate."""
+        if self.context is None:
+            return 0
+        low, high = 0, most
+        while low < high:
+            middle = (low + high) // 2
+            messages = self.messages(without_oldest(view, self.format, middle))
+            if count_tokens(message.content for message in messages) + self._room <= self.context:
+                high = middle
+            else:
+                low = middle + 1
+        return low

@@ -1,0 +1,48 @@
+"""What tests of language models share: the server, a clock without waiting, and states of each world."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def _load(name: str) -> ModuleType:
+    """A helper beside this file; tests are no package, so it is loaded by its path."""
+    full = f"llm_tests_{name}"
+    if full not in sys.modules:
+        spec = importlib.util.spec_from_file_location(full, Path(__file__).with_name(f"{name}.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[full] = module
+        spec.loader.exec_module(module)
+    return sys.modules[full]
+
+
+@pytest.fixture(scope="session")
+def chat() -> ModuleType:
+    """The module `chat_server`: `serve`, `said`, `refused`, `Response`."""
+    return _load("chat_server")
+
+
+class StoppedClock:
+    """Time that passes only when somebody waits; `waits` keeps for how long."""
+
+    def __init__(self) -> None:
+        self.time, self.waits = 0.0, list[float]()
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.time += seconds
+
+
+@pytest.fixture
+def clock() -> StoppedClock:
+    return StoppedClock()
