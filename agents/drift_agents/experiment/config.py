@@ -99,6 +99,7 @@ def _as_seeds(data: Any) -> Any:
 
 Parts = Annotated[tuple[Part, ...], BeforeValidator(_as_list), Field(min_length=1)]
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 
 
@@ -169,6 +170,7 @@ class World(_Model):
     """What is different on one schedule.
 
     Args:
+        seeds: instead of the experiment's.
         rounds: instead of the experiment's.
         episodes: instead of the experiment's.
         sweep: instead of the experiment's; empty for none.
@@ -179,6 +181,7 @@ class World(_Model):
         policy: likewise, as in `{planner: {conflict: frequency}}`.
     """
 
+    seeds: Seeds | None = None
     rounds: Count | None = None
     episodes: Count | None = None
     sweep: Sweep | None = None
@@ -225,7 +228,7 @@ class Experiment(_Model):
     schedules: Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
     agents: Annotated[tuple[Agents, ...], BeforeValidator(_as_list), Field(min_length=1)]
     references: Annotated[tuple[Reference, ...], BeforeValidator(_as_list)] = ()
-    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1)]
+    seeds: Seeds
     rounds: Count | None = None
     episodes: Count | None = None
     sweep: Sweep = Field(default_factory=dict)
@@ -237,6 +240,11 @@ class Experiment(_Model):
         if world.rounds is None and world.episodes is None:
             world = world.model_copy(update={"rounds": self.rounds, "episodes": self.episodes})
         return world
+
+    def seeds_of(self, schedule: str) -> tuple[int, ...]:
+        """The instances of that schedule."""
+        own = self.world(schedule).seeds
+        return self.seeds if own is None else own
 
     def changes(self, schedule: str) -> tuple[Change | None, ...]:
         """What a sweep makes of that schedule: one change after the other, or none at all."""

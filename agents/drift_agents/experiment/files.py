@@ -40,8 +40,9 @@ def load_experiment(
 
     Args:
         source: a shipped name, the path of a file (it ends in `.yaml` or holds a `/`), or plain data.
-        overrides: top-level keys that replace the file's, as the command's options do. A number of
-            seeds counts from the file's first one, where that names it.
+        overrides: top-level keys that replace the file's, as the command's options do; `seeds` and
+            `rounds` replace those of single schedules too. A number of seeds counts from the file's
+            first one, where that names it.
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name.
@@ -73,7 +74,16 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
     seeds, count = data.get("seeds"), overrides.get("seeds")
     if isinstance(seeds, Mapping) and isinstance(count, int):
         overrides = {**overrides, "seeds": {**seeds, "count": count}}
+    worlds = data.get("worlds")
+    if isinstance(worlds, Mapping):
+        # What is asked for holds for all schedules, also for those that the file treats apart.
+        replaced = {key for key in ("seeds", "rounds") if key in overrides}
+        overrides = {"worlds": {name: _without(world, replaced) for name, world in worlds.items()}, **overrides}
     return {**data, **overrides}
+
+
+def _without(world: Any, keys: set[str]) -> Any:
+    return {key: value for key, value in world.items() if key not in keys} if isinstance(world, Mapping) else world
 
 
 def read_yaml(path: Path) -> tuple[Any, Callable[[tuple[str | int, ...]], int | None]]:

@@ -78,7 +78,7 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)
         for memory, verifier, policy, labels, reference in _players(experiment, experiment.world(schedule))
-        for seed in experiment.seeds
+        for seed in experiment.seeds_of(schedule)
     ]
     seen: dict[str, Cell] = {}
     for cell in cells:

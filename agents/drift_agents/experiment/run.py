@@ -116,9 +116,8 @@ def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str,
     schedules: dict[str, dict[str, Any]] = {}
     players: list[dict[str, Any]] = []
     lengths: dict[str, int] = {}
-    first_seed = experiment.seeds[0]
     for cell in cells:
-        if cell.seed != first_seed:
+        if cell.seed != experiment.seeds_of(cell.schedule)[0]:
             continue
         player = _make(cell, experiment.world(cell.schedule))
         schedule = player.schedule

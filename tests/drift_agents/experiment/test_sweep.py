@@ -79,6 +79,14 @@ def test_seeds_from_a_number_on(data: dict[str, Any]) -> None:
         parse_experiment({**data, "sweep": {"base.slip": 0, "base.transient": 0}})
 
 
+def test_a_world_may_have_seeds_of_its_own(data: dict[str, Any], schedule_file: Path) -> None:
+    own = {**data, "worlds": {str(schedule_file): {"seeds": 3, "rounds": 2}}}
+    assert {cell.seed for cell in plan_cells(parse_experiment(own))} == {0, 1, 2}
+    asked = load_experiment(own, {"seeds": 1, "rounds": 1, "episodes": None})
+    assert {cell.seed for cell in plan_cells(asked)} == {0}
+    assert asked.world(str(schedule_file)).rounds == 1
+
+
 def test_fewer_seeds_are_the_first_of_the_file(data: dict[str, Any]) -> None:
     held_out = {**data, "seeds": {"first": 1000, "count": 30}}
     assert load_experiment(held_out, {"seeds": 2}).seeds == (1000, 1001)
