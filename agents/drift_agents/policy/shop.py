@@ -203,7 +203,7 @@ class _Visit:
         if self._is_gone(listing):
             return -1.0
         paid = self._own_purchases(listing)
-        best = max((belief.value for _, belief in paid), default=0.0)
+        best = max((belief.value for purchase, belief in paid if not self._is_blamed_on_color(purchase)), default=0.0)
         if best >= SATISFIED:
             return 1 + best
         article = self.notes.articles.get(listing.title, UNKNOWN)
@@ -270,7 +270,7 @@ class _Visit:
         return belief.last < self.doubt
 
     def _is_blamed_on_color(self, purchase: Purchase) -> bool:
-        """Whether a purchase may have disappointed for its colour alone."""
+        """Whether none of its choices is believed to be a right colour, where one of a class is asked for."""
         return bool(self.prior) and not any(self._is_good(value) for _, value in purchase.options)
 
     # -- one listing
