@@ -1,7 +1,8 @@
 """Which questions a state brings to mind: BeliefMem's alpha(c).
 
 * `Relevance` - how much an attribute has to do with a state, and how stale it is
-* `words` - the words of a text
+* `Columns` - attributes that a question can bring up, with what ranks them
+* `words`, `overlap` - the words of a text, and how many two texts share
 
 Source: "BeliefMem", equation 10 and appendix A.3: alpha(c) = sim(o, c) * lambda ^ tau(c), and sim is 0.7
 times the cosine of embeddings plus 0.3 times the lexical overlap with attribute and evidence.
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +21,11 @@ from numpy.typing import NDArray
 from drift_agents.embedding.base import DIGITS, Embedding, Vectors, cosine
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.belief import Attribute, check_probability
-from drift_agents.types import AgentClock, RecordId
+from drift_agents.types import AgentClock, Record, RecordId
 
 UNITS = AgentClock._fields
+KEPT = 4096
+"""Questions whose similarities are kept."""
 _WORD = re.compile(r"\w+")
 
 
@@ -46,6 +50,22 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / either if either else 0.0
 
 
+class Columns(NamedTuple):
+    """Attributes that a question can bring up, with what ranks them.
+
+    Args:
+        attributes: the attributes, n of them.
+        ids: their numbers.
+        updated: when each was updated last, in the unit of staleness; shape (n,).
+        newest: the id of the newest record about each; shape (n,).
+    """
+
+    attributes: Sequence[Attribute]
+    ids: tuple[RecordId, ...]
+    updated: NDArray[np.int64]
+    newest: NDArray[np.int64]
+
+
 class Relevance:
     """How much an attribute has to do with a state, and how stale it is (equation 10).
 
@@ -66,64 +86,78 @@ class Relevance:
             raise ArgumentError(f"`mix` should be in the interval [0, 1]. Received {mix!r}")
         self.embedding, self.decay, self.unit, self.mix = embedding, check_probability("decay", decay), unit, float(mix)
         self._unit = UNITS.index(unit)
-        # The words of an attribute, with how much evidence they were read from.
-        self._words: dict[RecordId, tuple[int, frozenset[str]]] = {}
+        self._words: dict[RecordId, frozenset[str]] = {}
         self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None
+        # What was computed for a question, while attributes and their words stay as they are.
+        self._similar: dict[str, tuple[tuple[RecordId, ...], NDArray[np.float64]]] = {}
 
-    def forget(self) -> None:
-        """Forget what was read of attributes: some are gone, or read otherwise now."""
-        self._words.clear()
+    def read(self, attribute: Attribute, fresh: Iterable[Record]) -> None:
+        """Take note of the words of evidence.
+
+        Args:
+            attribute: what the evidence is about; its own words are read when it is new.
+            fresh: the evidence, as far as it was not read before.
+        """
+        known = self._words.get(attribute.id)
+        texts = [outcome.state for record in fresh for outcome, _ in record.outcomes]
+        more = (known or words(_tell(attribute))).union(*map(words, texts))
+        if more != known:
+            self._words[attribute.id] = more
+            self._similar.clear()
+
+    def forget(self, ids: Iterable[RecordId]) -> None:
+        """Forget what was read of these attributes."""
+        for item in ids:
+            self._words.pop(item, None)
+        self._similar.clear()
         self._vectors = None
 
     def staleness(self, attribute: Attribute, now: AgentClock) -> int:
         """The time since its last Add or Merge, tau(c)."""
         return max(now[self._unit] - attribute.updated[self._unit], 0)
 
-    def similarity(self, text: str, attributes: Sequence[Attribute]) -> NDArray[np.float64]:
-        """The similarity of every attribute, sim(o, c), in [0, 1]; higher means more similar; shape (len(attributes),)."""
-        ids = tuple(attribute.id for attribute in attributes)
-        if self._vectors is None or self._vectors[0] != ids:
-            self._vectors = ids, self.embedding.embed([_tell(attribute) for attribute in attributes])
+    def columns(self, attributes: Sequence[Attribute]) -> Columns:
+        """What ranks these attributes."""
+        return Columns(
+            attributes,
+            tuple(attribute.id for attribute in attributes),
+            np.array([attribute.updated[self._unit] for attribute in attributes], np.int64),
+            np.array([attribute.events[-1].record.id for attribute in attributes], np.int64),
+        )
+
+    def similarity(self, text: str, columns: Columns) -> NDArray[np.float64]:
+        """The similarity sim(o, c) of every attribute, in [0, 1]; higher means more similar; shape (n,)."""
+        done = self._similar.get(text)
+        if done is not None and done[0] == columns.ids:
+            return done[1].copy()
+        if self._vectors is None or self._vectors[0] != columns.ids:
+            self._vectors = columns.ids, self.embedding.embed([_tell(attribute) for attribute in columns.attributes])
         near = np.maximum(cosine(self.embedding.embed([text])[0], self._vectors[1]), 0.0)
         asked = words(text)
-        shared = np.array([overlap(asked, self._read(attribute)) for attribute in attributes])
-        return np.round(self.mix * near + (1.0 - self.mix) * shared, DIGITS)
+        shared = np.array([overlap(asked, self._words[item]) for item in columns.ids])
+        similar = np.round(self.mix * near + (1.0 - self.mix) * shared, DIGITS)
+        if len(self._similar) >= KEPT:
+            self._similar.clear()
+        self._similar[text] = columns.ids, similar
+        return similar.copy()
 
-    def rank(self, attributes: Sequence[Attribute], similar: NDArray[np.float64]) -> list[int]:
+    def rank(self, columns: Columns, similar: NDArray[np.float64]) -> list[int]:
         """The places of the attributes, by alpha from high to low; of equals the one updated last comes first.
 
         By the logarithm of alpha, since lambda ^ tau soon is too small for a number; and without the
         present time, which lowers all alike.
 
         Args:
-            attributes: what is ranked.
-            similar: their similarities.
+            columns: what is ranked.
+            similar: their similarities; shape (n,).
         """
-        fade = -math.log(self.decay)
-        keys = [
-            (
-                -round(math.log(like) + attribute.updated[self._unit] * fade, DIGITS) if like > 0 else math.inf,
-                -attribute.events[-1].record.id,
-                place,
-            )
-            for place, (attribute, like) in enumerate(zip(attributes, similar.tolist(), strict=True))
-        ]
-        return [place for _, _, place in sorted(keys)]
+        with np.errstate(divide="ignore"):
+            priority = np.round(np.log(similar) - columns.updated * math.log(self.decay), DIGITS)
+        return np.lexsort((-columns.newest, -priority)).tolist()
 
     def alpha(self, attribute: Attribute, similar: float, now: AgentClock) -> float:
-        """The priority of an attribute, alpha(c), by equation 10."""
+        """The priority of an attribute at a moment, equation 10."""
         return similar * self.decay ** self.staleness(attribute, now)
-
-    def _read(self, attribute: Attribute) -> frozenset[str]:
-        """The words of an attribute and of its evidence."""
-        read, known = self._words.get(attribute.id, (0, frozenset()))
-        if read == 0:
-            known = words(_tell(attribute))
-        if read < len(attribute.events):
-            fresh = [outcome.state for event in attribute.events[read:] for outcome, _ in event.record.outcomes]
-            known = known.union(*map(words, fresh))
-            self._words[attribute.id] = len(attribute.events), known
-        return known
 
 
 def _tell(attribute: Attribute) -> str:

@@ -23,7 +23,7 @@ from drift_agents.llm.base import Model, ask
 from drift_agents.llm.template import read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.belief import Attribute, Belief, BeliefRule, Candidate, Event, Version, check_probability
-from drift_agents.memory.belief_recall import Relevance
+from drift_agents.memory.belief_recall import Columns, Relevance
 from drift_agents.memory.belief_state import plain_attribute, read_attribute
 from drift_agents.memory.derived import check_cascade
 from drift_agents.memory.reflection import tell
@@ -150,6 +150,7 @@ class BeliefMem:
         self._cited: dict[RecordId, RecordId] = {}
         # What was answered about a state, by k: most states stay as they are from step to step.
         self._answers: dict[Hashable, dict[int, Retrieved]] = {}
+        self._bank: Columns | None = None
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The conclusions of the `k` attributes of highest alpha, the most probable first; no side effect.
@@ -166,12 +167,12 @@ class BeliefMem:
         return answers[k]
 
     def _answer(self, state: str, k: int) -> Retrieved:
-        attributes, similar = self._compare(state)
+        columns, similar = self._compare(state)
         records: list[Record] = []
         weights: list[float] = []
         notes: list[Note] = []
-        for place in self._relevance.rank(attributes, similar)[:k]:
-            attribute = attributes[place]
+        for place in self._relevance.rank(columns, similar)[:k]:
+            attribute = columns.attributes[place]
             for held in self._shown(attribute):
                 records.append(held.record)
                 p = 1.0 if self.without in ("belief", "retrieval") else held.p
@@ -187,20 +188,19 @@ class BeliefMem:
             return sorted(attribute.candidates, key=lambda held: -held.evidence[-1])[: self.candidates]
         return attribute.ranked()[: self.candidates]
 
-    def _compare(self, state: str) -> tuple[list[Attribute], NDArray[np.float64]]:
+    def _compare(self, state: str) -> tuple[Columns, NDArray[np.float64]]:
         """The attributes that a question about a state can bring up, and how similar each is."""
         own = self._index.get(self._ledger.matching.state_key(state), {})
         if self.per == "state":
-            return list(own.values()), np.ones(len(own))
+            return self._relevance.columns(list(own.values())), np.ones(len(own))
+        if self._bank is None:
+            self._bank = self._relevance.columns(list(self._attributes.values()))
         if own:
             # States that count as the same ask in the same words, those of the oldest record.
             state = min((attribute.events[0].record for attribute in own.values()), key=lambda r: r.id).state
-        attributes = list(self._attributes.values())
-        similar = self._relevance.similarity(state, attributes)
-        for place, attribute in enumerate(attributes):
-            if attribute.id in own:
-                similar[place] = 1.0
-        return attributes, similar
+        similar = self._relevance.similarity(state, self._bank)
+        similar[[item in own for item in self._bank.ids]] = 1.0
+        return self._bank, similar
 
     def alphas(self, state: str, now: AgentClock) -> tuple[tuple[str, str, float], ...]:
         """The attributes that a question can bring up, as (state, action, alpha), the first ones first; no side effect.
@@ -209,11 +209,9 @@ class BeliefMem:
             state: what is asked about.
             now: the agent's clock.
         """
-        attributes, similar = self._compare(state)
-        return tuple(
-            (attributes[i].state, attributes[i].action, self._relevance.alpha(attributes[i], float(similar[i]), now))
-            for i in self._relevance.rank(attributes, similar)
-        )
+        columns, similar = self._compare(state)
+        ranked = [(columns.attributes[i], float(similar[i])) for i in self._relevance.rank(columns, similar)]
+        return tuple((a.state, a.action, self._relevance.alpha(a, like, now)) for a, like in ranked)
 
     def beliefs(self, state: str, action: str, at: AgentClock | None = None) -> tuple[Belief, ...]:
         """What is believed to follow from an action, or was believed at some time; the most probable first.
@@ -273,18 +271,17 @@ class BeliefMem:
         attribute.learn(Event(record, strength, adds), self.rule, self._ledger.matching.same_outcome)
         self._keep(attribute)
         self._cited[record_id] = attribute.id
-        self._forget_answers(record.state)
+        self._relevance.read(attribute, [record])
+        self._bank = None
+        if self.per == "bank":
+            self._answers.clear()
+        else:
+            self._answers.pop(self._ledger.matching.state_key(record.state), None)
         return record_id
 
     def _keep(self, attribute: Attribute) -> None:
         self._attributes[attribute.id] = attribute
         self._index.setdefault(self._ledger.matching.state_key(attribute.state), {})[attribute.id] = attribute
-
-    def _forget_answers(self, state: str) -> None:
-        if self.per == "bank":
-            self._answers.clear()
-        else:
-            self._answers.pop(self._ledger.matching.state_key(state), None)
 
     def counterparts(self, state: str, action: str) -> list[Record]:
         """All records about this state and action, oldest first."""
@@ -308,9 +305,17 @@ class BeliefMem:
                 lost.setdefault(attribute_id, set()).add(record_id)
         fell = tuple(item for item in sorted(lost) if not self._reconsider(self._attributes[item], lost[item]))
         if lost:
-            self._answers.clear()
-            self._relevance.forget()
+            self._reread(lost)
         return Removed(gone, fell)
+
+    def _reread(self, ids: Iterable[RecordId]) -> None:
+        """Forget what was read of these attributes and what was answered, and read those that are left."""
+        self._answers.clear()
+        self._bank = None
+        self._relevance.forget(ids)
+        for item in ids:
+            if item in self._attributes:
+                self._relevance.read(self._attributes[item], (event.record for event in self._attributes[item].events))
 
     def _reconsider(self, attribute: Attribute, lost: set[RecordId]) -> bool:
         """Believe what follows from the evidence that is left; returns whether there is any."""
@@ -371,11 +376,11 @@ class BeliefMem:
             raise MemoryStateError(
                 f"not a snapshot of the memory {self.name!r}: {error!r} in {str(data)[:80]!r}"
             ) from error
-        self._ledger, self._cited, self._attributes, self._index = ledger, cited, {}, {}
+        old, self._ledger, self._cited = self._attributes, ledger, cited
+        self._attributes, self._index = {}, {}
         for attribute in attributes:
             self._keep(attribute)
-        self._answers.clear()
-        self._relevance.forget()
+        self._reread({**old, **self._attributes})
 
     def content_hash(self) -> str:
         """A hash of the content."""
