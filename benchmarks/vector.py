@@ -1,0 +1,208 @@
+"""How fast the native vector environments step, against single steps of plain Gymnasium.
+
+`python -m benchmarks.vector` prints, for each case and number of sub-environments, the time of a step of one
+sub-environment (resets included) and the ratio to plain `gymnasium.make` measured right before and after, one
+thread. The cases take turns, and medians of the repeats of processor time are printed, so that other work on the
+machine moves the ratios little. Then it prints how the cost grows with the number and with the size of the map.
+Others stand beside it where they are installed: SyncVectorEnv, EnvPool and gymnax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+import drift_envs
+from benchmarks.envs import ramp, seconds_per_step
+
+LAKE, CAR, CONTINUOUS = "FrozenLake-v1", "MountainCar-v0", "MountainCarContinuous-v0"
+TARGETS = {1024: 250, 16_384: 450}
+ACTIONS = {LAKE: 4, CAR: 3}
+
+
+def written(clock: str, base: dict[str, Any], *drifts: dict[str, Any]) -> dict[str, Any]:
+    """A schedule."""
+    return {"version": 1, "name": "written", "clock": clock, "base": base, "drifts": list(drifts)}
+
+
+SLIP = {"slip": 0.1}
+ONCE = {"name": "once", "rate": 0.0005, "set": {"slip": 0.2}, "for": 500}
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("lake, default schedule (maps drift)", LAKE, {}),
+    ("lake, implicit (rewards drift)", LAKE, {"schedule": "frozen_lake/implicit"}),
+    ("lake, slips, no drift", LAKE, {"schedule": written("step", SLIP)}),
+    ("lake, slip drifts in each at its own time", LAKE, {"schedule": written("step", SLIP, ONCE)}),
+    ("lake, slip drifts at every step", LAKE, {"schedule": ramp(SLIP, {"slip": 0.6})}),
+    ("car, no drift", CAR, {"schedule": None}),
+    ("car, default schedule (force drifts)", CAR, {}),
+    ("car, force drifts at every step", CAR, {"schedule": ramp({"force": 0.001}, {"force": 0.0006})}),
+    ("continuous car, default schedule", CONTINUOUS, {}),
+]
+"""Name, plain id and arguments."""
+
+
+def drifting(plain: str) -> str:
+    """The drifting counterpart of a plain id."""
+    return f"Drift{plain.rsplit('-', 1)[0]}-v0"
+
+
+def actions_of(plain: str, number: int, rows: int = 64) -> list[Any]:
+    """Some rows of actions; cars swing up and down, so that they reach the flag now and then."""
+    rng = np.random.default_rng(0)
+    if plain == CONTINUOUS:
+        return list(rng.uniform(-1, 1, (rows, number, 1)).astype(np.float32))
+    return list(rng.integers(ACTIONS[plain], size=(rows, number)))
+
+
+def seconds(step: Callable[[Any], Any], actions: list[Any], number: int, steps: int) -> float:
+    """The mean time of a step of one sub-environment."""
+    start = time.process_time()
+    for index in range(steps):
+        step(actions[index % len(actions)])
+    return (time.process_time() - start) / steps / number
+
+
+def native(plain: str, number: int, **arguments: Any) -> Callable[[Any], Any]:
+    """The step of a native vector environment, warm."""
+    env = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="vector_entry_point", **arguments)
+    env.reset(seed=0)
+    for actions in actions_of(plain, number, 32):
+        env.step(actions)
+    return env.step
+
+
+def others(plain: str, number: int) -> dict[str, Callable[[Any], Any]]:
+    """The steps of other packages' vector environments, where they are installed."""
+    env = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="sync")
+    env.reset(seed=0)
+    found = {"SyncVectorEnv of this": env.step}
+    try:
+        envpool = importlib.import_module("envpool")
+    except ImportError:
+        print("EnvPool is not installed")
+    else:
+        pool = envpool.make_gymnasium(
+            {LAKE: "FrozenLake-v1", CAR: "MountainCar-v0"}[plain], num_envs=number, num_threads=1
+        )
+        pool.reset()
+        found["EnvPool, no drift"] = pool.step
+    try:
+        gymnax, jax = importlib.import_module("gymnax"), importlib.import_module("jax")
+    except ImportError:
+        print("gymnax is not installed")
+    else:
+        if plain == CAR:  # it has no lake
+            found["gymnax, no drift"] = gymnax_step(gymnax, jax, number)
+    return found
+
+
+def gymnax_step(gymnax: Any, jax: Any, number: int) -> Callable[[Any], Any]:
+    """A step of gymnax's mountain cars, compiled."""
+    env, parameters = gymnax.make("MountainCar-v0")
+    keys = jax.random.split(jax.random.PRNGKey(0), number)
+    place = [jax.vmap(env.reset, in_axes=(0, None))(keys, parameters)[1]]
+    step = jax.jit(jax.vmap(env.step, in_axes=(0, 0, 0, None)))
+
+    def run(actions: Any) -> None:
+        result = step(keys, place[0], actions, parameters)
+        place[0] = result[1]
+        jax.block_until_ready(result)
+
+    return run
+
+
+class Rows:
+    """Measures cases in turns, each between two measurements of the plain environment.
+
+    Args:
+        steps: steps of the plain environment and, divided among the sub-environments, of each case.
+        repeats: how often each case has its turn.
+    """
+
+    def __init__(self, steps: int, repeats: int) -> None:
+        self.steps, self.repeats = steps, repeats
+        self.plain: dict[str, tuple[gym.Env, list[Any]]] = {}
+        for name in (LAKE, CAR, CONTINUOUS):
+            env = gym.make(name)
+            env.reset(seed=0)
+            single = [row[0] for row in actions_of(name, 1, 4096)]
+            self.plain[name] = env, [action if name == CONTINUOUS else int(action) for action in single]
+
+    def measure(self, cases: dict[str, tuple[str, int, Callable[[Any], Any]]]) -> dict[str, tuple[float, float]]:
+        """Seconds a step and the ratio to plain, by case.
+
+        Args:
+            cases: plain id, number of sub-environments and step, by name.
+        """
+        ratios: dict[str, list[float]] = {name: [] for name in cases}
+        times: dict[str, list[float]] = {name: [] for name in cases}
+        for _ in range(self.repeats):
+            for name, (plain, number, step) in cases.items():
+                env, single = self.plain[plain]
+                before = seconds_per_step(env, single)
+                steps = max(8, self.steps // number)
+                ours = seconds(step, actions_of(plain, number), number, steps)
+                base = (before + seconds_per_step(env, single)) / 2
+                ratios[name].append(base / ours)
+                times[name].append(ours)
+        return {name: (statistics.median(times[name]), statistics.median(ratios[name])) for name in cases}
+
+
+def lake_of(size: int) -> list[str]:
+    """A lake with a hole in every fourth tile of every second row."""
+    rows = [["H" if row % 2 and column % 4 == 1 else "F" for column in range(size)] for row in range(size)]
+    rows[0][0], rows[-1][-1] = "S", "G"
+    return ["".join(row) for row in rows]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.vector --repeats 5 --numbers 1024"
+    )
+    parser.add_argument("--steps", type=int, default=400_000, help="steps a repeat (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=9, help="repeats of each case (default: %(default)s)")
+    parser.add_argument("--numbers", type=int, nargs="+", default=list(TARGETS), help="sub-environments")
+    arguments = parser.parse_args()
+    rows = Rows(arguments.steps, arguments.repeats)
+    print(f"drift-envs {drift_envs.__version__}, gymnasium {gym.__version__}, numpy {np.__version__}")
+    for number in arguments.numbers:
+        cases = {name: (plain, number, native(plain, number, **keywords)) for name, plain, keywords in CASES}
+        if number <= 1024:
+            for plain in (LAKE, CAR):
+                for name, step in others(plain, number).items():
+                    cases[f"{plain}: {name}"] = plain, number, step
+        target = TARGETS.get(number, "none")
+        print(f"\n{number:,} sub-environments, target {target}\n{'case':<44}{'ns a step':>12}{'ratio':>8}")
+        for name, (time_, ratio) in rows.measure(cases).items():
+            print(f"{name:<44}{time_ * 1e9:>12.1f}{ratio:>8.1f}")
+    print(f"\nhow the cost grows with the number (default schedules)\n{'number':>10}{'lake ns':>12}{'car ns':>12}")
+    grown = {
+        f"{plain} {number}": (plain, number, native(plain, number))
+        for number in (1, 16, 64, 256, 1024, 4096, 16_384, 65_536)
+        for plain in (LAKE, CAR)
+    }
+    found = rows.measure(grown)
+    for number in (1, 16, 64, 256, 1024, 4096, 16_384, 65_536):
+        lake, car = (found[f"{plain} {number}"][0] * 1e9 for plain in (LAKE, CAR))
+        print(f"{number:>10,}{lake:>12.1f}{car:>12.1f}")
+    print(f"\nhow the cost grows with the map (4,096 lakes)\n{'map':>10}{'ns':>12}")
+    maps = {}
+    for size in (4, 8, 16, 32, 64):
+        other = [row.replace("H", "F") for row in lake_of(size)]
+        drift = {"name": "thaw", "every": 40, "for": 20, "set": {"map": other}}
+        schedule = written("episode", {"map": lake_of(size)}, drift)
+        maps[f"{size}x{size}"] = LAKE, 4096, native(LAKE, 4096, schedule=schedule)
+    for name, (time_, _) in rows.measure(maps).items():
+        print(f"{name:>10}{time_ * 1e9:>12.1f}")
+
+
+if __name__ == "__main__":
+    main()
