@@ -1,0 +1,47 @@
+"""The examples run, in short form, and show what they promise."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def load(name):
+    return runpy.run_path(str(EXAMPLES / name))
+
+
+def test_q_learning_falls_and_recovers(capsys, tmp_path):
+    pytest.importorskip("matplotlib", reason="the picture needs the extra `plots`")
+    example = load("q_learning.py")
+    out = tmp_path / "recovery.png"
+    rates = example["main"](["--lakes", "64", "--span", "100", "--out", str(out)])
+    before, after = rates[90:100].mean(), rates[100:105].mean()
+    assert before > 0.5
+    assert after < 0.5 * before
+    assert example["recovery_time"](rates, 100) is not None
+    assert "falls to" in capsys.readouterr().out
+    assert out.stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_ppo_trains_through_a_drift(capsys):
+    pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
+    returns, states = load("ppo_mountain_car.py")["main"](["--steps", "12000", "--number", "4", "--drift", "3"])
+    assert len(returns) >= 20
+    assert {state.phase for state in states} == {"reversed"}
+    assert "mean return" in capsys.readouterr().out
+
+
+def test_ppo_says_what_is_missing():
+    pytest.importorskip("gymnasium")
+    try:
+        import stable_baselines3  # noqa: F401
+    except ImportError:
+        with pytest.raises(SystemExit, match=r"drift-envs\[rl\]"):
+            load("ppo_mountain_car.py")["main"]([])
+    else:
+        pytest.skip("the extra `rl` is installed")
