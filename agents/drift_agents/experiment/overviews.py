@@ -67,7 +67,7 @@ def over_sweep(parts: Sequence[tuple[Any, Part]], path: str) -> list[Sheet]:
                 for part, here in ((part, part.naming.runs.get(run.player)) for _, part in parts)
             ]
             if any(text not in (MISSING, "0") for text in cells) or with_references:
-                sheet.add(name, *cells, reference=reference)
+                sheet.add(name if with_references else first.naming.full_name(run.player), *cells, reference=reference)
         if sheet.rows:
             sheets.append(sheet)
     gains = Sheet("Paired differences after the drifts, in points", ("", *heads))

@@ -67,7 +67,7 @@ def detections(naming: Naming, order: Sequence[str]) -> Sheet:
     sheet = Sheet(
         "Drifts noticed, median delay in interactions", ("method", *heads, "false alarms\nin 1,000", "in calm\nphases")
     )
-    for name, run in naming.agents():
+    for _, run in naming.agents():
         if not any(row["realignments"] for rows in run.rows for row in rows):
             continue
         cells = []
@@ -76,7 +76,7 @@ def detections(naming: Naming, order: Sequence[str]) -> Sheet:
             cells += [show_delays(here), show_count(estimate(here.per_instance(sum_of("exposures"))))]
         calm = run.phase(order[0])
         cells += [show_count(estimate(part.per_instance(false_alarms))) for part in (run, calm)]
-        sheet.add(name, *cells)
+        sheet.add(naming.full_name(run.player), *cells)
     return sheet.used()
 
 
@@ -97,7 +97,7 @@ def probes(naming: Naming) -> Sheet:
             *(f"{word} a\ncalm round" for word in words),
         ),
     )
-    for name, run in naming.agents():
+    for _, run in naming.agents():
         if not any(row["probe_steps"] for rows in run.rows for row in rows):
             continue
         costs = [cost_by_kind(rows, KINDS) for rows in run.rows]
@@ -108,7 +108,7 @@ def probes(naming: Naming) -> Sheet:
                 cells.append(show_count(estimate([math.nan if value is None else value for value in values])))
         calm = run.phase("source")
         shares = [show(estimate(part.per_instance(probe_share)), 1).split(" ")[0] for part in (run, calm)]
-        sheet.add(name, *shares, *cells)
+        sheet.add(naming.full_name(run.player), *shares, *cells)
     return sheet.used()
 
 

@@ -126,6 +126,11 @@ class Naming:
         verifier, mark, options = player.verifier.partition("(")
         return f"  + {VERIFIER_NAMES.get(verifier, verifier)}{mark and ' ('}{options}{policy}"
 
+    def full_name(self, player: Player) -> str:
+        """What a player is called where its memory's row does not stand above it: `Vanilla + GLOVE`."""
+        name = self.name(player)
+        return f"{memory_name(player)} {name.strip()}" if name.startswith(" ") else name
+
     def is_reference(self, player: Player) -> bool:
         """Whether it is told the truth on purpose."""
         return bool(self._about.get(player, {}).get("reference"))

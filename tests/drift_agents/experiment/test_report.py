@@ -149,10 +149,10 @@ def test_costs(sheets: dict[str, Sheet]) -> None:
 
 def test_detections(sheets: dict[str, Sheet]) -> None:
     table = sheets["Drifts noticed, median delay in interactions"]
-    assert [row[0] for row, _ in table.rows] == ["  + GLOVE"]
     # One of two noticed it; the other is longer than any, so that the lower median is 3.
-    assert cells(table, "+ GLOVE") == {
-        "method": "  + GLOVE",
+    assert [row for row, _ in table.rows] == [("Vanilla + GLOVE", "1 of 2, 3", "2.5", "4.2", "0")]
+    assert cells(table, "Vanilla + GLOVE") == {
+        "method": "Vanilla + GLOVE",
         "reversal: noticed, delay": "1 of 2, 3",
         "expo- sures": "2.5",
         "false alarms in 1,000": "4.2",  # 0 and 1 in 120 interactions
@@ -161,7 +161,7 @@ def test_detections(sheets: dict[str, Sheet]) -> None:
 
 
 def test_probes(sheets: dict[str, Sheet]) -> None:
-    glove = cells(sheets["Probes"], "+ GLOVE")
+    glove = cells(sheets["Probes"], "Vanilla + GLOVE")
     assert glove["% of steps"] == "3.6"  # 4 of 124 and 5 of 125
     assert glove["% when calm"] == "0.0"
     assert (glove["steps a drift"], glove["resets a drift"]) == ("4.5", "1")
@@ -314,8 +314,11 @@ def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
     assert cells(after, "+ GLOVE") == {"method": "  + GLOVE", "slip 0": "79 [67, 92]", "slip 0.2": "29 [17, 42]"}
     gain = cells(tables["Paired differences after the drifts, in points"], "GLOVE - plain, Vanilla")
     assert (gain["slip 0"][:3], gain["slip 0.2"][:2]) == ("+54", "+4")
-    assert cells(tables["Noticed the last drift, median delay in interactions"], "+ GLOVE")["slip 0"] == "1 of 2, 3"
-    assert cells(tables["Probe steps, % of all interactions"], "+ GLOVE")["slip 0"] == "3.6"
+    assert (
+        cells(tables["Noticed the last drift, median delay in interactions"], "Vanilla + GLOVE")["slip 0"]
+        == "1 of 2, 3"
+    )
+    assert cells(tables["Probe steps, % of all interactions"], "Vanilla + GLOVE")["slip 0"] == "3.6"
 
 
 def test_several_policies_stand_in_the_layout_of_table_3() -> None:
