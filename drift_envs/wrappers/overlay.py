@@ -1,6 +1,6 @@
 """The truth drawn under a picture, for people who watch.
 
-* `DriftOverlay` - adds a strip with phase, tick and what changed
+* `DriftOverlay` - adds a strip with phase, tick, score and what changed, and marks on the picture
 * `Window` - shows the pictures of a world on the screen
 * `describe_change`, `show_value` - one knob's change in a few words
 """
@@ -15,26 +15,24 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import HumanRendering
 
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.envs import MountainCar, MountainCarContinuous
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.wrappers.built_in import BuiltIn, layers
 from drift_envs.wrappers.drift import DriftWrapper
-
-LINE = 18
-"""Height of a line of text, in pixels."""
-
-MARGIN = 3
-STRIP = 2 * LINE + 2 * MARGIN
-"""Height of the strip, in pixels."""
-
-INK, PAPER = (235, 235, 235), (32, 36, 44)
+from drift_envs.wrappers.overlay_marks import find_marks
+from drift_envs.wrappers.overlay_strip import draw_strip
 
 
 class DriftOverlay(BuiltIn, RecordConstructorArgs):
-    """Adds a strip with phase, tick and what changed under every picture.
+    """Tells the truth on every picture: a strip under it, and marks on it.
 
-    It tells the truth, so that pictures with it are for people, not for agents. With `ansi` the two
-    lines stand above the text. Other pictures stay as they are.
+    The strip has phase, tick, episode and score, what changed, and the schedule with the present
+    tick. On the lake tiles that changed have a frame, old holes are dashed rings, and a line shows
+    the agent's way; on the hill an arrow shows the engine's force as it is, and a dashed pole where
+    the flag was. Pages of a shop stay as they are. With `ansi` the lines stand above the text.
+
+    It is for people, not for agents, who must not see such pictures.
 
     Args:
         env: a world with a `DriftWrapper` in it.
@@ -49,9 +47,9 @@ class DriftOverlay(BuiltIn, RecordConstructorArgs):
         >>> env = DriftOverlay(DriftWrapper(lake, schedule))
         >>> _ = env.reset(seed=0), env.reset()
         >>> env.lines()
-        ('phase drift-1, tick 1, episode 1', 'changed: slip 0 -> 0.5')
+        ('phase drift-1, tick 1, episode 1, score 0', 'changed: slip 0 -> 0.5')
         >>> env.render().shape
-        (298, 256, 3)
+        (317, 256, 3)
     """
 
     def __init__(self, env: gym.Env) -> None:
@@ -61,43 +59,60 @@ class DriftOverlay(BuiltIn, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._drift = drift
+        self._marks = find_marks(env)
+        self._score = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, its trail and its score."""
+        result = self.env.reset(seed=seed, options=options)
+        self._score = 0.0
+        self._marks.begin()
+        return result
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step, and note where it led."""
+        result = self.env.step(action)
+        _, reward, terminated, _, info = result
+        self._score = _score(self.env, self._score, float(reward), terminated, info)
+        self._marks.note(action)
+        return result
 
     def lines(self) -> tuple[str, str]:
         """What the strip says."""
         drift = self._drift
         state, phase, timeline = drift.drift_state, drift.phase, drift.timeline
-        first = f"phase {state.phase}, tick {state.tick}, episode {state.episode}"
-        if phase.start == 0:
+        first = f"phase {state.phase}, tick {state.tick}, episode {state.episode}, score {self._score:.4g}"
+        old = self._before()
+        if old is None:
             return first, "nothing has changed yet" if phase.index == 0 else ""
-        old, new = timeline.values(phase.start - 1), timeline.values(state.tick)
+        new = timeline.values(state.tick)
         changes = [describe_change(name, old[name], new[name]) for name in timeline.names if old[name] != new[name]]
         return first, f"changed: {', '.join(changes)}" if changes else "nothing differs from the phase before"
 
     def render(self) -> Any:
-        """The picture with its strip."""
+        """The picture with its marks and its strip."""
         picture = self.env.render()
         if isinstance(picture, str):
             return "\n".join((*self.lines(), picture))
         if not isinstance(picture, np.ndarray):
             return picture
-        return np.concatenate([picture, self._strip(picture.shape[1])])
+        drift = self._drift
+        strip = draw_strip(picture.shape[1], self.lines(), drift.timeline, drift.drift_state.tick)
+        return np.concatenate([self._marks.draw(picture, self._before()), strip])
 
-    def _strip(self, width: int) -> np.ndarray:
-        """The two lines as a picture of shape `(STRIP, width, 3)`; what does not fit is cut."""
-        try:
-            import pygame
-        except ImportError as error:
-            raise MissingDependencyError(
-                '`pygame` is not installed, run `pip install "gymnasium[toy-text,classic-control]"`'
-            ) from error
-        if not pygame.font.get_init():  # closing any environment ends all of pygame
-            pygame.font.init()
-        font = pygame.font.Font(None, LINE)
-        strip = pygame.Surface((width, STRIP))
-        strip.fill(PAPER)
-        for number, line in enumerate(self.lines()):
-            strip.blit(font.render(line, True, INK), (2 * MARGIN, MARGIN + number * LINE + 2))
-        return np.transpose(pygame.surfarray.array3d(strip), (1, 0, 2))
+    def _before(self) -> Mapping[str, Value] | None:
+        """The knobs at the end of the phase before; `None` in the first one."""
+        start = self._drift.phase.start
+        return None if start == 0 else self._drift.timeline.values(start - 1)
+
+
+def _score(env: gym.Env, before: float, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
+    """The score so far, as the text worlds count it; the sum of rewards where nobody counts."""
+    if "score" in info:
+        return float(info["score"])
+    if isinstance(env.unwrapped, (MountainCar, MountainCarContinuous)):
+        return float(terminated)
+    return before + reward
 
 
 class Window(BuiltIn, HumanRendering):

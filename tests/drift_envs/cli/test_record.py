@@ -26,7 +26,7 @@ def test_a_gif_shows_every_phase(tmp_path: Path, capsys: pytest.CaptureFixture) 
     pictures = imageio.mimread(out)
     # Equal pictures in a row, such as the held last ones, may be one longer picture of the file.
     assert 33 <= len(pictures) <= 33 + 3 * 6
-    assert pictures[0].shape[:2] == (426, 384)
+    assert pictures[0].shape[:2] == (445, 384)
 
 
 def test_a_sheet_needs_no_extra_and_is_the_same_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

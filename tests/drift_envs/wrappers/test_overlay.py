@@ -10,7 +10,7 @@ from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS
 from drift_envs.wrappers import DriftOverlay, DriftWrapper
-from drift_envs.wrappers.overlay import STRIP
+from drift_envs.wrappers.overlay_strip import STRIP, blocks
 
 
 def pictures(env, episodes, seed=0):
@@ -78,11 +78,11 @@ def test_the_lines():
     world = DriftWrapper(FrozenLake("ansi", desc=["SFG", "FFG"], is_slippery=False), REWARD)
     env = DriftOverlay(world)
     env.reset(seed=0)
-    assert env.lines() == ("phase source, tick 0, episode 0", "nothing has changed yet")
+    assert env.lines() == ("phase source, tick 0, episode 0, score 0", "nothing has changed yet")
     env.reset()
     changed = "changed: goal_rewards 0,2: 1 -> 0.5, goal_rewards 1,2: 0.5 -> 1"
-    assert env.lines() == ("phase drift-1, tick 1, episode 1", changed)
-    assert env.render().startswith("phase drift-1, tick 1, episode 1\nchanged: ")
+    assert env.lines() == ("phase drift-1, tick 1, episode 1, score 0", changed)
+    assert env.render().startswith("phase drift-1, tick 1, episode 1, score 0\nchanged: ")
 
 
 def test_a_window_shows_the_overlay_and_a_plain_one_does_not():
@@ -122,3 +122,105 @@ def test_by_hand_it_is_in_the_spec():
     env = DriftOverlay(gym.make("DriftFrozenLake-v0", render_mode="rgb_array"))
     other = gym.make(env.spec)
     assert pictures(env, 1) == pictures(other, 1)
+
+
+def test_where_the_tick_stands_in_the_schedule():
+    timeline = gym.make("DriftFrozenLake-v0").get_wrapper_attr("timeline")
+    shown, needle = blocks(timeline, 0)
+    assert [block.phase.id for block in shown] == ["source", "drift-1", "drift-2"]
+    assert [(block.left, block.right) for block in shown] == [(0, 1 / 3), (1 / 3, 2 / 3), (2 / 3, 1)]
+    assert [block.is_present for block in shown] == [True, False, False]
+    assert needle == 0.5 / 60
+    assert blocks(timeline, 20)[0][1].is_present
+    late, needle = blocks(timeline, 1000)
+    assert late[-1].is_present
+    assert late[-1].right == 1 > needle > 0.97, "the last phase never ends"
+
+
+def test_a_schedule_that_never_ends_shows_what_is_near():
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/tides")
+    timeline = env.get_wrapper_attr("timeline")
+    shown, needle = blocks(timeline, 500)
+    assert len(shown) == 5
+    assert shown[2].is_present
+    assert shown[2].left <= needle <= shown[2].right
+
+
+def drawn(env, told):
+    """Where the overlay has drawn on the picture itself."""
+    plain = env.unwrapped.render()
+    return (told[:-STRIP] != plain).any(axis=2)
+
+
+def test_changed_tiles_old_holes_and_the_way_are_drawn():
+    env = gym.make("DriftFrozenLake-v0", schedule=TWO, render_mode="rgb_array", overlay=True)
+    env.reset(seed=0)
+    assert not drawn(env, env.render()).any(), "nothing has changed, nobody has moved"
+    env.reset()
+    marked = drawn(env, env.render())
+    width, height = env.unwrapped.cell_size
+    tiles = {
+        (row, column)
+        for row in range(3)
+        for column in range(3)
+        if marked[row * height : (row + 1) * height, column * width : (column + 1) * width].any()
+    }
+    assert tiles == {(1, 1), (2, 1)}
+    box = marked[height : 2 * height, width : 2 * width]
+    new = marked[2 * height :, width : 2 * width]
+    assert box.sum() > new.sum() > 0, "the hole that was has a ring inside its frame"
+    env.step(2)
+    assert drawn(env, env.render())[: height - 1, width // 2 : width].any(), "the way to the right"
+    env.reset()
+    assert not drawn(env, env.render())[:height].any(), "a new episode, a new way"
+
+
+@pytest.mark.parametrize(
+    ("env_id", "action", "force"),
+    [("DriftMountainCar-v0", 2, "force"), ("DriftMountainCarContinuous-v0", np.array([1.0], np.float32), "power")],
+)
+def test_the_arrow_shows_what_the_engine_does(env_id, action, force):
+    """With reversed controls the push to the right goes to the left."""
+    for sign in (1, -1):
+        schedule = {"version": 1, "name": "r", "base": {force: sign * 0.001}}
+        env = gym.make(env_id, schedule=schedule, render_mode="rgb_array", overlay=True)
+        env.reset(seed=0)
+        env.step(action)
+        picture = env.render()
+        car = (env.unwrapped.state[0] + 1.2) / 1.8 * picture.shape[1]
+        columns = np.flatnonzero((picture[:-STRIP] == (11, 60, 111)).all(axis=2).any(axis=0))
+        assert len(columns) > 20
+        assert (columns.mean() > car) == (sign > 0)
+        env.close()
+
+
+def test_a_flag_that_moved_leaves_a_ghost():
+    schedule = {"version": 1, "name": "g", "drifts": [{"at": 1, "set": {"goal_position": 0.3}}]}
+    env = gym.make("DriftMountainCar-v0", schedule=schedule, render_mode="rgb_array", overlay=True)
+    env.reset(seed=0)
+    env.reset()
+    ghost = np.flatnonzero((env.render() == (90, 100, 110)).all(axis=2).any(axis=0))
+    assert ghost.mean() == pytest.approx((0.5 + 1.2) / 1.8 * 600, abs=3)
+    env.close()
+
+
+def test_the_score_is_told():
+    env = gym.make("DriftFrozenLake-v0", schedule=REWARD, render_mode="rgb_array", overlay=True)
+    for _ in range(2):
+        env.reset(seed=0)
+        for action in (2, 2):
+            env.step(action)
+        assert env.get_wrapper_attr("lines")()[0] == "phase source, tick 0, episode 0, score 1"
+    env = gym.make("DriftMountainCar-v0", render_mode="rgb_array", overlay=True)
+    env.reset(seed=0)
+    env.step(0)
+    assert env.get_wrapper_attr("lines")()[0].endswith(", score 0"), "a car's score is its flag, not its rewards"
+    env.close()
+
+
+def test_pages_of_a_shop_stay_as_they_are():
+    env = gym.make("DriftWebShop-v0", render_mode="rgb_array", overlay=True)
+    env.reset(seed=0)
+    env.reset(options={"drift_tick": 25})
+    assert not drawn(env, env.render()).any()
+    env.close()
