@@ -18,7 +18,7 @@ from drift_agents.matching_page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAG
 from drift_agents.policy.base import Reply
 from drift_agents.policy.shop_notes import UNKNOWN, Article, Belief, Notes, Offer, Purchase, take_notes
 from drift_agents.policy.shop_page import Group, Item, Listing, find_options, read_item, read_results
-from drift_agents.policy.shop_wish import COLORS_OF, read_price, read_wish, stems
+from drift_agents.policy.shop_wish import prior_colors, read_price, read_wish, stems
 from drift_agents.prompt import PromptView, parse_prompt
 
 SATISFIED = 0.9
@@ -50,7 +50,7 @@ class ShopPlanner:
     * Item: look at `Features` while words are missing, at `looks` listings at the most; go back when
       another listing is worth more; choose the options that the instruction names; buy.
     * A class of colours ("a warm color"): colours that paid before `SATISFIED` or more, under any task;
-      then those of `COLORS_OF` that are untried, at random; then those that disappointed longest ago.
+      then those of `prior_colors` that are untried, at random; then those that disappointed longest ago.
     * Advertisement: the button that is remembered to lead to the order; else one that is untried, at
       random; then the one that disappointed longest ago. What disappointed before memory was found
       wrong counts as untried.
@@ -107,7 +107,7 @@ class _Visit:
         self.page, self.rng = page, rng
         self.actions = view.actions
         self.wish = read_wish(view.task)
-        self.prior = frozenset(COLORS_OF.get(self.wish.color_class, ()))
+        self.prior = prior_colors(self.wish.color_class)
         self.notes: Notes = take_notes(page, (*view.here, *view.elsewhere), conflict)
         doubt = view.doubt_since
         if doubt is None and conflict != "frequency":

@@ -4,7 +4,7 @@
 * `read_wish` - from the text to that
 * `stems` - the words of a text, each brought down to its stem
 * `read_price` - a price as pages show it
-* `COLORS_OF` - which colours people call warm or cool: the planner's prior, not the shop's rule
+* `prior_colors` - which colours people call warm or cool: the planner's prior, not the shop's rule
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import Stemmer
 
-COLORS_OF = {"warm": ("red", "orange", "yellow"), "cool": ("blue", "green", "purple")}
+COLORS_OF = {"warm": "red orange yellow", "cool": "blue green purple"}
 """Which colours a class may mean before anything is known; declared, and the same for every agent."""
 
 _LIMIT = re.compile(r",?\s*and price lower than (\d+(?:\.\d+)?) dollars\W*$", re.IGNORECASE)
-_OPTIONS = re.compile(r"(?:\bwith|, and) [\w &'.-]{1,40}: ", re.IGNORECASE)
+# The last "with" before the colon: "with wash cold with color: blue".
+_OPTIONS = re.compile(r"(?:\bwith|, and) (?:(?!with )[\w &'.-]){1,40}: ", re.IGNORECASE)
 _CLASS = re.compile(r"\bin an? (\w+) colou?r\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)?")
 _PRICE = re.compile(r"\$(\d+(?:\.\d+)?)")
@@ -97,6 +98,19 @@ def stems(text: str) -> frozenset[str]:
     """
     found = _WORD.findall(text.lower().replace("'s", "").replace("’s", ""))
     return frozenset(_STEMMER.stemWord(word) for word in found if word not in _FILLERS)
+
+
+def prior_colors(color_class: str) -> frozenset[str]:
+    """Which colours people call so, as stems; none for a class that nobody knows.
+
+    Args:
+        color_class: such as `warm`.
+
+    Example:
+        >>> prior_colors("warm") == stems("red orange yellow"), prior_colors("loud")
+        (True, frozenset())
+    """
+    return stems(COLORS_OF.get(color_class, ""))
 
 
 def read_price(text: str) -> float | None:
