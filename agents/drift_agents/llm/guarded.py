@@ -122,16 +122,14 @@ class Guarded:
             except OpenCircuitError:
                 raise
             except ModelUnavailableError as error:
-                self._note(error)
+                wait = self.backoff.seconds(retry, error.retry_after)
+                self._note(error, wait)
                 if retry == self.backoff.retries:
                     tries = "1 try" if retry == 0 else f"{retry + 1} tries"
                     raise ModelUnavailableError(
                         f"the model {self.name!r} gave no answer in {tries}. {error}", error.retry_after, error.is_limit
                     ) from error
-                wait = self.backoff.seconds(retry, error.retry_after)
-                if error.is_limit:
-                    self.limits.pause(wait)
-                else:
+                if not error.is_limit:
                     self._clock.sleep(wait)
                 retry += 1
         self.breaker.succeed()
@@ -140,9 +138,10 @@ class Guarded:
         self.budget.spend(answer.tokens_in + answer.tokens_out, cost)
         return answer._replace(cost=cost)
 
-    def _note(self, error: ModelUnavailableError) -> None:
-        """Tell the breaker of a failure; a server that asks for patience lives."""
+    def _note(self, error: ModelUnavailableError, wait: float) -> None:
+        """Tell everybody of a failure; a server that asks for patience lives, but nobody asks it for a while."""
         if error.is_limit:
             self.breaker.succeed()
+            self.limits.pause(wait)
         else:
             self.breaker.fail(str(error))

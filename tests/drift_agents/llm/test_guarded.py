@@ -1,0 +1,202 @@
+"""Limits, retries, breaker and budget."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+import pytest
+from drift_agents.errors import ArgumentError, BudgetError, ModelAccessError, ModelUnavailableError
+from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.breaker import Breaker, OpenCircuitError
+from drift_agents.llm.budget import Budget, Price, check_price
+from drift_agents.llm.failures import retry_after
+from drift_agents.llm.guarded import Backoff, Guarded
+from drift_agents.llm.limits import Limits
+from drift_agents.llm.scripted import Scripted
+
+ASK = [Message("user", "Where to?")]
+DEAD = ModelUnavailableError("no answer")
+
+
+def test_what_may_pass_is_tried_again_after_growing_waits(clock: Any) -> None:
+    model = Guarded(Scripted([DEAD, DEAD, DEAD, "2"]), clock=clock)
+    assert model.complete(ASK).text == "2"
+    assert clock.waits == [1.0, 2.0, 4.0]
+
+
+def test_the_wait_that_the_server_asks_for_counts_up_to_a_bound(clock: Any) -> None:
+    asked = [ModelUnavailableError("busy", retry_after=seconds) for seconds in (0.5, 1e6)]
+    assert Guarded(Scripted([*asked, "2"]), clock=clock).complete(ASK).text == "2"
+    assert clock.waits == [0.5, 120.0]
+
+
+def test_after_all_retries_it_says_how_often_it_was_tried(clock: Any) -> None:
+    model = Guarded(Scripted([DEAD] * 3), clock=clock, backoff=Backoff(retries=2))
+    with pytest.raises(ModelUnavailableError, match=r"the model 'scripted' gave no answer in 3 tries\. no answer"):
+        model.complete(ASK)
+
+
+def test_what_would_be_refused_again_is_not_tried_again(clock: Any) -> None:
+    script = Scripted([ModelAccessError("bad key"), "2"])
+    with pytest.raises(ModelAccessError, match="bad key"):
+        Guarded(script, clock=clock).complete(ASK)
+    assert (len(script.asked), clock.waits) == (1, [])
+
+
+def test_a_server_that_asks_for_patience_makes_everybody_wait(clock: Any) -> None:
+    limits, breaker = Limits(clock=clock), Breaker(failures=1, clock=clock)
+    busy = Guarded(
+        Scripted([ModelUnavailableError("slow down", 9.0, is_limit=True)]),
+        clock=clock,
+        limits=limits,
+        breaker=breaker,
+        backoff=Backoff(retries=0),
+    )
+    with pytest.raises(ModelUnavailableError, match="slow down"):
+        busy.complete(ASK)
+    assert clock.waits == []
+    other = Guarded(Scripted(["2"]), clock=clock, limits=limits, breaker=breaker)
+    assert other.complete(ASK).text == "2"  # and the breaker did not open: such a server lives
+    assert clock.waits == [9.0]
+
+
+def test_requests_a_minute(clock: Any) -> None:
+    limits = Limits(requests=2, clock=clock)
+    for _ in range(5):
+        with limits.slot(1):
+            pass
+    assert clock.time == 120.0
+
+
+def test_tokens_a_minute_count_as_they_were_used(clock: Any) -> None:
+    limits = Limits(tokens=100, clock=clock)
+    for used in (60, 60, 30):
+        with limits.slot(40) as slot:
+            slot.used = used
+    # 60 + 40 fit; 60 + 60 + 40 do not, until the first is a minute old: then 60 + 40 fit again.
+    assert clock.time == 60.0
+
+
+def test_a_request_of_more_tokens_than_a_minute_allows_waits_its_turn_and_passes(clock: Any) -> None:
+    limits = Limits(tokens=100, clock=clock)
+    for _ in range(2):
+        with limits.slot(500):
+            pass
+    assert clock.time == 60.0
+
+
+def test_so_many_at_a_time() -> None:
+    inside, most, lock = [0], [0], threading.Lock()
+    meet = threading.Barrier(2, timeout=10)
+
+    class Slow:
+        name = "slow"
+
+        def complete(self, *_: Any) -> Completion:
+            with lock:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+            meet.wait()  # goes on only when two are inside
+            with lock:
+                inside[0] -= 1
+            return Completion("2", None, 1)
+
+    model = Guarded(Slow(), limits=Limits(concurrency=2))
+    threads = [threading.Thread(target=model.complete, args=(ASK,)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=10)
+    assert most == [2]
+    assert model.answered == 6
+
+
+def test_the_breaker_opens_tries_one_and_closes(clock: Any) -> None:
+    breaker = Breaker(failures=2, pause=30, clock=clock)
+    breaker.fail("a")
+    breaker.check()
+    breaker.fail("b")
+    with pytest.raises(OpenCircuitError, match="not asked, after 2 failures in a row; the last one: b"):
+        breaker.check()
+    clock.time = 30.0
+    breaker.check()  # one is let through
+    with pytest.raises(OpenCircuitError):
+        breaker.check()  # and no other until it is known what became of it
+    breaker.fail("c")
+    clock.time = 59.0
+    with pytest.raises(OpenCircuitError, match="the last one: c"):
+        breaker.check()
+    clock.time = 60.0
+    breaker.check()
+    breaker.succeed()
+    breaker.check()
+    breaker.check()
+
+
+def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None:
+    breaker = Breaker(failures=3, clock=clock)
+    script = Scripted([DEAD] * 9)
+    with pytest.raises(ModelUnavailableError, match="not asked, after 3 failures"):
+        Guarded(script, clock=clock, breaker=breaker).complete(ASK)
+    assert (len(script.asked), clock.waits) == (3, [1.0, 2.0, 4.0])
+    with pytest.raises(OpenCircuitError):
+        Guarded(script, clock=clock, breaker=breaker).complete(ASK)
+    assert len(script.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked", "told"),
+    [
+        (Budget(tokens=250), 3, "the budget of 250 tokens is spent: 330 tokens were used"),
+        (Budget(money=0.002), 2, "the budget of 0.002 is spent: 0.0026 was used"),
+    ],
+)
+def test_a_budget_ends_the_asking(budget: Budget, asked: int, told: str) -> None:
+    script = Scripted(lambda _: Completion("2", None, 1, 100, 10))
+    model = Guarded(script, budget=budget, price=Price(10.0, 30.0))
+    for _ in range(asked):
+        assert model.complete(ASK).cost == pytest.approx(0.0013)
+    with pytest.raises(BudgetError, match=re.escape(told)):
+        model.complete(ASK)
+    assert len(script.asked) == asked
+
+
+@pytest.mark.parametrize("price", [1.0, [1.0], [1, -1], [1, "2"], [1, float("nan")], [True, 1]])
+def test_a_price_is_two_numbers(price: Any) -> None:
+    with pytest.raises(ArgumentError, match="`price` should be two numbers that are not negative"):
+        check_price(price)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Limits(concurrency=0), "`concurrency` should be a positive whole number. Received 0"),
+        (lambda: Limits(requests=-1), "`requests` should be a positive whole number. Received -1"),
+        (lambda: Limits(tokens=1.5), "`tokens` should be a positive whole number. Received 1.5"),
+        (lambda: Breaker(failures=0), "`failures` should be a positive whole number. Received 0"),
+        (lambda: Breaker(pause=0), "`pause` should be a positive number of seconds. Received 0"),
+        (lambda: Budget(tokens=0), "the budget's `tokens` should be a positive number. Received 0"),
+        (lambda: Budget(money=-1.0), "the budget's `money` should be a positive number. Received -1.0"),
+        (lambda: Guarded(Scripted([]), backoff=Backoff(-1)), "`retries` should be a whole number, not negative"),
+    ],
+)
+def test_limits_that_cannot_be_meant_are_refused(make: Any, told: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(told)):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after-ms": "1500", "retry-after": "3"}, 1.5),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_when_a_server_wants_to_be_tried_again(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds

@@ -1,0 +1,240 @@
+"""One exchange with a server, well or badly behaved."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from drift_agents.errors import (
+    ArgumentError,
+    ContextLengthError,
+    MissingDependencyError,
+    ModelAccessError,
+    ModelUnavailableError,
+)
+from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.key import KeySource
+from drift_agents.llm.openai_compatible import OpenAICompatible
+
+pytest.importorskip("openai")
+
+ASK = [Message("system", "You play."), Message("user", "Where to?")]
+SCHEMA = {
+    "title": "action",
+    "type": "object",
+    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
+    "required": ["action"],
+    "additionalProperties": False,
+}
+SECRET = "sk-secret-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def ask(chat: ModuleType, *responses: Any, **options: Any) -> tuple[Completion, Any]:
+    """One question to a server that gives these responses, the last one for ever."""
+    left = list(responses)
+
+    def answer(_: Any) -> Any:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    with chat.serve(answer) as server:
+        completion = OpenAICompatible("tiny", base_url=server.url, **options).complete(
+            ASK, SCHEMA, {"temperature": 0.5}
+        )
+        return completion, server
+
+
+def test_it_sends_and_reads_what_the_protocol_says(chat: ModuleType) -> None:
+    answer, server = ask(chat, chat.said('{"action": "1"}', tokens=(12, 3)))
+    (request,) = server.requests
+    assert answer.data == {"action": "1"}
+    assert (answer.model_calls, answer.tokens_in, answer.tokens_out, answer.finish) == (1, 12, 3, "stop")
+    assert (request["model"], request["temperature"]) == ("tiny", 0.5)
+    assert [message["role"] for message in request["messages"]] == ["system", "user"]
+    assert request["messages"][1]["content"].startswith("Where to?\n\nAnswer with JSON alone, by this schema: {")
+    assert request["response_format"]["type"] == "json_schema"
+    assert request["response_format"]["json_schema"]["name"] == "action"
+    assert request["response_format"]["json_schema"]["strict"] is True
+    assert "title" not in request["response_format"]["json_schema"]["schema"]
+    assert "seed" not in request
+
+
+def test_without_a_schema_it_sends_the_messages_as_they_are(chat: ModuleType) -> None:
+    with chat.serve(lambda _: chat.said("Right.")) as server:
+        answer = OpenAICompatible("tiny", base_url=server.url).complete(ASK, sample_index=7)
+    assert (answer.text, answer.data) == ("Right.", None)
+    assert server.requests[0]["messages"][1]["content"] == "Where to?"
+    assert server.requests[0]["seed"] == 7
+    assert "response_format" not in server.requests[0]
+
+
+def test_it_falls_back_to_json_and_to_tags_and_remembers_that(chat: ModuleType) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if "response_format" in request:
+            return chat.refused(400, "'response_format' is not supported here")
+        return chat.said("Down is safe. <action>1</action>")
+
+    with chat.serve(answer) as server:
+        model = OpenAICompatible("tiny", base_url=server.url)
+        first, second = model.complete(ASK, SCHEMA), model.complete(ASK, SCHEMA)
+    forms = [request.get("response_format", {}).get("type") for request in server.requests]
+    assert forms == ["json_schema", "json_object", None, None]
+    assert first.data == second.data == {"action": "1"}
+    assert first.model_calls == 1
+    assert server.requests[-1]["messages"][1]["content"].endswith(
+        'End your answer with: <action>one of "0", "1"</action>'
+    )
+
+
+def test_a_form_that_was_asked_for_is_not_given_up(chat: ModuleType) -> None:
+    with pytest.raises(ModelAccessError, match=re.escape("refuses the request (status 400): no json_schema here")):
+        ask(chat, chat.refused(400, "no json_schema here"), form="json_schema")
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "data", "told"),
+    [
+        ("", "stop", None, "empty"),
+        (None, "stop", None, "empty"),
+        ('{"action": "1', "length", None, "length"),
+        ('{"action": "1', "stop", None, "stop"),
+        ("I can't help with that.", "content_filter", None, "refusal"),
+        ('```json\n{"action": 0}\n```', "stop", {"action": "0"}, "stop"),
+    ],
+)
+def test_what_a_model_says(chat: ModuleType, text: str | None, finish: str, data: Any, told: str) -> None:
+    answer, _ = ask(chat, chat.said(text, finish))
+    assert (answer.data, answer.finish) == (data, told)
+
+
+def test_a_refusal_in_its_own_field(chat: ModuleType) -> None:
+    answer, _ = ask(chat, chat.said(None, refusal="I can't."))
+    assert (answer.text, answer.data, answer.finish) == ("I can't.", None, "refusal")
+
+
+def test_tokens_are_estimated_where_the_server_does_not_count(chat: ModuleType) -> None:
+    answer, _ = ask(chat, chat.said('{"action": "1"}', tokens=None))
+    assert answer.tokens_in > 10
+    assert answer.tokens_out == 4
+
+
+def test_a_reply_without_choices_is_empty(chat: ModuleType) -> None:
+    answer, _ = ask(chat, chat.Response({"object": "chat.completion", "choices": []}))
+    assert (answer.text, answer.finish) == ("", "empty")
+
+
+def test_a_bad_key_is_told_and_never_shown(chat: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    told = "refuses the key from the environment variable OPENAI_API_KEY (status 401): Incorrect API key: ***"
+    with pytest.raises(ModelAccessError, match=re.escape(told)) as error:
+        ask(chat, chat.refused(401, f"Incorrect API key: {SECRET}", "invalid_api_key"))
+    assert error.value.__cause__ is None
+    assert error.value.__suppress_context__
+
+
+def test_the_key_comes_from_a_file_and_is_in_no_repr(chat: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(f"{SECRET}\n")
+    source = KeySource(file=file)
+    _, server = ask(chat, chat.said("0"), key=source)
+    assert server.keys == [f"Bearer {SECRET}"]
+    model = OpenAICompatible("tiny", base_url=server.url, key=source)
+    assert SECRET not in f"{model!r} {vars(model)} {vars(source)} {model.identity}"
+
+
+@pytest.mark.parametrize(("content", "told"), [("", "Received 0 words"), ("a b", "Received 2 words")])
+def test_a_key_file_holds_a_key_alone(tmp_path: Path, content: str, told: str) -> None:
+    (tmp_path / "key").write_text(content)
+    with pytest.raises(ModelAccessError, match=told):
+        KeySource(file=tmp_path / "key").read()
+    with pytest.raises(ModelAccessError, match="the key cannot be read: No such file"):
+        KeySource(file=tmp_path / "other").read()
+
+
+def test_openais_own_server_is_not_asked_without_a_key() -> None:
+    with pytest.raises(ModelAccessError, match="needs a key: the environment variable OPENAI_API_KEY is not set"):
+        OpenAICompatible("gpt-5").complete(ASK)
+
+
+def test_an_unknown_model_is_told_with_those_that_there_are(chat: ModuleType) -> None:
+    told = "has no model 'tiny' (status 404): model 'tiny' not found. The server has: tiny"
+    with pytest.raises(ModelAccessError, match=re.escape(told)):
+        ask(chat, chat.refused(404, "model 'tiny' not found"))
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "code"),
+    [
+        (400, "This model's maximum context length is 4096 tokens.", "context_length_exceeded"),
+        (400, "the request exceeds the available context size. try increasing it", None),
+        (413, "too many tokens", None),
+    ],
+)
+def test_a_prompt_that_is_too_long(chat: ModuleType, status: int, message: str, code: str | None) -> None:
+    with pytest.raises(ContextLengthError, match="the prompt is too long for 'tiny'"):
+        ask(chat, chat.refused(status, message, code))
+
+
+def test_a_server_that_asks_for_patience(chat: ModuleType) -> None:
+    with pytest.raises(ModelUnavailableError, match="answers with status 429: slow down") as error:
+        ask(chat, chat.refused(429, "slow down", retry_after="7"))
+    assert (error.value.retry_after, error.value.is_limit) == (7.0, True)
+
+
+def test_a_quota_that_is_used_up_is_not_tried_again(chat: ModuleType) -> None:
+    with pytest.raises(ModelAccessError, match="the quota is used up"):
+        ask(chat, chat.refused(429, "You exceeded your current quota", "insufficient_quota"))
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 408])
+def test_a_server_in_trouble(chat: ModuleType, status: int) -> None:
+    with pytest.raises(ModelUnavailableError, match=f"answers with status {status}: oops") as error:
+        ask(chat, chat.refused(status, "oops"))
+    assert not error.value.is_limit
+
+
+def test_no_answer_that_can_be_read(chat: ModuleType) -> None:
+    whole = chat.said('{"action": "1"}')
+    for response in (
+        whole._replace(cut=40),  # the line is cut in mid-reply
+        whole._replace(cut=0),
+        whole._replace(body=b'{"choices": [{"mess'),  # half a JSON, properly sent
+        whole._replace(hang=True),  # never answers
+    ):
+        with pytest.raises(ModelUnavailableError, match="gave no answer that can be read"):
+            ask(chat, response, timeout=0.2)
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(ModelUnavailableError, match="gave no answer that can be read"):
+        OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"model": ""}, "`model` should be the name of a model. Received ''"),
+        ({"base_url": "localhost:8000"}, "`base_url` should be an address, as in http://127.0.0.1:8000/v1"),
+        ({"base_url": f"http://me:{SECRET}@host/v1"}, "should have no user, password or query"),
+        ({"form": "xml"}, "`form` should be one of auto, json_schema, json_object, text. Received 'xml'"),
+        ({"timeout": 0}, "`timeout` should be a positive number of seconds. Received 0"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(told)) as error:
+        OpenAICompatible(**{"model": "tiny", **options})
+    assert SECRET not in str(error.value)
+
+
+def test_without_openai_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[llm]"')):
+        OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
