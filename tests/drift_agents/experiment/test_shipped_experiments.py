@@ -1,0 +1,55 @@
+"""The experiments that come with the package: all of them can be played, and the study's are held out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from drift_agents.experiment.files import load_experiment, shipped_experiments
+from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.play import make_setup
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+STUDY = [name for name in shipped_experiments() if name != "glove-quick"]
+
+
+def cover(cells: tuple[Cell, ...]) -> list[Cell]:
+    """As few cells as hold every schedule, memory, verifier, policy and reference at least once."""
+    seen: set[str] = set()
+    kept = []
+    for cell in cells:
+        memory, verifier, policy = cell.labels
+        names = {cell.place, f"memory {memory}"} | {f"{cell.schedule} {label}" for label in (verifier, policy)}
+        if not names <= seen:
+            seen |= names
+            kept.append(cell)
+    return kept
+
+
+@pytest.mark.parametrize("name", shipped_experiments())
+def test_everything_in_it_can_be_made(name: str) -> None:
+    experiment = load_experiment(name, {"seeds": 1})
+    for cell in cover(plan_cells(experiment)):
+        assert make_setup(cell, experiment.world(cell.schedule)).episodes
+
+
+@pytest.mark.parametrize("name", STUDY)
+def test_the_study_is_played_on_instances_that_nothing_was_set_on(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.seeds == tuple(range(1000, 1030))
+    assert {experiment.seeds_of(schedule) for schedule in experiment.schedules} == {experiment.seeds}
+    assert experiment.about
+
+
+def test_every_experiment_is_documented() -> None:
+    text = (DOCS / "experiments.md").read_text("utf-8")
+    for name in shipped_experiments():
+        assert f"| `{name}` |" in text
+
+
+def test_every_claim_names_a_shipped_experiment() -> None:
+    lines = (DOCS / "claims.md").read_text("utf-8").split("## Claims")[1].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:3].strip("| ").isdigit()]
+    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
+    named = {name.strip("` ") for row in rows for name in row[1].split(",")}
+    assert named <= set(shipped_experiments())
