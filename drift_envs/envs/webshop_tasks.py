@@ -188,9 +188,7 @@ class Tasks:
         if self._size is None or self._random is None:
             return None
         if self._drawn is None:
-            # A stream of its own: what the pool costs to find does not change the order.
-            (stream,) = self._random.spawn(1)
-            self._drawn = draw_pool(self._shop, self._size, self._conditions, stream)
+            self._drawn = draw_pool(self._shop, self._size, self._conditions, self._random)
         return self._drawn
 
     def next(self) -> int:

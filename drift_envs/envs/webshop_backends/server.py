@@ -82,10 +82,10 @@ class LocalShop:
 
 def _end(client: Client, server: Any, sockets: dict[int, Any], thread: threading.Thread) -> None:
     client.close()
+    server.task_dispatcher.shutdown()  # first what is still being answered: it wakes up the server's thread at its end
     # Sockets belong to the server's thread: it closes them itself, and ends when none is left.
     server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
     thread.join(_PATIENCE)
-    server.task_dispatcher.shutdown()
 
 
 class RecordingClient(Client):

@@ -184,6 +184,7 @@ class TestOracle:
                 assert (after, reward, ended) in [answer[:3] for answer in answers], action
                 if (after, reward, ended) == answers[0][:3]:
                     assert oracle.holds(state, action, after, ended, phase.start)
+                    assert not oracle.holds(state, action, after, not ended, phase.start)
                 else:
                     lies += 1
                     assert not oracle.holds(state, action, after, ended, phase.start)

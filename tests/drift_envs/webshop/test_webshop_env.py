@@ -140,6 +140,10 @@ def test_a_purchase_ends_the_episode_and_shows_the_score_alone(make_shop):
     assert (again[1], again[2]) == (0.0, True)
     assert again[4]["last_action_error"] == "the session is over: something has been bought"
     assert again[4]["score"] == 1.0
+    shop = env.unwrapped
+    shop.turn({"transient": 1.0})
+    assert shop.step("click[buy now]")[1:3] == (0.0, True)
+    shop.turn({"transient": 0.0})
     assert env.reset()[1]["score"] == 0.0
 
 
