@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,8 @@ from drift_envs.vector.flow import FAR, KnobFlow
 from drift_envs.wrappers.clock import NO_JUMP, Jump
 from drift_envs.wrappers.records import Visited
 
-_FEW = 12
+_FEW = 8
+_WINDOW = 32
 
 
 class Clocks:
@@ -57,7 +59,9 @@ class Clocks:
         self._resume = np.zeros(number, np.int64)
         self._any_held = False
         self._due_at = np.full(number, FAR, np.int64)  # episode, or count less lag, at which values may change
-        self._calm_until = 0  # the count before which nobody is due
+        self._window_end = 0  # the count up to which `_queue` holds whoever is due, by count
+        self._queue: list[tuple[int, int]] = []
+        self._is_busy = False  # so many are due soon that asking all at every step is cheaper
         self._since = np.zeros(number, np.int64)
         self._furthest = np.zeros(number, np.int64)
         self._visited: dict[int, Visited] = {}
@@ -94,13 +98,15 @@ class Clocks:
 
         A dead step is no transition: its reset sees the tick to come, and the next step has the same tick.
         """
-        if self.count >= self._calm_until:
+        if self.count >= self._window_end:
+            self._look_ahead()
+        if self._is_busy:
             np.add(self._due_at, self._lag, out=self._sum)
             np.less_equal(self._sum, self.count, out=self._mask)
             if np.count_nonzero(self._mask):
                 self._turn(self._mask.nonzero()[0])
-            else:
-                self._calm_until = int(self._sum.min())
+        elif self._queue and self._queue[0][0] <= self.count:
+            self._turn_queued()
         if self.flow.is_dense:
             cursor = self.flow.cursor
             np.subtract(self._place, self._lag, out=cursor)
@@ -175,7 +181,7 @@ class Clocks:
         self._place[indices] = self.flow.cursor[indices] - time
         self._due_at[indices] = np.where(self.held[indices], FAR, self.flow.until(indices) - self._shift[indices])
         self._on_turn(indices)
-        self._calm_until = self.count
+        self._window_end = self.count
 
     def rewind(self, indices: np.ndarray) -> None:
         """Start from tick 0 with the next episode, which has to begin by `begin_at`.
@@ -220,6 +226,34 @@ class Clocks:
         if self._counts_episodes:
             return self.episode[indices] + self._shift[indices]
         return self.count + self._shift[indices] - self._lag[indices]
+
+    def _look_ahead(self) -> None:
+        """Queue whoever may be due within the next steps."""
+        self._window_end = self.count + _WINDOW
+        np.add(self._due_at, self._lag, out=self._sum)
+        soon = np.flatnonzero(self._sum < self._window_end)
+        self._is_busy = len(soon) > _FEW * _WINDOW
+        # A sorted list is a heap already.
+        self._queue = [] if self._is_busy else sorted(zip(self._sum[soon].tolist(), soon.tolist(), strict=True))
+
+    def _turn_queued(self) -> None:
+        """Turn those in the queue who are due; a dead step since then has made some of them due later."""
+        due = []
+        while self._queue and self._queue[0][0] <= self.count:
+            index = heapq.heappop(self._queue)[1]
+            if self._due_at.item(index) + self._lag.item(index) <= self.count:
+                due.append(index)
+            else:
+                self._enqueue(index)
+        if due:
+            self._turn(np.array(due))
+            for index in due:
+                self._enqueue(index)
+
+    def _enqueue(self, index: int) -> None:
+        count = self._due_at.item(index) + self._lag.item(index)
+        if count < self._window_end:
+            heapq.heappush(self._queue, (count, index))
 
     def _turn(self, due: np.ndarray) -> None:
         """Let the values of the tick to come hold in these sub-environments, none of which is held."""

@@ -7,12 +7,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from drift_envs.vector.base import DriftVectorEnv
 
 Infos = dict[str, Any]
 
@@ -21,11 +18,11 @@ class News:
     """What `notify` tells about the drift, the same keys at every step.
 
     Args:
-        vector: the vector environment.
+        vector: the `DriftVectorEnv`.
         notify: `change` or `full`.
     """
 
-    def __init__(self, vector: DriftVectorEnv, notify: str) -> None:
+    def __init__(self, vector: Any, notify: str) -> None:
         self._vector, self._is_full = vector, notify == "full"
         self._told: dict[str, np.ndarray] = {}
 

@@ -6,22 +6,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from drift_envs.vector.base import DriftVectorEnv
 
 
 class Painter:
     """Draws sub-environments with the single environment, turned and placed like each of them.
 
     Args:
-        vector: the vector environment.
+        vector: the `DriftVectorEnv`.
     """
 
-    def __init__(self, vector: DriftVectorEnv) -> None:
+    def __init__(self, vector: Any) -> None:
         self._vector = vector
 
     def frame(self, index: int) -> np.ndarray:

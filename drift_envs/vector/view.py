@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Phase, Schedule, Timeline
 from drift_envs.wrappers.records import DriftLog, DriftState
-
-if TYPE_CHECKING:
-    from drift_envs.vector.base import DriftVectorEnv
 
 _OWN = frozenset({"_vector", "_index", "_oracle"})
 
@@ -26,11 +23,11 @@ class SubEnvironment:
     `call`, `get_attr` and `set_attr` of the vector environment reach these attributes. It does not step.
 
     Args:
-        vector: the vector environment.
+        vector: the `DriftVectorEnv`.
         index: which one.
     """
 
-    def __init__(self, vector: DriftVectorEnv, index: int) -> None:
+    def __init__(self, vector: Any, index: int) -> None:
         self._vector, self._index = vector, index
         self._oracle: Any = None
 
