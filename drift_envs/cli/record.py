@@ -1,7 +1,8 @@
 """The command `record`: an environment as a film or a picture, without a display.
 
 * `add_record` - adds the command
-* `film` - the pictures of some episodes
+* `film` - the pictures of some episodes of each phase
+* `film_range` - the pictures of a range of episodes
 * `without_display` - draws in memory alone
 * `write_film`, `write_sheet` - pictures into a file
 """
@@ -20,12 +21,16 @@ import gymnasium as gym
 import numpy as np
 from rich.console import Console
 
+from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
 from drift_envs.cli.worlds import Commands, Plan, open_plan, positive_int, seed_number
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
 POLICIES = ("oracle", "random")
+RECORDED = ".jsonl.gz"
+"""How the files with the steps of a finished run end."""
+
 HOLD = 6
 """Times that the last picture of an episode is shown, so that its end can be seen."""
 
@@ -34,6 +39,8 @@ GAP = 12
 
 Clip = tuple[str, list[np.ndarray]]
 """A phase's id and its pictures."""
+
+_Act = Callable[[Any, dict[str, Any]], Any]
 
 
 def add_record(commands: Commands) -> argparse.ArgumentParser:
@@ -49,10 +56,18 @@ def add_record(commands: Commands) -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .gif, .mp4 or .png file")
     parser.add_argument("--schedule", metavar="NAME", help="a shipped schedule or a file (default: that of the id)")
     parser.add_argument(
-        "--policy", choices=POLICIES, default="oracle", help="who acts (default oracle: the best known)"
+        "--policy",
+        default="oracle",
+        metavar="oracle|random|FILE",
+        help="who acts (default oracle: the best known); a file of a run's folder `traces` plays its actions again",
     )
     parser.add_argument("--phases", type=positive_int, default=3, help="record the first so many phases (default 3)")
-    parser.add_argument("--episodes", type=positive_int, default=1, help="episodes of each phase (default 1)")
+    parser.add_argument(
+        "--episodes",
+        type=_episodes,
+        metavar="N|A-B",
+        help="so many episodes of each phase (default 1; of a file: all), or the episodes A to B in one go, from 0",
+    )
     parser.add_argument("--steps", type=positive_int, help="cut each episode after so many steps")
     parser.add_argument("--fps", type=positive_int, help="pictures a second (default: that of the environment)")
     parser.add_argument("--seed", type=seed_number, default=0, help="the instance (default 0)")
@@ -68,6 +83,19 @@ def _record(options: argparse.Namespace, console: Console) -> int:
         load_imageio(suffix)  # before the work, not after it
     if not options.out.parent.is_dir():
         raise ArgumentError(f"`--out` should lie in a folder that exists. Received {str(options.out)!r}")
+    recording = _recording(options)
+    clips, fps = _filmed(options) if recording is None else _replayed(recording, options)
+    if suffix == ".png":
+        write_sheet(clips, options.out)
+    else:
+        pictures = [picture for _, clip in clips for picture in [*clip, *[clip[-1]] * HOLD]]
+        write_film(pictures, options.out, options.fps or fps)
+    print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} pictures' for phase, clip in clips)}")
+    return 0
+
+
+def _filmed(options: argparse.Namespace) -> tuple[list[Clip], int]:
+    """What a policy does, and how many pictures a second it is shown in."""
     plan = open_plan(options.schedule or IDS[options.id].schedule, options.seed, options.id)
     if options.policy == "oracle" and plan.oracle is None:
         raise ArgumentError(f"no oracle is known for {options.id} with {plan.schedule.name}; use `--policy random`")
@@ -75,17 +103,56 @@ def _record(options: argparse.Namespace, console: Console) -> int:
         text = options.id == "DriftWebShop-v0"  # what its oracle reads; the others read arrays as well
         env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True, text=text)
         try:
-            clips = list(film(env, plan, options.policy, options.phases, options.episodes, options.steps, options.seed))
-            fps = options.fps or int(env.metadata["render_fps"])
+            if isinstance(options.episodes, range):
+                found = film_range(env, options.policy, options.episodes, options.steps, options.seed)
+            else:
+                each = options.episodes or 1
+                found = film(env, plan, options.policy, options.phases, each, options.steps, options.seed)
+            return list(found), int(env.metadata["render_fps"])
         finally:
             env.close()
-    if suffix == ".png":
-        write_sheet(clips, options.out)
-    else:
-        pictures = [picture for _, clip in clips for picture in [*clip, *[clip[-1]] * HOLD]]
-        write_film(pictures, options.out, fps)
-    print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} pictures' for phase, clip in clips)}")
-    return 0
+
+
+def _replayed(recording: Recording, options: argparse.Namespace) -> tuple[list[Clip], int]:
+    """What was done in a run, and how many pictures a second it is shown in."""
+    wanted = range(options.episodes) if isinstance(options.episodes, int) else options.episodes
+    with without_display():
+        env = gym.make(options.id, schedule=as_schedule(recording), render_mode="rgb_array", overlay=True)
+        try:
+            return list(replay(env, recording, wanted, options.steps)), int(env.metadata["render_fps"])
+        finally:
+            env.close()
+
+
+def _recording(options: argparse.Namespace) -> Recording | None:
+    """The actions of a finished run, if the policy is a file.
+
+    Raises:
+        ArgumentError: if the policy is neither a name nor such a file, or is one of another environment.
+    """
+    if options.policy in POLICIES:
+        return None
+    if not options.policy.endswith(RECORDED):
+        raise ArgumentError(
+            f"`--policy` should be one of {', '.join(POLICIES)}, or a file of a run's folder `traces` that ends in "
+            f"{RECORDED}. Received {options.policy!r}"
+        )
+    recording = read_recording(Path(options.policy))
+    if recording.env_id != options.id:
+        raise ArgumentError(f"`--policy` should hold actions for {options.id}. {options.policy} has {recording.env_id}")
+    if options.schedule is not None:
+        raise ArgumentError(f"`--schedule` should not stand with a recording, which has its own. {options.schedule!r}")
+    return recording
+
+
+def _episodes(text: str) -> int | range:
+    """A number of episodes, or a range of them; or argparse's error."""
+    first, dash, last = text.partition("-")
+    if not dash:
+        return positive_int(text)
+    if not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
+        raise argparse.ArgumentTypeError(f"should be a number, or a range such as 18-22. Received {text!r}")
+    return range(int(first), int(last) + 1)
 
 
 def film(
@@ -115,13 +182,50 @@ def film(
         for episode in range(episodes):
             options = {"drift_tick": min(plan.full_tick(phase) + episode, phase.stop - 1)} if jumps else None
             observation, info = env.reset(seed=seed if number == episode == 0 else None, options=options)
-            pictures.append(_picture(env))
-            done, taken = False, 0
-            while not done and taken != steps:
-                observation, _, terminated, truncated, info = env.step(act(observation, info))
-                done, taken = terminated or truncated, taken + 1
-                pictures.append(_picture(env))
+            pictures += _episode(env, act, observation, info, steps)
         yield phase.id, pictures
+
+
+def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = None, seed: int = 0) -> Iterator[Clip]:
+    """The pictures of a range of episodes, time going on as it does.
+
+    Where ticks are episodes the first one is jumped to; else those before it are played unseen.
+
+    Args:
+        env: the environment, rendering to arrays.
+        policy: `oracle` or `random`.
+        episodes: their numbers, from 0.
+        steps: cut each episode after so many.
+        seed: of the environment and its actions.
+
+    Yields:
+        Each episode's phase and number, and its pictures.
+    """
+    act = _policy(env, policy, seed)
+    jumps = env.get_wrapper_attr("schedule").clock == "episode"
+    begin = episodes.start if jumps else 0
+    for number in range(begin, episodes.stop):
+        seeded = number == begin
+        options = {"drift_tick": number} if seeded and jumps else None
+        observation, info = env.reset(seed=seed if seeded else None, options=options)
+        phase, is_wanted = env.get_wrapper_attr("drift_state").phase, number in episodes
+        pictures = _episode(env, act, observation, info, steps if is_wanted else None, look=is_wanted)
+        if is_wanted:
+            yield f"{phase} episode {number}", pictures
+
+
+def _episode(
+    env: gym.Env, act: _Act, observation: Any, info: dict[str, Any], steps: int | None, look: bool = True
+) -> list[np.ndarray]:
+    """The pictures of an episode that has just begun; none if nobody looks."""
+    pictures = [_picture(env)] if look else []
+    done, taken = False, 0
+    while not done and taken != steps:
+        observation, _, terminated, truncated, info = env.step(act(observation, info))
+        done, taken = terminated or truncated, taken + 1
+        if look:
+            pictures.append(_picture(env))
+    return pictures
 
 
 @contextmanager
@@ -202,7 +306,7 @@ def load_imageio(suffix: str) -> Any:
     return imageio
 
 
-def _policy(env: gym.Env, name: str, seed: int) -> Callable[[Any, dict[str, Any]], Any]:
+def _policy(env: gym.Env, name: str, seed: int) -> _Act:
     """Who acts."""
     if name == "random":
         if isinstance(env.action_space, gym.spaces.Text):

@@ -28,7 +28,7 @@ from typing import IO, Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.play import SUCCESS, Setup
+from drift_agents.experiment.play import SUCCESS, Setup, episode_seed
 from drift_agents.experiment.watch import Watched
 from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Verdict
 
@@ -51,6 +51,7 @@ class TraceHeader(NamedTuple):
         policy: the policy's label.
         seed: the instance.
         kept: `all` or `failures`.
+        content: the schedule as plain data, so that `drift-envs record` can play the actions again.
         format: the number of the format.
     """
 
@@ -61,6 +62,7 @@ class TraceHeader(NamedTuple):
     policy: str
     seed: int
     kept: str
+    content: Mapping[str, Any]
     format: int = FORMAT
 
 
@@ -97,7 +99,12 @@ class CellTracer:
         if self._writer is None:
             schedule = setup.schedule
             header = TraceHeader(
-                str(schedule.env), schedule.name, *self._cell.labels, seed=self._cell.seed, kept=self._kept
+                str(schedule.env),
+                schedule.name,
+                *self._cell.labels,
+                seed=self._cell.seed,
+                kept=self._kept,
+                content=schedule.to_dict(),
             )
             self._writer = TraceWriter(self._path, header, setup.world)
         self._writer.note(index, episode, failed=episode.score < SUCCESS)
@@ -148,8 +155,9 @@ class TraceWriter:
             self._learn(step.experience, (*step.checks, step.verdict))
         if not kept:
             return
-        line: dict[str, Any] = {"episode": index, "task": self._texts(episode.task), "steps": steps}
-        line["knobs_at_start"] = self._knobs_of(self._world.start)
+        line: dict[str, Any] = {"episode": index, "seed": episode_seed(self._header.seed, index)}
+        line |= {"start": self._world.start, "knobs_at_start": self._knobs_of(self._world.start)}
+        line |= {"task": self._texts(episode.task), "steps": steps}
         line["closing"] = [self._verdict(verdict) for verdict in episode.closing]
         self._write({"texts": self._texts.take_new(), "knobs": self._knobs.take_new(), **line})
 

@@ -21,6 +21,8 @@ from drift_agents.experiment.trace import CellTracer, EpisodeTrace, TraceHeader,
 from drift_agents.prompt import parse_prompt
 from drift_agents.types import Episode
 
+from drift_envs.schedule.loader import load_schedule
+
 GLOVE = "*vanilla--glove--planner--0.jsonl.gz"
 
 
@@ -59,7 +61,9 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
             assert view.tick == tick
             assert tuple(view.knobs["map"]) == tuple(tiles)
             assert set(view.knobs) == {"map", "slip", "goal_rewards", "transient"}
-    assert read_header(path) == TraceHeader("DriftFrozenLake-v0", "puddle", "vanilla", "glove", "planner", 0, "all")
+    header = read_header(path)
+    assert header[:7] == ("DriftFrozenLake-v0", "puddle", "vanilla", "glove", "planner", 0, "all")
+    assert load_schedule(dict(header.content)) == load_schedule(schedule_file)
 
 
 def test_what_fell_out_of_memory_is_told(data: dict[str, Any], tmp_path: Path) -> None:
@@ -170,7 +174,7 @@ def test_refusals(data: dict[str, Any], tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b'{"format": 1}\n'))
     with pytest.raises(ExperimentError, match="does not hold the steps of a cell"):
         read_header(path)
-    header = TraceHeader("e", "s", "m", "v", "p", 0, "all", 9)
+    header = TraceHeader("e", "s", "m", "v", "p", 0, "all", {}, 9)
     path.write_bytes(gzip.compress(json.dumps(header._asdict()).encode() + b"\n"))
     with pytest.raises(ExperimentError, match=re.escape("`format` should be 1. Received 9")):
         list(read_trace(path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,7 +15,8 @@ import numpy as np
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, without_display, write_sheet
+from drift_envs.cli.record import film, film_range, without_display, write_sheet
+from drift_envs.cli.replay import as_schedule, read_recording, replay
 from drift_envs.cli.worlds import open_plan
 
 LAKE = "DriftFrozenLake-v0"
@@ -129,3 +132,63 @@ def test_without_the_extra_the_error_names_it(
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["record", LAKE, "--out", str(tmp_path / f"lake.{suffix}")]) == 1
     assert 'is not installed, run `pip install "drift-envs[video]"`' in capsys.readouterr().err
+
+
+def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / "a.png"
+    assert main(["record", LAKE, "--out", str(out), "--episodes", "19-20", "--steps", "2"]) == 0
+    assert capsys.readouterr().out == f"wrote {out}: source episode 19 3 pictures, drift-1 episode 20 3 pictures\n"
+    for wrong in ("20-19", "a-b", "0", "-3"):
+        assert main(["record", LAKE, "--out", str(out), f"--episodes={wrong}"]) == 2
+
+
+def test_a_range_of_a_clock_of_steps_plays_what_comes_before(tmp_path: Path) -> None:
+    file = tmp_path / "steps.yaml"
+    file.write_text(
+        "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n"
+        "base: {map: [SFF, FFF, FFG]}\ndrifts:\n  - {at: 5, set: {map: [SFF, FHF, FFG]}}\n",
+        encoding="utf-8",
+    )
+    env = gym.make(LAKE, schedule=str(file), render_mode="rgb_array")
+    names = [name for name, _ in film_range(env, "oracle", range(1, 3))]
+    assert names == ["source episode 1", "drift-1 episode 2"]
+    env.close()
+
+
+def recording(path: Path, rewards: tuple[float, ...] = (0.0, 1.0), **header: object) -> Path:
+    """A file as runs leave it: one episode, two steps to the right."""
+    schedule = {"version": 1, "name": "row", "env": LAKE, "base": {"map": ["SFG"]}}
+    first = {"env": LAKE, "seed": 0, "content": schedule, "format": 1, **header}
+    steps = [{"action": "2", "reward": reward} for reward in rewards]
+    lines = [first, {"episode": 7, "seed": 5, "start": 0, "steps": steps}]
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    return path
+
+
+def test_actions_of_a_run_are_played_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    file, out = recording(tmp_path / "cell.jsonl.gz"), tmp_path / "a.gif"
+    assert main(["record", LAKE, "--out", str(out), "--policy", str(file)]) == 0
+    assert capsys.readouterr().out == f"wrote {out}: source episode 7 3 pictures\n"
+    with without_display():
+        env = gym.make(LAKE, schedule=as_schedule(read_recording(file)), render_mode="rgb_array")
+        ((_, pictures),) = replay(env, read_recording(file))
+        assert len({picture.tobytes() for picture in pictures}) == 3, "it walks"
+        env.close()
+
+
+def test_recordings_that_cannot_be_played(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    good, other = recording(tmp_path / "good.jsonl.gz"), recording(tmp_path / "other.jsonl.gz", (0.0, 0.5))
+    broken, newer = tmp_path / "broken.jsonl.gz", recording(tmp_path / "newer.jsonl.gz", format=2)
+    broken.write_bytes(gzip.compress(b"{}\n"))
+    for arguments, message in (
+        ([LAKE, "--policy", "best"], "`--policy` should be one of oracle, random, or a file of a run's folder"),
+        ([LAKE, "--policy", str(tmp_path / "none.jsonl.gz")], "cannot be read: No such file"),
+        ([LAKE, "--policy", str(broken)], "does not hold the steps of a run"),
+        ([LAKE, "--policy", str(newer)], "`format` should be 1. Received 2"),
+        ([LAKE, "--policy", str(good), "--episodes", "1-3"], "has steps of the episodes 7"),
+        ([LAKE, "--policy", str(good), "--schedule", "frozen_lake/implicit"], "`--schedule` should not stand with"),
+        (["DriftMountainCar-v0", "--policy", str(good)], "should hold actions for DriftMountainCar-v0"),
+        ([LAKE, "--policy", str(other)], "step 1: the reward was 0.5, here it is 1.0"),
+    ):
+        assert main(["record", *arguments, "--out", str(tmp_path / "a.png")]) == 1
+        assert message in capsys.readouterr().err
