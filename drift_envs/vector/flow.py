@@ -23,6 +23,7 @@ _OVER = -1
 _DENSE = 1 / 8
 """Changes a tick from which on every tick is written down, instead of the changes alone."""
 _SHARED_WIDTH = 512
+_DENSE_WIDTH = 4096  # sub-environments come to the end of a row at different steps, which should be rare
 _OWN_WIDTH = 256
 _DRAWN_WIDTH = 4  # values that cost a search to draw are not drawn far ahead
 
@@ -71,8 +72,8 @@ class KnobFlow:
         self.cursor = np.full(number, -1, np.int64)
         self.columns = columns
         self._encode = encode
-        self._width = _SHARED_WIDTH if self.is_shared else _OWN_WIDTH
-        if _draws_far(schedule, table):
+        self._width = _DENSE_WIDTH if self.is_dense else _SHARED_WIDTH if self.is_shared else _OWN_WIDTH
+        if not self.is_dense and _draws_far(schedule, table):
             self._width = _DRAWN_WIDTH
         self._goes_back = schedule.clock == "episode_step"
         self._timelines: dict[int, Timeline] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import tracemalloc
 
 import gymnasium as gym
 import numpy as np
@@ -308,3 +309,35 @@ def test_drawn_maps_do_not_pile_up(written):
     for _ in range(300):
         lakes.step(np.zeros(3, int))
     assert len(lakes._worlds.maps) <= 64
+
+
+@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
+def test_rows_that_end_soon_change_nothing(pair, written, clock, monkeypatch):
+    for name, width in (("_DENSE_WIDTH", 16), ("_SHARED_WIDTH", 2), ("_OWN_WIDTH", 2), ("_WINDOW", 3)):
+        place = "clocks" if name == "_WINDOW" else "flow"
+        monkeypatch.setattr(f"drift_envs.vector.{place}.{name}", width)
+    ramp = {"name": "r", "every": 60, "kind": "incremental", "over": 20, "for": 50, "set": {"transient": 1e-12}}
+    for drifts in ([ramp], *DRIFTS.values()):
+        schedule = written(clock, *drifts, map=MAPS[0])
+        play_alike(*pair(LAKE, 4, "NextStep", schedule=schedule), steps=400, number=4)
+
+
+@pytest.mark.parametrize("schedule", ["frozen_lake/explicit", "frozen_lake/slippery"])
+def test_a_step_allocates_what_it_returns(schedule):
+    number = 16_384
+    lakes = gym.make_vec(LAKE, num_envs=number, schedule=schedule)
+    lakes.reset(seed=0)
+    actions = np.random.default_rng(0).integers(0, 4, (20, number))
+    for row in actions:
+        result = lakes.step(row)
+    returned = sum(part.nbytes for part in result[:4])
+    tracemalloc.start()
+    try:
+        for row in actions:
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            result = lakes.step(row)
+            # the results of the last step are freed when the new ones take their name
+            assert tracemalloc.get_traced_memory()[1] - before < 1.3 * returned
+    finally:
+        tracemalloc.stop()
