@@ -19,7 +19,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Message
 from drift_agents.outlook import Outlook
 from drift_agents.policy.sheet import DOUBTS, Sheet
-from drift_agents.prompt import PromptView, Recollection
+from drift_agents.prompt import ANSWER, PromptView, Recollection
 from drift_agents.types import AgentClock, Outcome, Record
 
 FORMATS = ("paper", "full", "plain")
@@ -57,9 +57,9 @@ def tell(view: PromptView, sheet: Sheet, world: str, form: str = "paper") -> lis
         >>> tell(view, read_sheet("plain"), "plain")[1].content.splitlines()[0]
         'Go on.'
     """
-    gaps = {
+    gaps = {  # how to answer is added by whoever asks for a form (`drift_agents.llm.forms`)
         "task": view.task,
-        "prompt": view.render(),
+        "prompt": view.render().removesuffix(ANSWER).rstrip(),
         "step": str(view.step),
         "actions": ", ".join(map(_json, view.actions)),
         **_keys(view.state),
@@ -128,9 +128,9 @@ def _facts(world: str, task: str) -> dict[str, str]:
 
 
 def _keys(state: str) -> dict[str, str]:
-    """What a state's text says, key by key; texts as they are, all else as JSON."""
+    """What a state's text says, key by key; texts and fractions as they are written, all else as JSON."""
     try:
-        data = json.loads(state)
+        data = json.loads(state, parse_float=str)
     except ValueError:
         data = None
     if not isinstance(data, dict):

@@ -1,0 +1,216 @@
+"""Prompts as files: each one rendered, and what happens to a file that a person has edited."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drift_agents.errors import ArgumentError
+from drift_agents.policy.sheet import SHEETS, Sheet, read_sheet
+from drift_agents.policy.telling import arrange, size, tell, without_oldest
+from drift_agents.prompt import PromptView, Recollection
+from drift_agents.types import Outcome
+
+LAKE_TASK = (
+    "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. Reach the destination with the highest score and "
+    "avoid holes. There are a total of 2 destination(s): [3, 5], [5, 5]. The highest score is 1. "
+    "Actions: 0 left, 1 down, 2 right, 3 up."
+)
+CAR_TASK = "You drive a car in a valley. Actions: 0 push left, 1 do nothing, 2 push right."
+SHOP_TASK = "Find me a sofa with color: yellow, and price lower than 320.00 dollars"
+
+
+def on_ice(row: int, column: int, tile: str = "F", gold: float = 0) -> str:
+    return json.dumps({"cur_pos": [row, column], "tile_type": tile, "gold_collected": gold})
+
+
+def page(name: str, text: str) -> str:
+    return json.dumps({"html": text, "url": f"http://shop/{name}"})
+
+
+VIEWS = {
+    "lake": PromptView(
+        LAKE_TASK,
+        on_ice(3, 2),
+        ("0", "1", "2", "3"),
+        (
+            Recollection(on_ice(3, 2), "2", Outcome(on_ice(3, 3), 0.0, False), 2.0, 40),
+            Recollection(on_ice(3, 2), "1", Outcome(on_ice(4, 2), 0.0, False), 1.0, 41, verified=True),
+        ),
+        (
+            Recollection(on_ice(3, 3), "2", Outcome(on_ice(3, 5, "G", 0.5), 0.5, True), 1.0, 30),
+            Recollection(on_ice(4, 2), "1", Outcome(on_ice(5, 5, "G", 1), 1.0, True), 1.0, 31),
+        ),
+        ("Keep away from the middle.",),
+        step=50,
+        doubt_since=45,
+    ),
+    "car": PromptView(
+        CAR_TASK,
+        '{"position": -0.472608, "velocity": 0.000000}',
+        ("0", "1", "2"),
+        (
+            Recollection(
+                '{"position": -0.47, "velocity": 0.000093}',
+                "2",
+                Outcome('{"position": -0.469, "velocity": 0.001}', 0.0, False),
+                1.0,
+                3,
+            ),
+        ),
+        (
+            Recollection(
+                '{"position": 0.49, "velocity": 0.03}',
+                "2",
+                Outcome('{"position": 0.52, "velocity": 0.03}', 1.0, True),
+                1.0,
+                9,
+            ),
+        ),
+        step=20,
+        surprised_since=12,
+    ),
+    "shop": PromptView(
+        SHOP_TASK,
+        page("item", "A sofa for $99\n\nBuy Now"),
+        ("click[buy now]", "click[< prev]"),
+        (Recollection(page("item", "A sofa"), "click[buy now]", Outcome(page("done", "Thanks"), 0.75, True), 1.0, 5),),
+        (Recollection(page("list", "Results"), "click[b1]", Outcome(page("item", "A sofa"), 0.0, False), 1.0, 4),),
+        ("Yellow sofas cost less.",),
+        step=6,
+    ),
+    "plain": PromptView("Open the door.", '{"room": "hall"}', ("open", "wait"), step=2),
+}
+PROMPTS = Path(__file__).with_name("prompts")
+
+
+@pytest.mark.parametrize("form", ["paper", "full"])
+@pytest.mark.parametrize("world", SHEETS)
+def test_each_sheet_rendered(world: str, form: str) -> None:
+    """The files under `prompts/` show what a model reads; edit a sheet and they have to follow."""
+    messages = tell(VIEWS[world], read_sheet(world), world, form)
+    shown = "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
+    assert shown == (PROMPTS / f"{world}-{form}.txt").read_text("utf-8")
+
+
+def test_the_papers_form_is_that_of_its_appendix() -> None:
+    user = tell(VIEWS["lake"], read_sheet("lake"), "lake")[1].content
+    assert (
+        "--- Historical Experience from Similar States ---\n"
+        "You have been at this position before. Here are 2 previous experience(s):\n\n"
+        "  Action taken: 2\n  Result Position: [3, 3]\n  Result Tile: F\n  Max score achievable from this path: 0.5\n\n"
+        "  Action taken: 1\n  Result Position: [4, 2]\n  Result Tile: F\n  Max score achievable from this path: 1.0\n"
+    ) in user
+    assert "Map Size: 6 rows x 6 columns\nCurrent Position: [3, 2]\n" in user
+    assert "There are a total of 2 destination(s).\nDestinations: [3, 5], [5, 5]\n" in user
+    assert "step 45" not in user
+    assert "Other States" not in user
+
+
+def test_an_outlook_that_memory_tells_counts_more_than_one_that_is_worked_out() -> None:
+    view = VIEWS["lake"]
+    told = PromptView(view.task, view.state, view.actions, (view.here[0]._replace(outlook=0.25),), view.elsewhere)
+    assert "Max score achievable from this path: 0.25" in tell(told, read_sheet("lake"), "lake")[1].content
+
+
+@pytest.mark.parametrize("world", SHEETS)
+def test_memory_that_says_nothing_leaves_no_trace(world: str) -> None:
+    view = VIEWS[world]
+    user = tell(PromptView(view.task, view.state, view.actions), read_sheet(world), world, "full")[1].content
+    assert "---" not in user
+    assert "\n\n\n" not in user
+
+
+def test_the_plain_sheet_does_not_say_how_to_answer() -> None:
+    user = tell(VIEWS["lake"], read_sheet("plain"), "plain", "plain")[1].content
+    assert user.endswith('- "Keep away from the middle."')
+    assert "Memory was found wrong at step: 45" in user
+
+
+def test_a_sheet_of_ones_own_takes_the_place_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "lake.txt").write_text("For me.\n=== system ===\nGo.\n=== user ===\nAt $cur_pos for $$5.\nThat's it.\n")
+    system, user = tell(VIEWS["lake"], read_sheet("lake", str(tmp_path)), "lake")
+    assert system.content == "Go."
+    assert user.content == "At [3, 2] for $5.\nThat's it."
+    assert read_sheet("car", str(tmp_path)).name == "car"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("=== system ===\nGo.\n", "the section 'user' is missing"),
+        ("=== system ===\n=== user ===\n=== hear ===\n", "the section 'hear' is unknown. Known: system, user, here"),
+        ("=== system ===\n=== user ===\n=== user ===\n", "the section 'user' is twice there"),
+    ],
+)
+def test_a_sheet_that_cannot_be_meant_is_refused(text: str, told: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(f"the prompts mine: {told}")):
+        Sheet("mine", text)
+
+
+@pytest.mark.parametrize(
+    ("user", "told"),
+    [
+        (
+            "At $place.",
+            "section 'user' has the gap $place, but nothing of that name is known there. Known: actions, ",
+        ),
+        ("It costs $ 5.", "A dollar sign is written $$"),
+    ],
+)
+def test_a_gap_that_cannot_be_filled_is_told(user: str, told: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(told)):
+        tell(VIEWS["lake"], Sheet("mine", f"=== system ===\n=== user ===\n{user}\n"), "lake")
+
+
+def test_a_sheet_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "lake.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(ArgumentError, match="the prompts cannot be read: is not UTF-8"):
+        read_sheet("lake", str(tmp_path))
+
+
+def test_another_lake_is_refused_by_name() -> None:
+    with pytest.raises(
+        ArgumentError, match=re.escape("the task of a lake should tell its size, destinations and actions")
+    ):
+        tell(PromptView("Skate.", on_ice(0, 0), ("0",)), read_sheet("lake"), "lake")
+
+
+def lasts(view: PromptView) -> tuple[list[int], list[int]]:
+    return [item.last for item in view.here], [item.last for item in view.elsewhere]
+
+
+def test_records_in_another_order() -> None:
+    view, rng = VIEWS["lake"], np.random.default_rng(1)
+    assert arrange(view, "memory", rng) is view
+    assert lasts(arrange(view, "newest", rng)) == ([41, 40], [31, 30])
+    assert lasts(arrange(arrange(view, "newest", rng), "oldest", rng)) == ([40, 41], [30, 31])
+    many = PromptView("", "{}", ("0",), tuple(view.here[0]._replace(last=i) for i in range(30)))
+    first, again = (arrange(many, "shuffled", np.random.default_rng(5)) for _ in range(2))
+    assert first == again
+    assert lasts(first) != lasts(many)
+    assert sorted(lasts(first)[0]) == list(range(30))
+
+
+def test_the_oldest_go_first_then_lessons() -> None:
+    view = VIEWS["lake"]
+    assert size(view, "full") == 5
+    assert [lasts(without_oldest(view, "full", count)) for count in range(5)] == [
+        ([40, 41], [30, 31]),
+        ([40, 41], [31]),
+        ([40, 41], []),
+        ([41], []),
+        ([], []),
+    ]
+    assert without_oldest(view, "full", 4).lessons == view.lessons
+    assert without_oldest(view, "full", 5).lessons == ()
+
+
+def test_what_the_papers_form_does_not_tell_is_not_left_out() -> None:
+    view = VIEWS["lake"]
+    assert size(view, "paper") == 3
+    assert lasts(without_oldest(view, "paper", 1)) == ([41], [30, 31])
+    assert without_oldest(view, "paper", 3).lessons == ()
