@@ -1,0 +1,179 @@
+"""The update of one attribute, by hand and by properties: Add, Merge, contradiction, archive."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from drift_agents.errors import ArgumentError
+from drift_agents.memory.belief import (
+    Attribute,
+    Belief,
+    BeliefRule,
+    Event,
+    Version,
+    noisy_or,
+    says_the_same,
+    supports,
+)
+from drift_agents.types import AgentClock, Outcome, Record, Transition
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def same(one: Transition, other: Transition) -> bool:
+    return one.outcome == other.outcome
+
+
+def lived(number: int, after: str) -> Record:
+    return Record(number, "s", "1", ((Outcome(after, 0.0, False), 1.0),), 1, AgentClock(0, number))
+
+
+def verified(number: int, n: int, **shares: float) -> Record:
+    outcomes = tuple((Outcome(after, 0.0, False), share) for after, share in shares.items())
+    return Record(number, "s", "1", outcomes, n, AgentClock(0, number), True)
+
+
+def learn(*records: Record, rule: BeliefRule | None = None, strength: float = 0.8) -> Attribute:
+    attribute = Attribute(99)
+    for record in records:
+        attribute.learn(Event(record, strength), rule or BeliefRule(), same)
+    return attribute
+
+
+def held(attribute: Attribute) -> dict[str, Any]:
+    """Outcomes in one text -> probability."""
+    return {"+".join(o.state for o, _ in c.record.outcomes): pytest.approx(c.p) for c in attribute.candidates}
+
+
+def test_equation_8_clips_what_is_new() -> None:
+    rule = BeliefRule()
+    assert [rule.add(strength) for strength in (0.0, 0.69, 0.75, 0.9, 1.0)] == [0.7, 0.7, 0.75, 0.9, 0.9]
+
+
+def test_equation_9_is_a_noisy_or_with_a_bound() -> None:
+    rule = BeliefRule()
+    assert noisy_or(0.7, 0.5) == pytest.approx(0.85)
+    assert rule.merge(0.7, 0.5) == pytest.approx(0.85)
+    assert rule.merge(0.25, 0.8) == pytest.approx(0.85)
+    assert rule.merge(0.96, 0.8) == 0.99
+    assert rule.merge(0.5, 0.0) == 0.5
+
+
+def test_a_contradiction_lowers_and_never_raises() -> None:
+    assert [BeliefRule().contradict(p) for p in (0.99, 0.25, 0.1)] == [0.25, 0.25, 0.1]
+    attribute = learn(lived(0, "a"), lived(1, "b"), rule=BeliefRule(initial=(0.1, 0.2)), strength=0.0)
+    assert held(attribute) == {"a": 0.1, "b": 0.1}
+    assert attribute.archive == [], "what did not change is not archived"
+
+
+def test_a_trace_by_hand() -> None:
+    """Strength .8: a is added, merged, contradicted by b, merged, and contradicted once more by c."""
+    attribute = learn(lived(0, "a"), lived(1, "a"), lived(2, "b"), lived(3, "a"), lived(4, "c"))
+    assert held(attribute) == {"a": 0.25, "b": 0.25, "c": 0.8}
+    times = [AgentClock(0, step) for step in range(5)]
+    a, again, b, last, _ = (event.record for event in attribute.events)
+    assert attribute.archive == [
+        Version(a, pytest.approx(0.8), times[0], times[1]),
+        Version(again, pytest.approx(0.96), times[1], times[2]),
+        Version(again, pytest.approx(0.25), times[2], times[3]),
+        Version(b, pytest.approx(0.8), times[2], times[3]),
+        Version(last, pytest.approx(0.85), times[3], times[4]),
+    ]
+    assert [candidate.record for candidate in attribute.ranked()][1:] == [last, b], "equals by the newer evidence"
+    assert attribute.candidates[0].evidence == [0, 1, 3]
+    assert (attribute.state, attribute.action, attribute.updated) == ("s", "1", times[4])
+
+
+def test_a_verified_distribution_is_one_conclusion() -> None:
+    summary = verified(0, 5, a=0.6, b=0.4)
+    assert supports(lived(1, "a"), summary, same)
+    assert not supports(lived(1, "c"), summary, same)
+    assert not supports(verified(1, 5, a=1.0), summary, same), "that a alone follows is another conclusion"
+    assert not supports(summary, lived(1, "a"), same)
+    assert supports(verified(1, 9, b=0.9, a=0.1), summary, same)
+    assert says_the_same(verified(1, 1, a=1.0), lived(2, "a"), same)
+
+    attribute = learn(summary, lived(1, "a"), lived(2, "b"))
+    assert held(attribute) == {"a+b": 0.99}, "chance does not contradict what allows for it"
+    assert attribute.candidates[0].record == summary, "one outcome does not say what the distribution says"
+    newer = verified(3, 5, a=0.2, b=0.8)
+    assert learn(summary, lived(1, "a"), newer).candidates[0].record == newer
+    assert held(learn(summary, lived(1, "c"))) == {"a+b": 0.25, "c": 0.8}
+    assert held(learn(summary, lived(1, "c"), lived(2, "a"))) == {"a+b": 0.85, "c": 0.25}
+
+
+def test_a_record_speaks_for_one_conclusion_where_sameness_is_not_transitive() -> None:
+    def near(one: Transition, other: Transition) -> bool:
+        return abs(float(one.outcome.state) - float(other.outcome.state)) <= 1
+
+    attribute = Attribute(99)
+    for number, after in enumerate(["0", "2", "1"]):
+        attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), near)
+    assert [(c.record.id, c.evidence) for c in attribute.candidates] == [(2, [0, 2]), (1, [1, 2])]
+    assert [c.p for c in attribute.candidates] == pytest.approx([0.85, 0.96])
+
+
+def test_without_belief_one_conclusion_is_left() -> None:
+    rule = BeliefRule(collapse=True)
+    assert held(learn(lived(0, "a"), lived(1, "a"), lived(2, "b"), rule=rule)) == {"b": 0.8}
+    assert held(learn(lived(0, "a"), lived(1, "b"), lived(2, "a"), rule=rule)) == {"a": 0.8}, "a is new again"
+
+
+def test_what_may_not_be_added_still_contradicts() -> None:
+    attribute = learn(lived(0, "a"))
+    attribute.learn(Event(lived(1, "b"), 0.8, adds=False), BeliefRule(), same)
+    assert held(attribute) == {"a": 0.25}
+
+
+histories = st.lists(st.sampled_from("abc"), max_size=25)
+
+
+@given(histories)
+def test_one_conclusion_leads_and_none_is_certain(history: list[str]) -> None:
+    attribute = Attribute(99)
+    for number, after in enumerate(history):
+        attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), same)
+        assert all(0 < candidate.p <= 0.99 for candidate in attribute.candidates)
+        assert [c.record.outcome.state for c in attribute.candidates if c.p > 0.25] == [after], "the newest, always"
+    assert sorted(held(attribute)) == sorted(set(history))
+    assert sorted(i for c in attribute.candidates for i in c.evidence) == list(range(len(history)))
+
+
+@given(histories, st.sets(st.integers(0, 24)))
+def test_what_was_removed_leaves_no_trace(history: list[str], removed: set[int]) -> None:
+    records = [lived(number, after) for number, after in enumerate(history)]
+    left = [record for record in records if record.id not in removed]
+    attribute = learn(*records)
+    attribute.relearn([Event(record, 0.8) for record in left], BeliefRule(), same)
+    assert attribute == learn(*left)
+
+
+@given(histories)
+def test_the_archive_tells_what_was_believed_at_any_time(history: list[str]) -> None:
+    attribute, told = Attribute(99), []
+    for number, after in enumerate(history):
+        attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), same)
+        told.append(sorted(attribute.beliefs()))
+    for step, beliefs in enumerate(told):
+        assert sorted(attribute.beliefs(AgentClock(0, step))) == beliefs
+        assert all(isinstance(belief, Belief) for belief in beliefs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"initial": 0.7}, "`initial` should be two probabilities. Received 0.7"),
+        ({"initial": (0.0, 0.9)}, "`initial` should be in the interval (0, 1]. Received 0.0"),
+        ({"initial": (0.9, 0.7)}, "`initial` should be in order and not above `cap` (0.99). Received (0.9, 0.7)"),
+        ({"cap": 0.8}, "`initial` should be in order and not above `cap` (0.8). Received (0.7, 0.9)"),
+        ({"cap": 1.01}, "`cap` should be in the interval (0, 1]. Received 1.01"),
+        ({"contradicted": 0}, "`contradicted` should be in the interval (0, 1]. Received 0"),
+        ({"contradicted": True}, "`contradicted` should be in the interval (0, 1]. Received True"),
+        ({"cap": float("nan")}, "`cap` should be in the interval (0, 1]. Received nan"),
+    ],
+)
+def test_what_is_no_probability_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        BeliefRule(**options)
