@@ -109,7 +109,7 @@ def test_a_colour_that_has_lost_its_meaning() -> None:
     """Each task is bought three times before the drift: one surprise does not make a majority."""
     plain, glove = (play("webshop/implicit", "vanilla", verified, seed=1, rounds=15) for verified in (False, True))
     assert score(plain["source"]) > 0.9
-    assert score(plain["drift-1"]) == 0.75
+    assert score(plain["drift-1"]) < 0.85
     assert score(glove["drift-1"]) > 0.85
 
 

@@ -156,8 +156,10 @@ def test_a_class_of_colours_is_first_guessed(shop: Any, decide: Decide) -> None:
     assert decide(*chosen, task=WARM) == {"click[buy now]"}, "what was drawn a step ago stays"
 
 
-def buy(shop: Any, color: str, score: float, last: int, task: str = WARM, asin: str = "B01") -> Any:
-    state, actions = shop.item(asin, GOOD, "$9.0", SHADES, {"color": color}, task=task)
+def buy(
+    shop: Any, color: str, score: float, last: int, task: str = WARM, asin: str = "B01", groups: Any = SHADES
+) -> Any:
+    state, actions = shop.item(asin, GOOD, "$9.0", groups, {"color": color}, task=task)
     return shop.recall(state, actions[-1], shop.done(asin, {"color": color}, score), last=last)
 
 
@@ -191,6 +193,20 @@ def test_a_listing_without_a_right_colour_is_left(shop: Any, decide: Decide) -> 
     ]
     assert decide(*results, *recalled, task=WARM) == {"click[b02]"}
     assert decide(*bare, *recalled, task=WARM) == {"click[< prev]"}
+
+
+def test_a_listing_that_paid_for_a_colour_that_has_become_wrong_is_left(shop: Any, decide: Decide) -> None:
+    other = "Find me wool rugs in a warm color"
+    results = shop.results([("B01", GOOD, "$9.0"), ("B02", DEAR, "$9.0")], task=WARM)
+    groups = {"color": ["yellow", "blue"]}
+    recalled = [
+        shop.recall(results[0], "click[b01]", shop.item("B01", GOOD, "$9.0", groups, task=WARM)[0]),
+        buy(shop, "yellow", 1.0, 3, groups=groups),
+        buy(shop, "yellow", 0.75, 8, other, "B07"),
+        buy(shop, "red", 1.0, 9, other, "B07"),
+    ]
+    assert decide(*results, *recalled, task=WARM) == {"click[b01]"}
+    assert decide(*results, *recalled, task=WARM, doubt=8) == {"click[b02]"}
 
 
 def test_a_listing_that_paid_little_for_the_right_colour_is_left(shop: Any, decide: Decide) -> None:
