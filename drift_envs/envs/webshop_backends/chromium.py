@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import tempfile
 import weakref
 from pathlib import Path
@@ -128,14 +130,20 @@ class Chromium:
             options.add_argument("--no-sandbox")  # Chromium refuses to run as root with it
         # With both paths given Selenium looks for nothing; the settings say so to its manager all the same.
         environment = {**os.environ, "SE_OFFLINE": "true", "SE_AVOID_STATS": "true"}
-        found = WebDriver(options, Service(driver, env=environment))
+        # A group of its own: a driver that has died leaves its browser behind, which is found by it.
+        service = Service(driver, env=environment, popen_kw={"start_new_session": os.name == "posix"})
+        found = WebDriver(options, service)
         found.set_page_load_timeout(_PATIENCE)
         return found
 
 
 def _quit(driver: WebDriver, profile: str) -> None:
+    process = driver.service.process
     try:
         driver.quit()
     except (WebDriverException, HTTPError, OSError):
-        driver.service.stop()  # the browser has died before
+        driver.service.stop()  # driver or browser have died before
+    if os.name == "posix" and process is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
+            os.killpg(process.pid, signal.SIGKILL)
     shutil.rmtree(Path(profile), ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import os
@@ -27,7 +28,7 @@ RESTLESS = {
     "version": 1,
     "name": "restless",
     "clock": "step",
-    "tasks": {"pool": 8},
+    "tasks": {"pool": 2},
     "base": {"ad_page": True, "ad_depth": 1},
     "drifts": [
         {"every": 97, "for": 40, "set": {"button_labels": {"Buy Now": "Order & pay", "< Prev": "Go back"}}},
@@ -82,7 +83,7 @@ def test_http_is_the_same_shop(make_shop, walker, schedule):
 
 def test_the_browser_is_the_same_shop(make_shop, walker, chromium):
     envs = [make_shop(RESTLESS, backend=name, text=True) for name in ("in_process", "browser")]
-    assert walk_together(envs, walker, 30, 10) > 0
+    assert walk_together(envs, walker, 20, 10) > 0
 
 
 def test_documents_differ_in_the_session_alone(make_shop):
@@ -146,22 +147,46 @@ def test_a_browser_that_dies_is_replaced(make_shop, chromium):
     for world in (env, plain):
         world.reset(seed=0)
     actions = solve(copy.deepcopy(plain.unwrapped.backend.session))
+    profiles = []
     for number, action in enumerate(actions):
         if number in (1, len(actions) - 1):
             driver = env.unwrapped.backend.driver
+            profiles.append(profile_of(env))
             os.kill(driver.service.process.pid, signal.SIGKILL)
         assert env.step(action) == plain.step(action)
+    assert number > 2
     picture = env.render()
     assert picture.dtype == np.uint8
     assert picture.shape[2] == 3
     assert len(np.unique(picture)) > 10
+    env.close()
+    assert processes_of(profiles) == []
+
+
+def profile_of(env):
+    parts = env.unwrapped.backend.driver.capabilities["chrome"].values()
+    return next(str(part) for part in parts if "webshop-chromium-" in str(part))
+
+
+def processes_of(profiles):
+    """Processes that use one of these profiles, where the system tells; those that are ending get a moment."""
+    for _ in range(200):
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                words = path.read_bytes().decode("utf-8", "replace")
+                found += [words for profile in profiles if profile in words]
+        if not found:
+            break
+        os.sched_yield()
+    return found
 
 
 def test_a_closed_browser_leaves_nothing(make_shop, chromium):
     env = make_shop(backend="browser")
     env.reset(seed=0)
     driver = env.unwrapped.backend.driver
-    profile = Path(next(part for part in driver.capabilities["chrome"].values() if "webshop-chromium-" in str(part)))
+    profile = Path(profile_of(env))
     process = driver.service.process
     assert profile.is_dir()
     env.close()

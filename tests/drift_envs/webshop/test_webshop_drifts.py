@@ -15,6 +15,7 @@ from drift_envs.envs.webshop_tasks import judge, repeated
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.oracle import ShopOracle
 from drift_envs.schedule import shipped_schedules
+from webshop_server.generate import generate
 from webshop_server.oracle import best_purchase, best_purchases, solve
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
@@ -153,14 +154,15 @@ def test_goals_are_touched_where_it_can_be(make_shop):
         assert is_touched == (max(paid) <= 0.95)
 
 
-def test_goals_that_nothing_touches_fill_a_pool(make_shop):
+def test_goals_that_nothing_touches_fill_a_pool(make_shop, tmp_path):
     schedule = {"version": 1, "name": "u", "drifts": [{"at": 5, "set": {"sold_out": ["seller:nobody"]}}]}
     env = make_shop(schedule)
     with pytest.warns(DriftWarning, match="only 0 of the 5 goals are touched by every drift"):
         env.reset(seed=0)
     assert len(env.unwrapped.task_pool) == 5
+    generate(tmp_path / "small.sqlite", 60, 0)
     dear = {"version": 1, "name": "d", "drifts": [{"at": 5, "set": {"price_factor": 100}}]}
-    env = make_shop(dear)
+    env = make_shop(dear, catalogue=str(tmp_path / "small.sqlite"))
     with pytest.raises(ArgumentError, match=r"can be bought at 1\.0 in every phase of the schedule\. Found 0 among"):
         env.reset(seed=0)
 
