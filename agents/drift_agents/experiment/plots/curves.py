@@ -1,0 +1,177 @@
+"""Over the episodes of a run: adaptation, regret and memory.
+
+* `draw_curves` - the three pictures of a schedule
+* `series` - the mean over instances, episode by episode, with its interval
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+from drift_agents.experiment.figures import WINDOW, Row, Runs, estimate
+from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
+from drift_agents.experiment.tables import Measure, Naming, memory_name
+
+Values = Callable[[Sequence[Row]], list[float]]
+"""The rows of one instance to one number an episode."""
+
+MARKS = 8
+"""Marks along a curve."""
+
+
+class Series(NamedTuple):
+    """One curve.
+
+    Args:
+        middle: the mean over instances, episode by episode.
+        low: where its 95 % interval begins.
+        high: where it ends.
+    """
+
+    middle: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def series(runs: Runs, values: Values) -> Series:
+    """The mean over instances, episode by episode, with its interval.
+
+    Args:
+        runs: a player's rows.
+        values: what is drawn.
+    """
+    instances = [values(rows) for rows in runs.rows]
+    length = min(map(len, instances), default=0)
+    found = [estimate([one[at] for one in instances], one_run=runs.is_one_run) for at in range(length)]
+    return Series([one.mean for one in found], [one.low for one in found], [one.high for one in found])
+
+
+def smoothed(field: str) -> Values:
+    """A field in percent, averaged over the last few episodes of its phase.
+
+    Args:
+        field: of the rows.
+    """
+
+    def values(rows: Sequence[Row]) -> list[float]:
+        found = []
+        for at, row in enumerate(rows):
+            near = [one for one in rows[max(0, at - WINDOW + 1) : at + 1] if one["phase"] == row["phase"]]
+            found.append(100 * sum(float(one[field]) for one in near) / len(near))
+        return found
+
+    return values
+
+
+def summed(field: str) -> Values:
+    """A field, summed up to each episode; not a number where it is not known.
+
+    Args:
+        field: of the rows.
+    """
+    return lambda rows: list(accumulate(math.nan if row[field] is None else float(row[field]) for row in rows))
+
+
+def plain(field: str) -> Values:
+    """A field as it is.
+
+    Args:
+        field: of the rows.
+    """
+    return lambda rows: [math.nan if row[field] is None else float(row[field]) for row in rows]
+
+
+def draw_curves(schedule: str, naming: Naming, measure: Measure, folder: Path, prefix: str) -> list[Picture]:
+    """The three pictures of a schedule: a panel for each memory, a line for each verifier.
+
+    Args:
+        schedule: its name.
+        naming: who plays, and what they are called.
+        measure: what adaptation is measured in.
+        folder: where to.
+        prefix: how the files' names begin.
+    """
+    kinds = [
+        ("adaptation", f"{measure.name}, mean of up to {WINDOW} episodes", smoothed(measure.field)),
+        ("regret", "regret so far, in scores", summed("regret")),
+        ("memory", "records in memory", plain("memory_size")),
+    ]
+    pictures = []
+    for kind, label, values in kinds:
+        panels = _panels(naming, leave_out_empty=kind == "memory")
+        found = {name: [(label, series(run, values)) for label, run in lines] for name, lines in panels.items()}
+        if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
+            continue
+        title = f"{kind.capitalize()} on {schedule}"
+        pictures.append(_draw(title, label, found, _drifts(naming), folder, f"{prefix}-{kind}"))
+    return pictures
+
+
+def _panels(naming: Naming, *, leave_out_empty: bool) -> dict[str, list[tuple[str, Runs]]]:
+    """The lines of each memory's panel; clairvoyant stands in all of them."""
+    panels: dict[str, list[tuple[str, Runs]]] = {}
+    shared = []
+    for name, run, _ in naming.rows():
+        if run.player.policy == "clairvoyant":
+            shared.append(("clairvoyant", run))
+        elif not (leave_out_empty and run.player.memory == "none"):
+            line = name.strip(" +") if name.startswith(" ") else "plain"
+            panels.setdefault(memory_name(run.player), []).append((line, run))
+    extra = [] if leave_out_empty else shared
+    return {name: [*lines, *extra] for name, lines in panels.items()} or {"": shared}
+
+
+def _drifts(naming: Naming) -> list[tuple[int, str]]:
+    """The episodes with which phases begin, of the first instance."""
+    rows = next(iter(naming.runs.values())).rows[0]
+    return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
+
+
+def _draw(
+    title: str,
+    label: str,
+    panels: dict[str, list[tuple[str, Series]]],
+    drifts: Sequence[tuple[int, str]],
+    folder: Path,
+    name: str,
+) -> Picture:
+    columns = min(3, len(panels))
+    names = list(dict.fromkeys(line for lines in panels.values() for line, _ in lines))
+    with new_figure(math.ceil(len(panels) / columns), columns, width=4.2, height=2.9) as (figure, axes):
+        for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
+            for line, data in lines:
+                look = look_of(names.index(line))
+                episodes = range(1, len(data.middle) + 1)
+                axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
+                every = (names.index(line), max(1, len(data.middle) // MARKS))
+                axis.plot(
+                    episodes,
+                    data.middle,
+                    color=look.colour,
+                    linestyle=look.dash,
+                    marker=look.mark,
+                    markevery=every,
+                    markersize=4,
+                    label=line,
+                )
+            for at, phase in drifts if len(drifts) <= 12 else ():
+                axis.axvline(at + 0.5, color="#4b5560", linewidth=1, linestyle=(0, (2, 2)))
+                axis.annotate(
+                    phase, (at + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(3, -9),
+                    textcoords="offset points", fontsize=7, color="#4b5560",
+                )  # fmt: skip
+            axis.set_title(panel)
+            axis.set_xlabel("episode")
+            axis.set_ylabel(label)
+        for axis in list(axes.flat)[len(panels) :]:
+            axis.set_visible(False)
+        handles = {
+            line: handle for axis in axes.flat for handle, line in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles)))
+        figure.suptitle(title)
+        return save(figure, title, folder, name)

@@ -1,0 +1,122 @@
+"""How pictures look: told apart by colour, dash and mark, so that they can be read in grey and by everybody.
+
+* `Look`, `look_of` - how a player is drawn
+* `new_figure`, `save` - a figure, and its two files
+* `Picture` - what was drawn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from drift_agents.errors import ExperimentError, MissingDependencyError
+
+LOOKS = (
+    # Okabe and Ito (2008), ordered so that neighbours differ in grey too.
+    ("#000000", "-", "o"),
+    ("#d55e00", "-", "s"),
+    ("#0072b2", "--", "^"),
+    ("#009e73", "-.", "D"),
+    ("#cc79a7", ":", "v"),
+    ("#e69f00", (0, (5, 1, 1, 1, 1, 1)), "P"),
+    ("#56b4e9", (0, (1, 1)), "X"),
+)
+"""Colour, dash and mark."""
+
+SETTINGS: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "svg.hashsalt": "drift-envs",  # equal runs give equal files
+    "svg.fonttype": "none",
+}
+DPI = 120
+
+
+class Look(NamedTuple):
+    """How a player is drawn.
+
+    Args:
+        colour: of lines and bars.
+        dash: of lines.
+        mark: at some of the points.
+    """
+
+    colour: str
+    dash: Any
+    mark: str
+
+
+class Picture(NamedTuple):
+    """What was drawn.
+
+    Args:
+        title: what it shows.
+        png: the file with pixels.
+        svg: the file with shapes.
+    """
+
+    title: str
+    png: Path
+    svg: Path
+
+
+def look_of(number: int) -> Look:
+    """How the player of that number is drawn; after seven of them looks come again.
+
+    Args:
+        number: from 0.
+    """
+    return Look(*LOOKS[number % len(LOOKS)])
+
+
+@contextmanager
+def new_figure(rows: int, columns: int, *, width: float = 3.6, height: float = 2.6) -> Iterator[tuple[Any, Any]]:
+    """A figure with panels side by side, in the style of this package.
+
+    Args:
+        rows: of panels.
+        columns: of panels.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
+
+    Yields:
+        The figure, and its panels as an array of shape `(rows, columns)`.
+
+    Raises:
+        MissingDependencyError: without matplotlib.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
+    with matplotlib.rc_context(SETTINGS):
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        yield figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def save(figure: Any, title: str, folder: Path, name: str) -> Picture:
+    """Write a figure's two files.
+
+    Args:
+        figure: the figure.
+        title: what it shows.
+        folder: where to.
+        name: of the files, without ending.
+
+    Raises:
+        ExperimentError: if a file cannot be written.
+    """
+    picture = Picture(title, folder / f"{name}.png", folder / f"{name}.svg")
+    try:
+        figure.savefig(picture.png, dpi=DPI, metadata={"Software": None})
+        figure.savefig(picture.svg, metadata={"Date": None, "Creator": None})
+    except OSError as error:
+        raise ExperimentError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return picture
