@@ -104,12 +104,16 @@ def judge(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool,
         goal: what should be bought.
         conditions: settings in the order of time.
     """
+    known: dict[tuple[Any, ...], tuple[Purchase, ...]] = {}  # the same settings often come again
     before: tuple[Purchase, ...] = ()
     last: Settings | None = None
     is_touched = True
     for settings in conditions:
         if last is None or _buying(last) != _buying(settings):
-            purchases = best_purchases(shop, goal, settings)
+            key = _buying(settings)
+            if key not in known:
+                known[key] = best_purchases(shop, goal, settings)
+            purchases = known[key]
             if not purchases or purchases[0].score.reward < 1.0:
                 return False, False
             is_touched &= not any(repeated(shop, goal, old, settings) > 1 - LEAST_LOSS for old in before)
