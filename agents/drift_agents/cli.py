@@ -25,6 +25,7 @@ from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameErro
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import MANIFEST
+from drift_agents.experiment.html import write_html
 from drift_agents.experiment.inspect.page import LARGE, write_page
 from drift_agents.experiment.inspect.serve import make_server
 from drift_agents.experiment.report import write_report
@@ -133,6 +134,11 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="example: drift-agents report runs/glove-quick",
     )
     report.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
+    report.add_argument(
+        "--html",
+        action="store_true",
+        help="write report.html too, with plots (also as files, in `plots`) and the page for the steps",
+    )
     report.set_defaults(command=_report)
 
     inspect = commands.add_parser(
@@ -246,6 +252,8 @@ def _how_to_go_on(options: argparse.Namespace, given: Sequence[str]) -> str:
 
 def _report(options: argparse.Namespace) -> None:
     write_report(options.folder, _console())
+    if options.html:
+        print(f"With plots, and links to the steps: {write_html(options.folder)}")
 
 
 def _inspect(options: argparse.Namespace) -> None:

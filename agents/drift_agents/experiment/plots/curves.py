@@ -96,10 +96,14 @@ def draw_curves(schedule: str, naming: Naming, measure: Measure, folder: Path, p
         prefix: how the files' names begin.
     """
     kinds = [
-        ("adaptation", f"{measure.name}, mean of up to {WINDOW} episodes", smoothed(measure.field)),
+        ("adaptation", f"{measure.name},\nmean of up to {WINDOW} episodes", smoothed(measure.field)),
         ("regret", "regret so far, in scores", summed("regret")),
         ("memory", "records in memory", plain("memory_size")),
     ]
+    names = sorted(
+        dict.fromkeys(line for lines in _panels(naming, leave_out_empty=False).values() for line, _ in lines),
+        key=lambda name: name == "clairvoyant",
+    )
     pictures = []
     for kind, label, values in kinds:
         panels = _panels(naming, leave_out_empty=kind == "memory")
@@ -107,7 +111,7 @@ def draw_curves(schedule: str, naming: Naming, measure: Measure, folder: Path, p
         if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
             continue
         title = f"{kind.capitalize()} on {schedule}"
-        pictures.append(_draw(title, label, found, _drifts(naming), folder, f"{prefix}-{kind}"))
+        pictures.append(_draw(title, label, found, names, _drifts(naming), folder, f"{prefix}-{kind}"))
     return pictures
 
 
@@ -135,12 +139,12 @@ def _draw(
     title: str,
     label: str,
     panels: dict[str, list[tuple[str, Series]]],
+    names: Sequence[str],
     drifts: Sequence[tuple[int, str]],
     folder: Path,
     name: str,
 ) -> Picture:
     columns = min(3, len(panels))
-    names = list(dict.fromkeys(line for lines in panels.values() for line, _ in lines))
     with new_figure(math.ceil(len(panels) / columns), columns, width=4.2, height=2.9) as (figure, axes):
         for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
             for line, data in lines:
@@ -164,6 +168,8 @@ def _draw(
                     phase, (at + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(3, -9),
                     textcoords="offset points", fontsize=7, color="#4b5560",
                 )  # fmt: skip
+            low, high = axis.get_ylim()
+            axis.set_ylim(low, high + 0.1 * (high - low))  # room for the names of the phases
             axis.set_title(panel)
             axis.set_xlabel("episode")
             axis.set_ylabel(label)
@@ -172,6 +178,8 @@ def _draw(
         handles = {
             line: handle for axis in axes.flat for handle, line in zip(*axis.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles)))
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside lower center", ncols=min(1 + 2 * columns, len(handles))
+        )
         figure.suptitle(title)
         return save(figure, title, folder, name)
