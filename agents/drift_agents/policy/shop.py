@@ -9,6 +9,7 @@ neither goals nor scores nor which button of an advertisement is the right one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -136,8 +137,6 @@ class _Visit:
     def _pick(self, among: Sequence[str]) -> str:
         return among[int(self.rng.integers(len(among)))] if len(among) > 1 else among[0]
 
-    # -- advertisements
-
     def _press(self) -> str:
         """The button that leads to the order, as far as anybody knows."""
         known, elsewhere = self.notes.buttons, self.notes.other_buttons
@@ -154,8 +153,6 @@ class _Visit:
         """What disappointed longest ago: where everything has, the world may have changed."""
         oldest = min(belief.last for belief in known.values())
         return self._pick([action for action, belief in known.items() if belief.last == oldest])
-
-    # -- listings
 
     def _open(self) -> str:
         """The listing that is worth most, or the way to the page of results where it stands."""
@@ -254,16 +251,23 @@ class _Visit:
 
     def _has_hope(self, options: Sequence[str]) -> bool:
         """Whether options have a colour that counts as the class that is asked for, as far as is known."""
-        known = {value: belief for value in options if (belief := self._believe_color(value))}
-        if any(belief.value >= SATISFIED for belief in known.values()):
-            return True
-        if any(self._is_good(color) for color in self.prior):
-            return False
-        return any(stems(value) & self.prior for value in options if value not in known or self._is_stale(known[value]))
+        if self._right_colors:
+            return any(value.lower() in self._right_colors for value in options)
+        beliefs = [self._believe_color(value) for value in options if stems(value) & self.prior]
+        return any(belief is None or self._is_stale(belief) for belief in beliefs)
 
-    def _is_good(self, value: str) -> bool:
-        belief = self._believe_color(value)
-        return belief is not None and belief.value >= SATISFIED
+    @cached_property
+    def _right_colors(self) -> frozenset[str]:
+        """The colours that are believed to count as the class that is asked for, in lower case."""
+        bought = {value.lower() for purchase in self.notes.purchases for value in self._colors_of(purchase)}
+        beliefs = {value: self._believe_color(value) for value in bought}
+        return frozenset(value for value, belief in beliefs.items() if belief and belief.value >= SATISFIED)
+
+    def _colors_of(self, purchase: Purchase) -> list[str]:
+        """The colours among the choices of a purchase; none where another class was asked for, or no class."""
+        if not self.prior or read_wish(purchase.instruction).color_class != self.wish.color_class:
+            return []
+        return [value for name, value in purchase.options if "color" in name.lower() or stems(value) & self.prior]
 
     def _is_stale(self, belief: Belief | Offer) -> bool:
         """Whether memory has been found wrong since."""
@@ -271,9 +275,7 @@ class _Visit:
 
     def _is_blamed_on_color(self, purchase: Purchase) -> bool:
         """Whether none of its choices is believed to be a right colour, where one of a class is asked for."""
-        return bool(self.prior) and not any(self._is_good(value) for _, value in purchase.options)
-
-    # -- one listing
+        return bool(self.prior) and not any(value.lower() in self._right_colors for value in self._colors_of(purchase))
 
     def _handle(self, item: Item) -> str:
         """Look closer, go back, choose, or buy."""
@@ -350,9 +352,7 @@ class _Visit:
         own: Belief | None = None
         newest: Belief | None = None
         for purchase, belief in self.notes.purchases.items():
-            if read_wish(purchase.instruction).color_class != self.wish.color_class:
-                continue
-            if any(choice.lower() == value.lower() for _, choice in purchase.options):
+            if any(color.lower() == value.lower() for color in self._colors_of(purchase)):
                 if newest is None or belief.last > newest.last:
                     newest = belief
                 if purchase.instruction == self.page.instruction and (own is None or belief.last > own.last):
