@@ -64,7 +64,7 @@ def test_equal_seeds_equal_lines() -> None:
     assert [to_line(row) for row in rows_of(cell())] == [to_line(row) for row in rows_of(cell())]
 
 
-def test_time_stands_still_meanwhile(tmp_path: Path) -> None:
+def test_time_stands_still_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the clock of steps too; and what was written then is known to be of that time."""
     schedule = {
         "version": 1,
@@ -80,14 +80,16 @@ def test_time_stands_still_meanwhile(tmp_path: Path) -> None:
     assert sum(row["probe_steps"] for row in rows) > 0
     assert [row["tick"] for row in rows] == [sum(row["steps"] for row in rows[:index]) for index in range(25)]
 
-    setup = make_setup(cell("none", source=str(source)), World(episodes=3))
+    setup = make_setup(cell(source=str(source)), World(episodes=3))
     world, agent = setup.world, setup.agent
     assert isinstance(agent, Agent)
+    assert setup.extra is not None
     world.env.reset(seed=1)
     agent.run_episode(world, seed=1, options={"drift_tick": 0})
     before = world.tick
-    world.note_elsewhere(100)
-    agent.clock = agent.clock._replace(step=agent.clock.step + 100)
+    monkeypatch.setattr(setup.extra, "_budgets", iter([100]))
+    assert setup.extra.play(agent).steps == 100
+    assert agent.clock.step == before + 100
     assert world.tick == world.tick_of(before + 3) == before
     agent.run_episode(world)
     assert world.start == before
