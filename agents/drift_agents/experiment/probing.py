@@ -126,7 +126,11 @@ def equal_interaction(naming: Naming, measure: Measure, order: Sequence[str]) ->
     for phase in order[1:]:
         here = [run.phase(phase) for _, run in agents]
         spent = [dict(zip(run.seeds, run.per_instance(interactions), strict=True)) for run in here]
-        budgets = {seed: min(one[seed] for one in spent) for seed in spent[0]} if spent else {}
+        # An instance whose time ran out before this phase, for somebody, cannot be compared.
+        shared = [seed for seed in spent[0] if all(one.get(seed, math.nan) > 0 for one in spent)] if spent else []
+        budgets = {seed: min(one[seed] for one in spent) for seed in shared}
+        if not budgets:
+            continue
         heads += [f"{phase}: in\n{_mean(list(budgets.values())):,.0f} steps", "in\n1,000"]
         columns.append([show(estimate(_collected(run, measure, budgets)), 1) for run in here])
         columns.append([show_count(estimate(run.per_instance(lambda rows: _rate(rows, measure)))) for run in here])
@@ -154,6 +158,7 @@ def _collected(run: Runs, measure: Measure, budgets: dict[int, float]) -> list[f
             [float(row[measure.field]) for row in rows], [interactions([row]) for row in rows], int(budgets[seed])
         )
         for seed, rows in zip(run.seeds, run.rows, strict=True)
+        if seed in budgets
     ]
 
 

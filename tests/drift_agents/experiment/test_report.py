@@ -177,6 +177,20 @@ def test_equal_interaction(sheets: dict[str, Sheet]) -> None:
     assert cells(table, "+ GLOVE")["in 1,000"] == "73.7"  # 5.5 in 64 and 4 in 65
 
 
+def test_an_instance_that_never_came_to_a_phase_is_not_compared_there() -> None:
+    """With clocks that count steps, sixty episodes may be over before a drift comes."""
+    rows = [one for one in log_rows() if (one["verifier"], one["seed"], one["phase"]) != ("none", 1, "reversal")]
+    (section,) = make_report(manifest(), rows)
+    tables = {sheet.title: sheet for sheet in section.sheets + section.more}
+    table = tables["Score collected at equal interaction"]
+    assert cells(table, "Vanilla")["reversal: in 60 steps"] == "3.0 (n = 1)"
+    assert cells(table, "+ GLOVE")["reversal: in 60 steps"] == "4.5 (n = 1)"
+    assert cells(tables["Drifts noticed, median delay in interactions"], "Vanilla + GLOVE") != {}
+    rows = [one for one in rows if (one["verifier"], one["phase"]) != ("none", "reversal")]
+    (section,) = make_report(manifest(), rows)
+    assert not any(sheet.title == "Score collected at equal interaction" for sheet in section.more)
+
+
 def test_prices(sheets: dict[str, Sheet]) -> None:
     table = sheets["Whole run, score in percent net of probes, by price of a probe step"]
     glove = cells(table, "+ GLOVE")
