@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, MANIFEST, TRACES
 from drift_agents.experiment.inspect.page import write_page
 from drift_agents.experiment.inspect.serve import make_server
+from drift_agents.experiment.run import run_experiment
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -318,3 +320,28 @@ def test_the_same_page_served(browser: WebDriver, traced_run: Path) -> None:
         finally:
             server.shutdown()
             thread.join(10)
+
+
+def test_a_page_of_the_shop_is_shown_as_text_with_its_banner_outside(browser: WebDriver, tmp_path: Path) -> None:
+    experiment = load_experiment(
+        {
+            "name": "shop",
+            "schedules": ["webshop/explicit"],
+            "agents": {"memory": "vanilla", "policy": "planner"},
+            "seeds": 1,
+            "rounds": 1,
+        }
+    )
+    run_experiment(experiment, tmp_path / "run", trace="all")
+    page = write_page(tmp_path / "run").as_uri()
+    open_page(browser, f"{page}#0/1/0")
+    WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".frame .page"))
+    assert texts(browser, ".frame .page .done") == ["Search"], "what was clicked is marked"
+    assert texts(browser, ".frame .page p")[1] == "WebShop"
+    first = texts(browser, ".frame .page")[0]
+    assert "drift-1, tick 20" in texts(browser, ".banner")[0]
+    assert "drift-1" not in first
+    press(browser, Keys.ARROW_RIGHT)
+    assert texts(browser, ".frame .page")[0] != first
+    assert [entry for entry in browser.execute_script(CONTRAST) if entry[0] < 4.5] == []
+    assert errors(browser) == []

@@ -91,15 +91,26 @@ function flag(picture, x, y, ghost) {
   if (!ghost) picture.append(shape('polygon', { points: `${x},${y - 50} ${x + 24},${y - 42} ${x},${y - 34}`, fill: '#ffd23f', stroke: colour }));
 }
 
+/** An address without its escapes; as it is where it was cut within one. */
+function readable(address) {
+  try { return decodeURIComponent(address.replaceAll('+', ' ')); } catch { return address; }
+}
+
 /** A page as it was, its parts on lines of their own; what was clicked is marked. */
 function drawPage(view) {
-  let text = view.state;
-  try { const state = JSON.parse(text); if (typeof state === 'string') text = state; else if (state.page) text = String(state.page); } catch { /* plain text */ }
-  const clicked = /^click\[(.*)\]$/.exec(view.action || '');
-  const page = make('div', { class: 'page', role: 'group', 'aria-label': 'page' });
+  let text = view.state, address = '';
+  try {
+    const state = JSON.parse(text);
+    if (typeof state === 'string') text = state;
+    else if (typeof state.html === 'string') { text = state.html; address = state.url || ''; }
+  } catch { /* plain text */ }
+  const clicked = /^(?:click\[(.*)\]|(search)\[.*\])$/.exec(view.action || '');
+  const wanted = clicked && (clicked[1] ?? clicked[2]).toLowerCase();
+  const page = make('div', { class: 'page', role: 'group', 'aria-label': 'page', tabindex: 0 });
+  if (address) page.append(make('p', { class: 'address' }, readable(address)));
   for (const part of text.split(/\s*\[SEP\]\s*|\n/)) {
     if (!part) continue;
-    const hit = clicked && part.toLowerCase() === clicked[1].toLowerCase();
+    const hit = part.toLowerCase() === wanted;
     page.append(make('p', hit ? { class: 'done' } : {}, part));
   }
   return page;
