@@ -156,10 +156,8 @@ def _ratios(naming: Naming, measure: Measure, shown: Sequence[str]) -> Mapping[s
         trio = [naming.runs.get(player._replace(verifier=name)) for name in (player.verifier, "none", "oracle_reset")]
         if any(run is None for run in trio):
             continue
-        ratios = [
-            recovery_ratio(*paired(*(run.phase(phase) for run in trio if run is not None), measure=measure.of))
-            for phase in shown
-        ]
+        values = [paired(*(run.phase(phase) for run in trio if run is not None), measure=measure.of) for phase in shown]
+        ratios = [recovery_ratio(*three) if three[0] else None for three in values]
         if any(ratio is not None for ratio in ratios):
             name = naming.name(player).strip(" +")
             label = f"Recovery ratio{'' if name == 'GLOVE' else f' of {name}'}, {memory_name(player)}"

@@ -43,7 +43,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "surprises": (int,),
     "realignments": (int,),
     "false_realignments": (int, type(None)),  # null without oracle
-    "detection_delay": (int, type(None)),  # null but in the episode in which a drift was noticed
+    "detected": (str, type(None)),  # null but in the episode in which a drift was noticed
+    "detection_delay": (int, type(None)),  # likewise
     "exposures": (int, type(None)),  # null without oracle, and where no drift has come yet
     "memory_size": (int,),
     "memory_truth_rate": (float, type(None)),  # null without oracle, and for an empty memory

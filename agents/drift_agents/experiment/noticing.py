@@ -26,10 +26,13 @@ class Noticed(NamedTuple):
         exposures: the interactions of the episode, up to then, that could have shown the drift: what
             was done there is answered otherwise since, and memory held something about it. `None`
             where nobody can tell, and where no drift has come yet.
+        phase: the phase of the drift that was noticed: that of the episode, or a later one where a
+            drift came within the episode.
     """
 
     delay: int | None = None
     exposures: int | None = None
+    phase: str | None = None
 
 
 class _Written(NamedTuple):
@@ -73,6 +76,7 @@ class Noticing:
         known = Counter(map(self._pair, self._written.values()))
         delay: int | None = None
         exposures: int | None = None
+        noticed: str | None = None
         self._enter(world.phase)
         for step in episode.trace:
             now = step.experience.now.step
@@ -87,7 +91,7 @@ class Noticing:
                 exposures = (exposures or 0) + self._is_exposed(step.experience, known, tick)
                 self._noticed = any(self._touches(step.experience, verdict, tick) for verdict in verdicts)
                 if self._noticed and delay is None:
-                    delay = self._since
+                    delay, noticed = self._since, self._phase.id
             for verdict in verdicts:
                 known.subtract(self._pair(self._written[gone]) for gone in self._gone(verdict))
             written = _Written(step.experience.state, step.experience.action, tick)
@@ -106,7 +110,7 @@ class Noticing:
             or _Written(record.state, record.action, world.tick_of(record.now.step))
             for record in memory.records()
         }
-        return Noticed(delay, exposures)
+        return Noticed(delay, exposures, noticed)
 
     def _enter(self, phase: Phase) -> None:
         if phase.index != self._phase.index:

@@ -94,7 +94,7 @@ def _after(part: Part, run: Runs) -> str:
 
 
 def _noticed(part: Part, run: Runs) -> str:
-    return show_delays(run.phase(part.order[-1])) if run.player.verifier != "none" and len(part.order) > 1 else MISSING
+    return show_delays(run, part.order[-1]) if run.player.verifier != "none" and len(part.order) > 1 else MISSING
 
 
 def _alarms(part: Part, run: Runs) -> str:

@@ -225,6 +225,7 @@ def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, ju
         "surprises": episode.surprises,
         "realignments": episode.realignments,
         "false_realignments": judged.false_realignments,
+        "detected": noticed.phase,
         "detection_delay": noticed.delay,
         "exposures": noticed.exposures,
         "memory_size": judged.memory_size,

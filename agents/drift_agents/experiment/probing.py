@@ -36,21 +36,22 @@ def probe_share(rows: Sequence[Row]) -> float:
     return 100 * sum_of("probe_steps")(rows) / interactions(rows)
 
 
-def delays(runs: Runs) -> list[float]:
-    """For each instance the interactions until the drift was noticed; infinite where it was not.
+def delays(run: Runs, phase: str) -> list[float]:
+    """For each instance the interactions until a drift was noticed; infinite where it was not.
 
     Args:
-        runs: the rows of one phase.
+        run: all rows, since a drift within an episode is noticed in one that began before it.
+        phase: the phase that the drift began.
     """
-    found = [[row["detection_delay"] for row in rows if row["detection_delay"] is not None] for rows in runs.rows]
+    found = [[row["detection_delay"] for row in rows if row["detected"] == phase] for rows in run.rows]
     return [float(delay[0]) if delay else math.inf for delay in found]
 
 
-def show_delays(runs: Runs) -> str:
+def show_delays(run: Runs, phase: str) -> str:
     """How many noticed the drift, and the median delay over all instances, as in `9 of 10, 12`."""
-    if any(row["exposures"] is None for rows in runs.rows for row in rows):
+    if any(row["exposures"] is None for rows in run.phase(phase).rows for row in rows):
         return MISSING
-    all_delays = sorted(delays(runs))
+    all_delays = sorted(delays(run, phase))
     middle = all_delays[(len(all_delays) - 1) // 2]
     noticed = sum(math.isfinite(delay) for delay in all_delays)
     return f"{noticed} of {len(all_delays)}{f', {middle:g}' if math.isfinite(middle) else ''}"
@@ -73,7 +74,7 @@ def detections(naming: Naming, order: Sequence[str]) -> Sheet:
         cells = []
         for phase in order[1:]:
             here = run.phase(phase)
-            cells += [show_delays(here), show_count(estimate(here.per_instance(sum_of("exposures"))))]
+            cells += [show_delays(run, phase), show_count(estimate(here.per_instance(sum_of("exposures"))))]
         calm = run.phase(order[0])
         cells += [show_count(estimate(part.per_instance(false_alarms))) for part in (run, calm)]
         sheet.add(naming.full_name(run.player), *cells)

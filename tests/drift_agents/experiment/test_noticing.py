@@ -57,11 +57,11 @@ def test_what_was_not_changed_is_no_exposure_and_its_realignment_notices_nothing
 
 def test_the_first_realignment_that_touches_what_changed_counts(world: Watched) -> None:
     steps = step(2, UP, STILL), step(3, RIGHT, FELL), step(4, RIGHT, FELL, removed=(1,)), step(5, RIGHT, FELL)
-    assert follow(world, *steps)[1] == Noticed(3, 2)
+    assert follow(world, *steps)[1] == Noticed(3, 2, "turn")
 
 
 def test_a_realignment_that_removes_nothing_touches_what_it_is_about(world: Watched) -> None:
-    assert follow(world, step(2, RIGHT, FELL, removed=()))[1] == Noticed(1, 1)
+    assert follow(world, step(2, RIGHT, FELL, removed=()))[1] == Noticed(1, 1, "turn")
 
 
 def test_a_delay_goes_on_over_episodes_and_comes_once(world: Watched) -> None:
@@ -76,7 +76,7 @@ def test_a_delay_goes_on_over_episodes_and_comes_once(world: Watched) -> None:
         world.reset(options={"drift_tick": 4 + episode})
         again = step(episode + 2, RIGHT, FELL, removed=())
         found.append(noticing.note(Episode("", 0.0, 1, True, trace=(again,)), memory))
-    assert found == [Noticed(3, 1), Noticed(None, 0)]
+    assert found == [Noticed(3, 1, "turn"), Noticed(None, 0)]
 
 
 def test_glove_notices_a_lake_at_its_first_changed_step() -> None:
@@ -107,7 +107,7 @@ def test_a_drift_within_an_episode(tmp_path: Path) -> None:
         verdict = Verdict(realigned=number == 4, removed=removed, observed=observed)
         trace.append(StepTrace(experience, "", "", (), verdict))
     # Interactions 3 and 4 come after the drift; both could have shown it, the second one did.
-    assert noticing.note(Episode("", 0.0, 5, False, trace=tuple(trace)), memory) == Noticed(2, 2)
+    assert noticing.note(Episode("", 0.0, 5, False, trace=tuple(trace)), memory) == Noticed(2, 2, "drift-1")
     assert world.tick_of(4) == 4
 
 

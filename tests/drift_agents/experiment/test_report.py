@@ -31,8 +31,8 @@ def row(verifier: str, seed: int, episode: int, score: float, **more: Any) -> di
     values.update(team="solo", memory=memory, verifier="none" if policy == "clairvoyant" else verifier, policy=policy)
     values.update(seed=seed, episode=episode, round=episode % ROUNDS + 1, tick=episode, steps=10)
     values.update(phase="source" if episode < ROUNDS else "reversal", score=score, regret=1.0 - score)
-    values.update(detection_delay=None, exposures=None if episode < ROUNDS else 0)
-    values.update(success=score == 1.0, memory_truth_rate=0.5)
+    values.update(detected=None, detection_delay=None, exposures=None if episode < ROUNDS else 0)
+    values.update(success=score == 1.0, memory_truth_rate=0.5, cost=0.0)
     return {**values, **more}
 
 
@@ -49,7 +49,9 @@ def log_rows() -> list[dict[str, Any]]:
             for episode, score in enumerate(values):
                 probing = verifier == "glove" and episode == 6
                 more = {"probe_steps": 4 + seed, "probe_resets": 1, "realignments": 1, "false_realignments": seed}
-                noticing = {"detection_delay": 3 if seed == 0 else None, "exposures": 2 + seed} if probing else {}
+                noticing = {"exposures": 2 + seed} if probing else {}
+                if probing and seed == 0:
+                    noticing |= {"detection_delay": 3, "detected": "reversal"}
                 rows.append(row(verifier, seed, episode, score, **(more if probing else {}), **noticing))
     return rows
 
