@@ -139,3 +139,24 @@ def test_the_number_of_other_states_is_bounded() -> None:
 def test_wrong_values_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
         Recall(**options)
+
+
+class Neighbours(Exact):
+    """A rule that also says which states have to do with a state: those beside it."""
+
+    def related(self, state: str, other: str) -> bool:
+        return abs(STATES.index(state) - STATES.index(other)) == 1
+
+
+def test_a_rule_that_relates_states_leaves_out_the_others() -> None:
+    memory = VanillaMemory()
+    for step, state in enumerate(STATES):
+        memory.observe(Experience(state, "0", Outcome("{}", 0.0, False), 0.0, AgentClock(0, step)), AgentClock(0, step))
+
+    def asked(rule: Exact, states: int) -> list[str]:
+        text, _ = PromptMaker(rule, Recall(states=states)).make(memory, "Go.", STATES[4], ["0"], AgentClock(1, 9))
+        return [item.state for item in parse_prompt(text).elsewhere]
+
+    assert asked(Neighbours(), 256) == [STATES[3], STATES[5]]
+    assert asked(Neighbours(), 1) == [STATES[3]], "states that are left out do not count"
+    assert len(asked(Exact(), 256)) == 5
