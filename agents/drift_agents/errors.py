@@ -9,6 +9,7 @@
 * `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
 * `ModelUnavailableError` - a model's server does not answer, after all retries
 * `ContextLengthError` - a prompt is longer than the model takes
+* `StoppedError` - a question that was not asked, since the run was stopped
 * `BudgetError` - the budget for language models is spent
 * `ReplayError` - a question has no recorded reply, or the records cannot be used
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
@@ -92,6 +93,10 @@ class ModelUnavailableError(ModelError):
 
 class ContextLengthError(ModelError):
     """A prompt is longer than the model takes."""
+
+
+class StoppedError(ModelError):
+    """A question that was not asked, since the run was stopped."""
 
 
 class BudgetError(ModelError):

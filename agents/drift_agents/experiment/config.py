@@ -66,11 +66,21 @@ class Part(_Model):
             >>> parts = [Part(name="glove"), Part(name="glove", options={"epsilon": 0.2, "budget": 3})]
             >>> [part.label(parts) for part in parts]
             ['glove', 'glove(budget=3, epsilon=0.2)']
+
+            The name of a language model is always told, and tells policies apart.
+
+            >>> models = [Part(name="llm", options={"model": name, "base_url": f"http://{name}"}) for name in "ab"]
+            >>> [part.label(models) for part in models]
+            ['llm(a)', 'llm(b)']
         """
-        namesakes = [other.options for other in among if other.name == self.name]
+        model = self.options.get("model")
+        namesakes = [
+            other.options for other in among if other.name == self.name and other.options.get("model") == model
+        ]
         telling = [key for key in sorted(self.options) if any(o.get(key) != self.options[key] for o in namesakes)]
-        options = ", ".join(f"{key}={_short(self.options[key])}" for key in telling)
-        return f"{self.name}({options})" if options else self.name
+        options = [model] if isinstance(model, str) else []
+        options += [f"{key}={_short(self.options[key])}" for key in telling]
+        return f"{self.name}({', '.join(options)})" if options else self.name
 
 
 def _short(value: Any) -> str:

@@ -32,6 +32,9 @@ from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
 TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
+REPLIES = "replies.sqlite"
+"""The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
+
 OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT) + (
     TRACES,
     PAGE,
@@ -175,7 +178,7 @@ class RunFolder:
             raise ExperimentError(f"{self.path}: another run is writing there at this moment") from error
 
     def _is_empty(self) -> bool:
-        return not any(entry.name != f"{MANIFEST}.part" for entry in self.path.iterdir())
+        return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES)) for entry in self.path.iterdir())
 
     def _empty(self) -> None:
         for name in OURS:

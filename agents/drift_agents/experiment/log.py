@@ -52,6 +52,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "model_calls": (int,),
     "tokens_in": (int,),
     "tokens_out": (int,),
+    "milliseconds": (int,),
+    "cost": (float,),
+    "reasks": (int,),
+    "fallbacks": (int,),
+    "dropped_records": (int,),
     "regret": (float, type(None)),  # null without oracle
 }
 

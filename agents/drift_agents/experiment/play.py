@@ -18,6 +18,7 @@ from drift_agents.agent import Agent, Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Part, World
 from drift_agents.experiment.extra import Extra, read_like
+from drift_agents.experiment.models import make_parts
 from drift_agents.experiment.noticing import Noticing
 from drift_agents.experiment.plan import Cell, Planned, plan_episodes
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
@@ -26,11 +27,10 @@ from drift_agents.experiment.watch import Watched
 from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
 from drift_agents.learner.base import Learner
 from drift_agents.learner.registry import LEARNERS, make_learner
+from drift_agents.llm.service import Service
 from drift_agents.matching_registry import make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
-from drift_agents.memory.registry import make_memory
-from drift_agents.policy.registry import make_policy
 from drift_agents.types import Episode
 from drift_agents.verifier.base import Verifier
 from drift_agents.verifier.registry import VERIFIERS, make_verifier
@@ -81,12 +81,13 @@ class Judge:
         self.noticing = Noticing(setup.world, setup.agent.matching if isinstance(setup.agent, Agent) else None)
 
 
-def make_setup(cell: Cell, settings: World) -> Setup:
+def make_setup(cell: Cell, settings: World, service: Service | None = None) -> Setup:
     """Everything that a cell needs, freshly made.
 
     Args:
         cell: the cell.
         settings: what the experiment says about its schedule.
+        service: through which language models are asked, if there are any.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
@@ -112,24 +113,17 @@ def make_setup(cell: Cell, settings: World) -> Setup:
     recall = side.recall
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
-    memory = make_memory(cell.memory.name, **{"matching": matching, **cell.memory.options})
+    policy, memory, meter = make_parts(cell.policy, cell.memory, service, {"matching": matching})
     if cell.reference is not None:
         verifier: Verifier = OracleVerifier(cell.reference, world, memory)
     else:
         verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, world))
-    agent = Agent(
-        make_policy(cell.policy.name, **cell.policy.options),
-        memory,
-        verifier,
-        matching=matching,
-        recall=recall,
-        seed=seed,
-    )
+    agent = Agent(policy, memory, verifier, matching=matching, recall=recall, seed=seed, meter=meter)
     supervision = max(memory.supervision, verifier.supervision, key=SUPERVISION.index)
-    return Setup(schedule, world, agent, memory, supervision, episodes, _make_extra(cell, settings, world))
+    return Setup(schedule, world, agent, memory, supervision, episodes, _make_extra(cell, settings, world, service))
 
 
-def _make_extra(cell: Cell, settings: World, world: Watched) -> Extra | None:
+def _make_extra(cell: Cell, settings: World, world: Watched, service: Service | None) -> Extra | None:
     """The extra episodes of `base+extra`, which plays the cell of the verifier that it is compared with beside its own.
 
     So no cell waits for another one, and a cell that was torn off can be replayed from its seed.
@@ -138,8 +132,8 @@ def _make_extra(cell: Cell, settings: World, world: Watched) -> Extra | None:
         return None
     like = read_like(cell.verifier, settings)
     other = replace(cell, verifier=like, labels=(cell.labels[0], like.name, cell.labels[2]))
-    make_setup(other, settings)  # refuses what cannot be made before anything is played
-    return Extra((row["probe_steps"] for row in play(other, settings)), world)
+    make_setup(other, settings, service)  # refuses what cannot be made before anything is played
+    return Extra((row["probe_steps"] for row in play(other, settings, service=service)), world)
 
 
 def _with_prober(part: Part, world: Watched) -> dict[str, Any]:
@@ -165,7 +159,10 @@ def episode_seed(seed: int, episode: int) -> int:
 
 
 def play(
-    cell: Cell, settings: World, watch: Callable[[Setup, int, Episode], None] | None = None
+    cell: Cell,
+    settings: World,
+    watch: Callable[[Setup, int, Episode], None] | None = None,
+    service: Service | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Play a cell.
 
@@ -175,11 +172,12 @@ def play(
         cell: the cell.
         settings: what the experiment says about its schedule.
         watch: told about every episode when it is over, with its number.
+        service: through which language models are asked, if there are any.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.log.FIELDS`.
     """
-    setup = make_setup(cell, settings)
+    setup = make_setup(cell, settings, service)
     world, judge = setup.world, Judge(setup)
     world.env.reset(seed=cell.seed)
     phase, number = world.phase, 0
@@ -234,5 +232,10 @@ def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, ju
         "model_calls": episode.model_calls,
         "tokens_in": episode.tokens_in,
         "tokens_out": episode.tokens_out,
+        "milliseconds": episode.milliseconds,
+        "cost": episode.cost,
+        "reasks": episode.reasks,
+        "fallbacks": episode.fallbacks,
+        "dropped_records": episode.dropped_records,
         "regret": judged.regret,
     }

@@ -18,12 +18,15 @@ from joblib.externals.loky import get_reusable_executor
 
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment, World
-from drift_agents.experiment.folder import RunFolder, file_hash, versions
+from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, versions
 from drift_agents.experiment.log import CellLog
+from drift_agents.experiment.models import needs_model, play_in_threads
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import Setup, make_setup, play
 from drift_agents.experiment.trace import TRACE, CellTracer
 from drift_agents.experiment.worlds import read_schedule
+from drift_agents.llm.cached import Replies
+from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
 
 
@@ -56,6 +59,7 @@ def run_experiment(
     fresh: bool = False,
     trace: str = "none",
     progress: Progress | None = None,
+    service: Service | None = None,
 ) -> Path:
     """Play an experiment into a folder.
 
@@ -68,13 +72,17 @@ def run_experiment(
         trace: which episodes are kept step by step: `all`, `failures` or `none`. Lines do not depend on it;
             cells that are done already are not played again for it.
         progress: told about every step forward.
+        service: through which language models are asked, if there are any; one with default limits if not
+            given. Unless it has a file of its own, replies are recorded in the folder, and are found there
+            when the run goes on.
 
     Returns:
         The file with all lines, `episodes.jsonl`.
 
     Raises:
         ArgumentError: if `jobs` is not positive, or both `resume` and `fresh` are asked for.
-        ExperimentError: if the experiment cannot be played, or the folder cannot be used.
+        ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
+            `ModelError` where a language model cannot be asked any more, and what is done is kept.
     """
     if jobs < 1:
         raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
@@ -84,7 +92,34 @@ def run_experiment(
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
-    manifest, lengths = describe(experiment, cells)
+    with _service_for(experiment, folder, service) as asks:
+        return _run(experiment, folder, cells, asks, jobs, resume, fresh, trace, progress)
+
+
+@contextmanager
+def _service_for(experiment: Experiment, folder: Path, service: Service | None) -> Iterator[Service | None]:
+    """The service of a run, `None` where no language model is asked; it records in the folder unless told otherwise."""
+    if not needs_model(experiment):
+        yield None
+        return
+    service = Service() if service is None else service
+    with Replies(folder / REPLIES) as replies:
+        service.record(replies)
+        yield service
+
+
+def _run(
+    experiment: Experiment,
+    folder: Path,
+    cells: tuple[Cell, ...],
+    service: Service | None,
+    jobs: int,
+    resume: bool,
+    fresh: bool,
+    trace: str,
+    progress: Progress,
+) -> Path:
+    manifest, lengths = describe(experiment, cells, service)
     try:
         with RunFolder(folder) as held:
             held.open(manifest, resume=resume, fresh=fresh)
@@ -93,7 +128,7 @@ def run_experiment(
                 here = [cell for cell in cells if cell.schedule == schedule]
                 progress.begin(schedule, sum(lengths[cell.place] for cell in here))
                 progress.advance(schedule, sum(lengths[cell.place] for cell in here if cell not in left))
-            for cell in _play_all(experiment, held, left, jobs, trace):
+            for cell in _play_all(experiment, held, left, jobs, trace, service):
                 held.note_finished(cell.key)
                 progress.advance(cell.schedule, lengths[cell.place])
             return held.merge(cell.key for cell in cells)
@@ -101,7 +136,9 @@ def run_experiment(
         raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
 
 
-def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str, Any], dict[str, int]]:
+def describe(
+    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None = None
+) -> tuple[dict[str, Any], dict[str, int]]:
     """What is played: the content of `run.json`, and how many episodes a cell of each place has.
 
     Everybody who plays is made once, so that whatever cannot be made is told before anything is played.
@@ -109,6 +146,7 @@ def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str,
     Args:
         experiment: the experiment.
         cells: its cells.
+        service: through which language models are asked, if there are any.
 
     Raises:
         ExperimentError: if a part cannot be made, or two schedules have one name.
@@ -119,7 +157,7 @@ def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str,
     for cell in cells:
         if cell.seed != experiment.seeds_of(cell.schedule)[0]:
             continue
-        player = _make(cell, experiment.world(cell.schedule))
+        player = _make(cell, experiment.world(cell.schedule), service)
         schedule = player.schedule
         if cell.place not in lengths:
             if schedule.name in schedules:
@@ -163,9 +201,9 @@ def describe(experiment: Experiment, cells: tuple[Cell, ...]) -> tuple[dict[str,
     return manifest, lengths
 
 
-def _make(cell: Cell, settings: World) -> Setup:
+def _make(cell: Cell, settings: World, service: Service | None) -> Setup:
     try:
-        return make_setup(cell, settings)
+        return make_setup(cell, settings, service)
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(f"{cell.place}, {' + '.join(cell.labels)}: {error}") from error
 
@@ -190,11 +228,21 @@ def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
     return left
 
 
-def _play_all(experiment: Experiment, folder: RunFolder, cells: list[Cell], jobs: int, trace: str) -> Iterator[Cell]:
+def _play_all(
+    experiment: Experiment, folder: RunFolder, cells: list[Cell], jobs: int, trace: str, service: Service | None
+) -> Iterator[Cell]:
     """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
+
+    def play_here(cell: Cell) -> None:
+        settings = experiment.world(cell.schedule)
+        _play_cell(cell, settings, folder.cell(cell.key), folder.trace(cell.key), trace, service)
+
+    if service is not None and cells:
+        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
+        return
     if jobs == 1 or len(cells) < 2:
         for cell in cells:
-            _play_cell(cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace)
+            play_here(cell)
             yield cell
         return
     workers = joblib.Parallel(n_jobs=min(jobs, len(cells)), return_as="generator_unordered", batch_size=1)
@@ -226,7 +274,9 @@ def _play_in_worker(cell: Cell, settings: World, path: Path, steps: Path, trace:
     return cell
 
 
-def _play_cell(cell: Cell, settings: World, path: Path, steps: Path, trace: str) -> None:
+def _play_cell(
+    cell: Cell, settings: World, path: Path, steps: Path, trace: str, service: Service | None = None
+) -> None:
     """Play a cell to the end of its file, and of the file with its steps if there is to be one.
 
     Raises:
@@ -234,7 +284,7 @@ def _play_cell(cell: Cell, settings: World, path: Path, steps: Path, trace: str)
     """
     try:
         with CellLog(path) as log, CellTracer(steps, cell, trace) as tracer:
-            for row in play(cell, settings, tracer.watch):
+            for row in play(cell, settings, tracer.watch, service):
                 log.write(row)
             log.close_after(log.written)
     except (DriftAgentsError, DriftEnvsError) as error:

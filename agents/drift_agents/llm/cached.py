@@ -59,24 +59,36 @@ class Replies:
         self._lock = threading.RLock()
         self._asking: dict[bytes, threading.Lock] = {}
         self.hits = self.misses = 0
+        self._opened: sqlite3.Connection | None = None
         if read_only and not self.path.is_file():
             raise ReplayError(f"{self.path}: there are no recorded replies")
+
+    @property
+    def _file(self) -> sqlite3.Connection:
+        """The database, opened when it is first needed: a run makes its folder late."""
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> sqlite3.Connection:
+        address = f"{self.path.absolute().as_uri()}?mode={'ro' if self.read_only else 'rwc'}"
         try:
-            self._file = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
-                uri=True,
-                timeout=60.0,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            if not read_only:
-                self._file.executescript(_TABLES)
-            row = self._file.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
+            file = sqlite3.connect(address, uri=True, timeout=60.0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise self._unusable(error) from error
-        if row != (_FORMAT,):
-            self._file.close()
-            raise ReplayError(f"{self.path}: should hold recorded replies, format {_FORMAT!r}. Received {row!r}")
+        try:
+            if not self.read_only:
+                file.executescript(_TABLES)
+            row = file.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
+            if row != (_FORMAT,):
+                raise ReplayError(f"{self.path}: should hold recorded replies, format {_FORMAT!r}. Received {row!r}")
+        except sqlite3.Error as error:
+            file.close()
+            raise self._unusable(error) from error
+        except ReplayError:
+            file.close()
+            raise
+        return file
 
     def __enter__(self) -> Replies:
         """The file itself."""
@@ -91,7 +103,9 @@ class Replies:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            self._file.close()
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
 
     def __len__(self) -> int:
         """How many replies there are."""

@@ -1,7 +1,7 @@
 """Time, as far as waiting for a server needs it; tests bring their own.
 
 * `Clock` - the protocol
-* `WallClock` - the real one, whose sleepers can be woken
+* `WallClock` - the real one, whose sleepers can be woken for good
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from typing import Protocol
+
+from drift_agents.errors import StoppedError
 
 
 class Clock(Protocol):
@@ -19,30 +21,36 @@ class Clock(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait so long, or until somebody wakes the sleepers."""
+        """Wait so long."""
         ...
 
 
 class WallClock:
     """The real one.
 
+    Args:
+        stopped: whoever sets it wakes all who sleep, since nothing is left to wait for.
+
     Example:
         >>> clock = WallClock()
-        >>> clock.wake()
+        >>> clock.stopped.set()
         >>> clock.sleep(1e9)
+        Traceback (most recent call last):
+        drift_agents.errors.StoppedError: not asked, the run was stopped
     """
 
-    def __init__(self) -> None:
-        self._woken = threading.Event()
+    def __init__(self, stopped: threading.Event | None = None) -> None:
+        self.stopped = threading.Event() if stopped is None else stopped
 
     def now(self) -> float:
         """Seconds since some moment."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait so long, or until somebody wakes the sleepers."""
-        self._woken.wait(min(seconds, threading.TIMEOUT_MAX))
+        """Wait so long.
 
-    def wake(self) -> None:
-        """Wake everybody who sleeps, now and from now on: the run ends."""
-        self._woken.set()
+        Raises:
+            StoppedError: if everything is stopped before or meanwhile.
+        """
+        if self.stopped.wait(min(seconds, threading.TIMEOUT_MAX)):
+            raise StoppedError("not asked, the run was stopped")

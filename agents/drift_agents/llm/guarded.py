@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_agents.errors import ArgumentError, ModelUnavailableError
+from drift_agents.errors import ArgumentError, ModelUnavailableError, StoppedError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.breaker import Breaker, OpenCircuitError
 from drift_agents.llm.budget import FREE, Budget, Price
@@ -53,6 +54,7 @@ class Guarded:
         price: what its tokens cost.
         backoff: how long to wait between tries.
         clock: the time.
+        stopped: once it is set nothing is asked any more.
 
     Raises:
         ArgumentError: if there are fewer than no retries.
@@ -74,7 +76,9 @@ class Guarded:
         price: Price = FREE,
         backoff: Backoff | None = None,
         clock: Clock | None = None,
+        stopped: threading.Event | None = None,
     ) -> None:
+        self._stopped = threading.Event() if stopped is None else stopped
         self.model, self.name, self.price = model, model.name, price
         self.backoff = Backoff() if backoff is None else backoff
         if self.backoff.retries < 0:
@@ -102,6 +106,7 @@ class Guarded:
         """Answer.
 
         Raises:
+            StoppedError: if nothing is asked any more.
             BudgetError: if the budget is spent.
             ModelUnavailableError: if there was no answer, after all retries.
             ModelError: whatever else the model raises.
@@ -111,6 +116,8 @@ class Guarded:
         guess += longest if isinstance(longest, int) else ANSWER_TOKENS
         retry = 0
         while True:
+            if self._stopped.is_set():
+                raise StoppedError("not asked, the run was stopped")
             self.budget.check()
             try:
                 # Inside the slot, so that who waited for one finds out what happened meanwhile.

@@ -79,7 +79,8 @@ class Service:
         self.concurrency = concurrency
         self.budget = Budget() if budget is None else budget
         self.backoff = Backoff() if backoff is None else backoff
-        self._clock: Clock = WallClock() if clock is None else clock
+        self._stopped = threading.Event()
+        self._clock: Clock = WallClock(self._stopped) if clock is None else clock
         self._rates = (requests, tokens)
         self._servers: dict[str, tuple[Limits, Breaker]] = {}
         self._models: dict[tuple[object, ...], Model] = {}
@@ -119,10 +120,30 @@ class Service:
                     price=paid,
                     backoff=self.backoff,
                     clock=self._clock,
+                    stopped=self._stopped,
                 )
                 self._counted.append(guarded)
                 self._models[place] = guarded if self.replies is None else Cached(guarded, self.replies)
             return self._models[place]
+
+    def record(self, replies: Replies) -> None:
+        """Record replies there from now on, unless they are recorded or read somewhere already.
+
+        Args:
+            replies: the file.
+        """
+        with self._lock:
+            if self.replies is None:
+                self.replies = replies
+
+    def stop(self) -> None:
+        """Ask nothing any more; what is under way is still answered, and recorded."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Close the file of replies, if there is one."""
+        if self.replies is not None:
+            self.replies.close()
 
     def totals(self) -> Totals:
         """What was asked so far."""

@@ -142,11 +142,11 @@ def test_what_is_no_file_of_replies_is_refused(path: Path, tmp_path: Path) -> No
         Replies(path, read_only=True)
     path.write_text("not a database, but long enough to be taken for one" * 40)
     with pytest.raises(ReplayError, match="the recorded replies cannot be used: file is not a database"):
-        Replies(path)
+        len(Replies(path))
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as file:
         file.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
         file.execute("INSERT INTO about VALUES ('format', 'something else')")
     file.close()
     with pytest.raises(ReplayError, match=re.escape("should hold recorded replies, format 'drift-agents replies 1'")):
-        Replies(other)
+        len(Replies(other))

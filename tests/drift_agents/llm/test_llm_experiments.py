@@ -1,0 +1,272 @@
+"""Experiments with language models: recorded, replayed, stopped, resumed."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from drift_agents.errors import (
+    ArgumentError,
+    BudgetError,
+    ExperimentError,
+    ModelAccessError,
+    ModelUnavailableError,
+    ReplayError,
+)
+from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.folder import REPLIES
+from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.models import needs_model
+from drift_agents.experiment.report import write_report
+from drift_agents.experiment.run import run_experiment
+from drift_agents.llm.budget import Budget
+from drift_agents.llm.cached import Replies
+from drift_agents.llm.guarded import Backoff
+from drift_agents.llm.service import Service
+
+pytest.importorskip("openai")
+
+SCHEDULE = """\
+version: 1
+name: puddle
+env: DriftFrozenLake-v0
+clock: episode
+visibility: explicit
+base: {map: [SFF, HFF, HFG]}
+drifts:
+  - {name: turn, at: 2, set: {map: [SHH, FFF, FFG]}}
+"""
+WISE = {
+    "reflection_questions": {"questions": ["Where does it end?"]},
+    "insights": {"insights": [{"insight": "Holes are near.", "because_of": [1]}]},
+    "importance": {"importance": 5},
+    "memory_bank_day": {"summary": "Down leads to the goal."},
+}
+
+
+@pytest.fixture
+def puddle(tmp_path: Path) -> str:
+    path = tmp_path / "puddle.yaml"
+    path.write_text(SCHEDULE, encoding="utf-8")
+    return str(path)
+
+
+def experiment(puddle: str, url: str, **policy: Any) -> Any:
+    return load_experiment(
+        {
+            "name": "tiny",
+            "schedules": [puddle],
+            "agents": {
+                "memory": ["none", "vanilla", "memory_bank"],
+                "verifier": ["none", "glove"],
+                "policy": {"llm": {"model": "tiny", "base_url": url, "price": [1, 10], **policy}},
+            },
+            "seeds": 2,
+            "rounds": 2,
+        }
+    )
+
+
+def play(chat: ModuleType) -> Any:
+    """A model that walks to the goal by a fixed rule, and sometimes talks instead."""
+
+    def answer(request: dict[str, Any]) -> Any:
+        form = request["response_format"]["json_schema"]["name"]
+        if form in WISE:
+            return chat.said(json.dumps(WISE[form]))
+        last = request["messages"][-1]["content"]
+        position = re.search(r"Current Position: \[(\d), (\d)\]", request["messages"][1]["content"])
+        assert position is not None
+        row, column = int(position[1]), int(position[2])
+        if column == 1 and "cannot be used" not in last:
+            return chat.said("Let me think.", tokens=(100, 7))
+        return chat.said(json.dumps({"action": "2" if column < 1 or row == 2 else "1"}), tokens=(100 + row, 5))
+
+    return answer
+
+
+def lines(folder: Path) -> bytes:
+    return (folder / "episodes.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def run(chat: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run with recorded replies: its folder, the experiment and how many requests it took."""
+    tmp_path = tmp_path_factory.mktemp("recorded")
+    path = tmp_path / "puddle.yaml"
+    path.write_text(SCHEDULE, encoding="utf-8")
+    with chat.serve(play(chat)) as server:
+        what = experiment(str(path), server.url)
+        run_experiment(what, tmp_path / "run", jobs=3)
+    write_report(tmp_path / "run")
+    return what, tmp_path / "run", len(server.requests), server
+
+
+def test_only_policies_with_a_model_need_one(puddle: str, run: Any) -> None:
+    assert needs_model(run[0])
+    assert not needs_model(load_experiment("glove-quick"))
+
+
+def test_calls_tokens_cost_latency_and_reasks_are_in_the_lines(run: Any) -> None:
+    rows = read_rows(run[1] / "episodes.jsonl")
+    assert {row["policy"] for row in rows} == {"llm(tiny)"}
+    first = rows[0]
+    assert (first["memory"], first["score"], first["steps"]) == ("none", 1.0, 4)
+    # Four steps; in column 1 it has to be asked twice: [0, 0], [0, 1], [1, 1], [2, 1].
+    assert (first["model_calls"], first["reasks"], first["invalid_actions"]) == (7, 3, 0)
+    assert first["tokens_out"] == 4 * 5 + 3 * 7
+    assert first["cost"] == pytest.approx((first["tokens_in"] + 10 * first["tokens_out"]) / 1e6)
+    assert first["milliseconds"] >= 0
+
+
+def test_memories_ask_the_same_model_and_that_is_counted(run: Any) -> None:
+    rows = read_rows(run[1] / "episodes.jsonl")
+    plain, bank = (next(row for row in rows if row["memory"] == memory) for memory in ("vanilla", "memory_bank"))
+    assert plain["steps"] == bank["steps"]
+    assert bank["model_calls"] == plain["model_calls"] + 1
+    titles = [request["response_format"]["json_schema"]["name"] for request in run[3].requests]
+    assert titles.count("memory_bank_day") >= 1
+    assert {request["temperature"] for request in run[3].requests} == {0}
+
+
+def test_nothing_is_asked_twice(run: Any) -> None:
+    asked = [json.dumps(request["messages"]) for request in run[3].requests]
+    assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_recorded_replies_give_the_same_tables_without_server_and_key(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    what, folder, *_ = run
+    shipped = tmp_path / "shipped.sqlite"
+    shipped.write_bytes((folder / REPLIES).read_bytes())
+    with Replies(shipped, read_only=True) as replies:
+        again = run_experiment(what, tmp_path / "again", jobs=jobs, service=Service(replies=replies)).parent
+    write_report(again)
+    assert lines(again) == lines(folder)
+    assert (again / "report.md").read_bytes() == (folder / "report.md").read_bytes()
+    assert (again / "run.json").read_bytes() == (folder / "run.json").read_bytes()
+    assert not (again / REPLIES).exists()
+
+
+def test_a_folder_with_replies_alone_may_be_used_and_fresh_keeps_them(run: Any, tmp_path: Path) -> None:
+    what, folder, *_ = run
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / REPLIES).write_bytes((folder / REPLIES).read_bytes())
+    for fresh in (False, True):  # the server is gone: all comes from the file
+        assert lines(run_experiment(what, again, fresh=fresh).parent) == lines(folder)
+
+
+def test_another_question_is_not_answered_from_the_records(run: Any, puddle: str, tmp_path: Path) -> None:
+    with Replies(run[1] / REPLIES, read_only=True) as replies:
+        other = experiment(puddle, run[3].url, temperature=0.5)
+        with pytest.raises(ExperimentError, match="holds no reply of 'tiny' to 'action'") as error:
+            run_experiment(other, tmp_path / "other", service=Service(replies=replies))
+    assert isinstance(error.value.__cause__, ReplayError)
+
+
+def test_a_budget_stops_the_run_and_a_larger_one_goes_on(run: Any, chat: ModuleType, tmp_path: Path) -> None:
+    """Finished episodes stay, no reply is paid for twice, and the result is that of a run without a stop."""
+    with chat.serve(play(chat)) as server:
+        what, folder = experiment(run[0].schedules[0], server.url), tmp_path / "run"
+        with pytest.raises(ExperimentError, match="the budget of 2000 tokens is spent") as error:
+            run_experiment(what, folder, jobs=2, service=Service(budget=Budget(tokens=2000)))
+        assert isinstance(error.value.__cause__, BudgetError)
+        paid = len(server.requests)
+        done = sum(len(path.read_text().splitlines()) for path in (folder / "cells").iterdir())
+        assert done >= 1
+        assert 18 <= paid <= 25
+        run_experiment(what, folder, jobs=2, resume=True)
+        assert len(server.requests) == run[2]
+
+    def timeless(path: Path) -> list[dict[str, Any]]:
+        return [{**row, "milliseconds": 0} for row in read_rows(path / "episodes.jsonl")]
+
+    assert timeless(folder) == timeless(run[1])
+
+
+def test_a_server_that_dies_stops_the_run_and_finished_episodes_stay(
+    chat: ModuleType, puddle: str, tmp_path: Path, clock: Any
+) -> None:
+    well, alive = play(chat), threading.Event()
+    alive.set()
+
+    def answer(request: dict[str, Any]) -> Any:
+        if len(server.requests) > 15:
+            alive.clear()
+        return well(request) if alive.is_set() else chat.refused(500, "out of memory")
+
+    with chat.serve(answer) as server:
+        what, folder = experiment(puddle, server.url), tmp_path / "run"
+        with pytest.raises(ExperimentError, match="status 500: out of memory") as error:
+            run_experiment(what, folder, jobs=2, service=Service(clock=clock, backoff=Backoff(retries=2)))
+        assert isinstance(error.value.__cause__, ModelUnavailableError)
+        assert any(path.read_text() for path in (folder / "cells").iterdir())
+        server.answer = well
+        run_experiment(what, folder, jobs=2, resume=True)
+    assert len(read_rows(folder / "episodes.jsonl")) == 2 * 4 * 5
+
+
+def test_a_wrong_key_is_told_at_once(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
+    with chat.serve(lambda _: chat.refused(401, "Incorrect API key")) as server:
+        with pytest.raises(ExperimentError, match="refuses the key") as error:
+            run_experiment(experiment(puddle, server.url), tmp_path / "run")
+        assert isinstance(error.value.__cause__, ModelAccessError)
+        assert len(server.requests) == 1
+
+
+def test_a_model_that_says_nothing_of_use_is_counted_and_the_run_goes_on(
+    chat: ModuleType, puddle: str, tmp_path: Path
+) -> None:
+    with chat.serve(lambda _: chat.said('{"action": "')) as server:
+        what = experiment(puddle, server.url)
+        what = what.model_copy(update={"seeds": (0,), "rounds": 1})
+        rows = read_rows(run_experiment(what, tmp_path / "run", jobs=2))
+    assert all(row["invalid_actions"] == row["steps"] for row in rows)
+    bank = [row for row in rows if row["memory"] == "memory_bank"]
+    assert all(row["fallbacks"] == 1 for row in bank)
+    assert all(row["model_calls"] == 3 * (row["steps"] + 1) for row in bank)
+
+
+def test_a_memory_may_keep_its_rules(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
+    data = experiment(puddle, "http://127.0.0.1:9/v1").to_dict()
+    data["agents"][0]["memory"] = [{"memory_bank": {"model": "rules"}}]
+    with chat.serve(play(chat)) as server:
+        data["agents"][0]["policy"][0]["options"]["base_url"] = server.url
+        run_experiment(load_experiment(data), tmp_path / "run")
+    titles = {request["response_format"]["json_schema"]["name"] for request in server.requests}
+    assert titles == {"action"}
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"policy": "llm"}, "the policy 'llm' needs the name of a model"),
+        (
+            {"memory": {"memory_bank": {"model": "gpt-5"}}},
+            "should be 'rules', or left out. Received {'model': 'gpt-5'}",
+        ),
+        ({"memory": {"vanilla": {"model": "rules"}}}, "vanilla: the option `model` of a memory that asks one"),
+    ],
+)
+def test_parts_that_cannot_be_made_are_told_before_anything_is_played(
+    puddle: str, tmp_path: Path, part: dict[str, Any], told: str
+) -> None:
+    data = experiment(puddle, "http://127.0.0.1:9/v1").to_dict()
+    data["agents"] = {"memory": "vanilla", "policy": {"llm": {"model": "tiny"}}, **part}
+    with pytest.raises(ExperimentError, match=re.escape(told)):
+        run_experiment(load_experiment(data), tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_limit_that_cannot_be_meant_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(ArgumentError, match="`concurrency` should be a positive whole number"):
+        Service(concurrency=0)
