@@ -118,8 +118,8 @@ class Oracle(Protocol):
         """Whether the world could truly answer this; false responses (`transient`) are not true."""
         ...
 
-    def action(self, state: Any, tick: int) -> Any:
-        """The best known action, as the environment takes it."""
+    def action(self, state: Any, tick: int, left: int | None = None) -> Any:
+        """The best known action, as the environment takes it, with so many steps left; all of them by default."""
         ...
 
     def value(self, tick: int) -> float:

@@ -116,12 +116,13 @@ class CarOracle:
         close = math.dist((position, velocity), claimed) <= 2 * CLOSE
         return close and (there == ended or abs(position - setting.goal_position) <= CLOSE)
 
-    def action(self, state: Any, tick: int) -> Any:
+    def action(self, state: Any, tick: int, left: int | None = None) -> Any:
         """The best known action.
 
         Args:
             state: the observed array, or the JSON text.
             tick: the tick.
+            left: steps left in this episode; the best known policy does not depend on them.
 
         Returns:
             0, 1 or 2; for the continuous car an array of shape `(1,)`.

@@ -119,12 +119,13 @@ class ShopOracle:
         answer = self._answer(state, action, self.settings(tick))
         return (answer.state, answer.ended) == (outcome, ended)
 
-    def action(self, state: Any, tick: int) -> str:
+    def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The best known action.
 
         Args:
             state: the JSON text of any page but the last one.
             tick: the tick.
+            left: steps left in this episode; the best known shopper does not depend on them.
         """
         session = self._stand(state, self.settings(tick))
         purchase = self._best(session.goal, session.settings)

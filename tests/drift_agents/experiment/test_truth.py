@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.config import Change, Part, World
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import make_setup, play
@@ -132,9 +132,14 @@ def test_references_are_sane(data: dict[str, Any], tmp_path: Path) -> None:
     assert all(row["memory_truth_rate"] is None and row["memory_size"] == 0 for row in rows if row["memory"] == "none")
 
 
-def test_clairvoyant_reaches_the_optimum_on_slippery_ice() -> None:
+@pytest.mark.parametrize(
+    ("schedule", "change"),
+    [("frozen_lake/slippery", None), ("frozen_lake/null", Change("base.slip", 0.2))],  # on the second, waiting is safe
+)
+def test_clairvoyant_reaches_the_optimum_on_slippery_ice(schedule: str, change: Change | None) -> None:
     nothing, oracle = Part(name="none"), Part(name="clairvoyant")
-    cell = Cell("frozen_lake/slippery", nothing, nothing, oracle, 0, ("none", "none", "clairvoyant"), "clairvoyant")
+    labels = ("none", "none", "clairvoyant")
+    cell = Cell(schedule, nothing, nothing, oracle, 0, labels, "clairvoyant", change)
     rows = list(play(cell, World(rounds=20)))
     mean, optimum = (
         sum(value) / len(rows) for value in ([r["score"] for r in rows], [r["score"] + r["regret"] for r in rows])
