@@ -6,8 +6,8 @@
 A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a cell),
 `finished.jsonl` (the cells that are done, with their hashes), and when all are done
 `episodes.jsonl` and `report.md`. Where it was asked for, `traces/` holds the steps of each cell,
-`plots/`, `inspect.html` and `report.html` what people look at. Nothing in it depends on the time, the machine or the number of
-jobs.
+`plots/`, `inspect.html` and `report.html` what people look at. Nothing in it depends on the time,
+the machine or the number of jobs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,14 @@ TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plo
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
 
-OURS = (MANIFEST, f"{MANIFEST}.part", CELLS, FINISHED, EPISODES, f"{EPISODES}.part", REPORT) + (
+OURS = (
+    MANIFEST,
+    f"{MANIFEST}.part",
+    CELLS,
+    FINISHED,
+    EPISODES,
+    f"{EPISODES}.part",
+    REPORT,
     TRACES,
     PAGE,
     REPORT_PAGE,
