@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 from drift_agents.experiment.files import load_experiment, shipped_experiments
+from drift_agents.experiment.models import needs_model
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import make_setup
+from drift_agents.llm.service import Service
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-STUDY = [name for name in shipped_experiments() if name != "glove-quick"]
+FOR_MODELS = [name for name in shipped_experiments() if needs_model(load_experiment(name))]
+"""Experiments that a language model has to be named for."""
+STUDY = [name for name in shipped_experiments() if name != "glove-quick" and name not in FOR_MODELS]
 
 
 def cover(cells: tuple[Cell, ...]) -> list[Cell]:
@@ -29,8 +33,14 @@ def cover(cells: tuple[Cell, ...]) -> list[Cell]:
 @pytest.mark.parametrize("name", shipped_experiments())
 def test_everything_in_it_can_be_made(name: str) -> None:
     experiment = load_experiment(name, {"seeds": 1})
+    service = None
+    if name in FOR_MODELS:
+        data, service = experiment.to_dict(), Service()
+        for part in (part for block in data["agents"] for part in block["policy"]):
+            part["options"]["model"] = "any"
+        experiment = load_experiment(data)
     for cell in cover(plan_cells(experiment)):
-        assert make_setup(cell, experiment.world(cell.schedule)).episodes
+        assert make_setup(cell, experiment.world(cell.schedule), service).episodes
 
 
 @pytest.mark.parametrize("name", STUDY)
