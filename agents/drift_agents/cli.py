@@ -17,11 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
-from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+from drift_agents.cli_models import add_model_options, describe_totals, make_service, with_models
+from drift_agents.errors import ArgumentError, DriftAgentsError, ModelError, UnknownNameError
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import MANIFEST
@@ -31,6 +41,7 @@ from drift_agents.experiment.inspect.serve import make_server
 from drift_agents.experiment.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.trace import TRACE
+from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -64,7 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.debug:
             traceback.print_exc()
         else:
-            print(f"drift-agents: {error}", file=sys.stderr)
+            given = sys.argv[1:] if arguments is None else arguments
+            more = _how_to_go_on(options, given) if isinstance(error.__cause__, ModelError) else ""
+            print(f"drift-agents: {error}{more}", file=sys.stderr)
         return USAGE if isinstance(error, (UnknownNameError, ArgumentError)) else FAILED
     except BrokenPipeError:
         # The reader of our output has gone (`drift-agents report ... | head`): nobody is left to tell.
@@ -112,8 +125,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--jobs",
         type=_positive,
         metavar="N",
-        default=_cores(),
-        help="cells at a time (default: one a core, %(default)s)",
+        help=f"cells at a time (default: one a core, {_cores()}; with language models --concurrency)",
     )
     run.add_argument(
         "--trace",
@@ -124,6 +136,7 @@ def build_parser() -> argparse.ArgumentParser:
     again = run.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with the run in the folder")
     again.add_argument("--fresh", action="store_true", help="throw away the run in the folder and begin anew")
+    add_model_options(run, _positive, _names)
     run.set_defaults(command=_run)
 
     report = commands.add_parser(
@@ -209,9 +222,16 @@ def _run(options: argparse.Namespace) -> None:
     experiment = load_experiment(options.experiment, _overrides(options))
     folder = options.out or Path("runs") / experiment.name
     options.out = folder  # for the message of an interrupted run
-    how = {name: getattr(options, name) for name in ("jobs", "resume", "fresh", "trace")}
-    with _Bars() as bars:
-        run_experiment(experiment, folder, **how, progress=bars)
+    how = {name: getattr(options, name) for name in ("resume", "fresh", "trace")}
+    service = make_service(experiment, options)
+    jobs = options.jobs or (_cores() if service is None else options.concurrency)
+    try:
+        with _Bars(service) as bars:
+            run_experiment(experiment, folder, jobs=jobs, **how, progress=bars, service=service)
+    finally:
+        if service is not None:
+            service.close()
+            print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
     write_report(folder, _console())
 
 
@@ -226,10 +246,15 @@ def _overrides(options: argparse.Namespace) -> dict[str, Any]:
     for axis, names in wanted.items():
         for name in names:
             AXES[axis].load(name)  # refuses a name that does not exist
-    if wanted:
+    asks = any(value is not None for value in (options.model, options.base_url, options.price))
+    if wanted or asks:
         blocks = load_experiment(options.experiment).to_dict()["agents"]
         overrides["agents"] = [
             {**block, **{axis: _choose(names, block[axis]) for axis, names in wanted.items()}} for block in blocks
+        ]
+    if asks:
+        overrides["agents"] = [
+            {**block, "policy": with_models(block["policy"], options)} for block in overrides["agents"]
         ]
     return overrides
 
@@ -279,16 +304,33 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
 
 
-class _Bars:
-    """A bar for every schedule, on standard error."""
+class _Asked(ProgressColumn):
+    """What language models were asked so far, beside the first bar."""
 
-    def __init__(self) -> None:
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self._service = service
+
+    def render(self, task: Task) -> Text:
+        """The text, which changes while a bar stands still."""
+        return Text(describe_totals(self._service.totals()) if task.id == 0 else "")
+
+
+class _Bars:
+    """A bar for every schedule, on standard error; below them what language models were asked.
+
+    Args:
+        service: through which they are asked, if there are any.
+    """
+
+    def __init__(self, service: Service | None = None) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
             TextColumn("episodes"),
             TimeRemainingColumn(),
+            *(() if service is None else (_Asked(service),)),
             console=Console(stderr=True),
         )
         self._bars: dict[str, TaskID] = {}
