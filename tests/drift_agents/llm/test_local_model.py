@@ -1,0 +1,119 @@
+"""The whole path with a real model behind a real server: llama.cpp serves a tiny transformer with random weights.
+
+Nothing is downloaded: the weights are drawn here. The model has learnt nothing, so what it plays is
+worth nothing; that its words come through the schema, the socket, the records and the report is what counts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from drift_agents.cli import main
+from drift_agents.errors import ModelAccessError
+from drift_agents.experiment.log import read_rows
+from drift_agents.llm.base import Message
+from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.service import Service
+from drift_agents.policy.llm import LanguageModelPolicy
+from drift_agents.prompt import PromptView, Recollection
+from drift_agents.types import Outcome
+
+pytestmark = pytest.mark.slow
+
+CONTEXT = 4096
+FILE = """\
+name: tiny
+about: a model that has learnt nothing
+schedules: frozen_lake/explicit
+agents: {memory: [none, memory_bank], verifier: [none, glove], policy: {llm: {max_tokens: 200}}}
+seeds: 1
+rounds: 1
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The address of a server, and its model's name."""
+    for name in ("openai", "gguf"):
+        pytest.importorskip(name)
+    llama = pytest.importorskip("xllamacpp")
+    spec = importlib.util.spec_from_file_location("llm_tests_tiny_model", Path(__file__).with_name("tiny_model.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    tiny: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tiny)
+    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
+    tiny.write_tiny_model(path, CONTEXT)
+    parameters = llama.CommonParams()
+    parameters.model.path = str(path)
+    parameters.model_alias = {"tiny"}
+    parameters.n_ctx = CONTEXT
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = 1
+    parameters.port = 0
+    running = llama.Server(parameters)
+    yield f"{running.listening_address}/v1", "tiny"
+    del running
+
+
+def test_it_answers_by_the_schema_and_in_words(server: tuple[str, str]) -> None:
+    url, name = server
+    schema = {
+        "title": "action",
+        "type": "object",
+        "properties": {"action": {"type": "string", "enum": ["0", "1", "2", "3"]}},
+        "required": ["action"],
+        "additionalProperties": False,
+    }
+    model = OpenAICompatible(name, base_url=url)
+    assert model.models() == [name]
+    first, again = (model.complete([Message("user", "Where to?")], schema, {"temperature": 0}) for _ in range(2))
+    assert first.data is not None
+    assert first.data["action"] in "0123"
+    assert first.data == again.data
+    assert first.tokens_in > len("Where to?")
+    assert first.tokens_out >= len('{"action":"0"}')
+    words = model.complete([Message("user", "Where to?")], None, {"max_tokens": 20})
+    assert 1 <= words.tokens_out <= 20
+
+
+def test_a_prompt_that_is_too_long_loses_its_oldest_records(server: tuple[str, str]) -> None:
+    seen = tuple(Recollection('{"at": 1}', "0", Outcome('{"at": 0}', 0.0, False), 1.0, last) for last in range(80))
+    policy = LanguageModelPolicy(Service().model(server[1], server[0]), format="plain", max_tokens=50)
+    view = PromptView("Any task.", '{"at": 1}', ("0", "1"), seen)
+    reply = policy.decide(view.render(), np.random.default_rng(0))
+    assert reply.text in ("0", "1")
+    assert 0 < reply.dropped_records < 80
+
+
+def test_a_run_is_recorded_and_played_again_without_the_server(
+    server: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, name = server
+    (tmp_path / "tiny.yaml").write_text(FILE)
+    shipped = str(tmp_path / "shipped.sqlite")
+
+    def run(out: str, *more: str) -> int:
+        named = ("--model", name, "--base-url", url, "--replies", shipped)
+        return main(["run", str(tmp_path / "tiny.yaml"), "--out", str(tmp_path / out), *named, *more])
+
+    assert run("first") == 0
+    rows = read_rows(tmp_path / "first" / "episodes.jsonl")
+    assert {row["policy"] for row in rows} == {"llm(tiny)"}
+    assert all(row["invalid_actions"] == 0 for row in rows)
+    assert all(row["model_calls"] >= row["steps"] for row in rows)
+    assert any(row["tokens_in"] for row in rows)
+    assert run("second", "--replay") == 0
+    assert (tmp_path / "first/episodes.jsonl").read_bytes() == (tmp_path / "second/episodes.jsonl").read_bytes()
+    assert "language models: 0 asked" in capsys.readouterr().err
+
+
+def test_what_the_server_refuses_is_told(server: tuple[str, str]) -> None:
+    with pytest.raises(ModelAccessError, match=re.escape("refuses the request (status 400)")):
+        OpenAICompatible(server[1], base_url=server[0]).complete([Message("nobody", "")], None, {"n_probs": "many"})
