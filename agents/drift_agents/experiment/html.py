@@ -20,7 +20,7 @@ from drift_agents.experiment.inspect.page import write_page
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.plots.draw import draw_all
 from drift_agents.experiment.plots.style import Picture
-from drift_agents.experiment.report import LEGEND, Section, make_report
+from drift_agents.experiment.report import LEGEND, Section, make_report, make_summary
 from drift_agents.experiment.sheets import Sheet
 
 STYLE = """
@@ -57,7 +57,8 @@ def write_html(folder: Path) -> Path:
     """
     manifest = read_manifest(folder)
     pictures = draw_all(folder)
-    sections = make_report(manifest, read_rows(folder / EPISODES))
+    rows = read_rows(folder / EPISODES)
+    sections = make_summary(manifest, rows) + make_report(manifest, rows)
     write_page(folder)
     path = folder / REPORT_PAGE
     try:

@@ -2,6 +2,7 @@
 
 * `write_report` - reads a run's folder, prints the report and writes `report.md`
 * `make_report` - the tables
+* `make_summary` - the one table for those who read one
 * `to_text` - the report as Markdown
 * `Section` - what a report says about a schedule, or about several
 """
@@ -27,6 +28,7 @@ from drift_agents.experiment.paper import GPT_4O
 from drift_agents.experiment.probing import detections, equal_interaction, prices, probes
 from drift_agents.experiment.sheets import Sheet, to_markdown, to_rich
 from drift_agents.experiment.strata import FAILED, around, held_before, spread
+from drift_agents.experiment.summary import in_short
 from drift_agents.experiment.tables import Naming, costs, measure_of, phase_details, scores
 
 LEGEND = (
@@ -76,21 +78,28 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
     manifest = read_manifest(folder)
     if not (folder / EPISODES).exists():
         raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
-    sections = make_report(manifest, read_rows(folder / EPISODES))
+    rows = read_rows(folder / EPISODES)
+    sections, summary = make_report(manifest, rows), make_summary(manifest, rows)
     path = folder / REPORT
     try:
-        path.write_text(to_text(manifest, sections), encoding="utf-8")
+        path.write_text(to_text(manifest, summary + sections), encoding="utf-8")
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
     if console is not None:
         for section in sections:
-            if section.sheets:
-                console.print(Text(f"\n{section.heading}", style="bold underline"))
-            for sheet in section.sheets:
-                console.print(to_rich(sheet))
+            _print(section, console)
         console.print(Text("\n".join(f"- {line.replace('`', '')}" for line in LEGEND), style="dim"))
+        for section in summary:  # first in the file, and last in a terminal, where one looks
+            _print(section, console)
         console.print(f"\nThe same as Markdown, and more tables: {path}")
     return path
+
+
+def _print(section: Section, console: Console) -> None:
+    if section.sheets:
+        console.print(Text(f"\n{section.heading}", style="bold underline"))
+    for sheet in section.sheets:
+        console.print(to_rich(sheet))
 
 
 class Section(NamedTuple):
@@ -139,6 +148,18 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Sectio
         swept = "sweep" in manifest["schedules"].get(schedule, {})
         sections.append(Section(heading, [] if swept else sheets, sheets + more if swept else more))
     return sections
+
+
+def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Section]:
+    """What it all comes to, in one table; nothing if no memory was played both plain and with GLOVE.
+
+    Args:
+        manifest: what was played.
+        rows: what happened.
+    """
+    played = {name: runs for name, runs in group(rows).items() if "sweep" not in manifest["schedules"].get(name, {})}
+    sheet = in_short([_part(manifest, schedule, runs) for schedule, runs in played.items()])
+    return [Section("What was lost, and what was won back", [sheet], [])] if sheet.rows else []
 
 
 def _part(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> Part:

@@ -14,7 +14,7 @@ from drift_agents.experiment.comparisons import holm, sign_flip
 from drift_agents.experiment.figures import Player, estimate, group, mean_of, phases
 from drift_agents.experiment.log import FIELDS, read_rows, to_line
 from drift_agents.experiment.paper import backbones, paper_figures
-from drift_agents.experiment.report import make_report, write_report
+from drift_agents.experiment.report import make_report, make_summary, write_report
 from drift_agents.experiment.sheets import Sheet, to_markdown
 from rich.console import Console
 
@@ -103,6 +103,23 @@ def test_scores_by_phase(sheets: dict[str, Sheet]) -> None:
     assert plain["paper, GPT-4o"] == "47.5 → 50"
     assert glove["paper, GPT-4o"] == "35 → 97.5"
     assert cells(table, "oracle reset")["paper, GPT-4o"] == "-"
+
+
+def test_the_summary_says_what_was_lost_and_won_back() -> None:
+    (section,) = make_summary(manifest(), log_rows())
+    (sheet,) = section.sheets
+    # Means of the hand-made scores: 25 of [50, 0]; 79 of [92, 67]; 4 + 5 probe steps beside 2 * 12 * 10 ordinary ones.
+    assert cells(sheet, "frozen_lake/implicit, Vanilla") == {
+        "schedule, memory": "frozen_lake/implicit, Vanilla",
+        "before": "100",
+        "plain": "25",
+        "+ overwrite": "-",
+        "+ GLOVE": "79",
+        "oracle reset": "100",
+        "probes, % of all steps": "3.6",
+    }
+    plain_only = [row for row in log_rows() if row["verifier"] != "glove"]
+    assert make_summary(manifest(), plain_only) == []
 
 
 def test_explicit_drifts_report_success_and_never_score() -> None:
