@@ -17,7 +17,8 @@ from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.config import Part, World
 from drift_agents.experiment.watch import Watched
-from drift_agents.types import ProbeCost
+from drift_agents.llm.metered import Meter
+from drift_agents.types import ProbeCost, Usage
 from drift_agents.verifier.registry import VERIFIERS
 from drift_envs.wrappers.twin import twin
 
@@ -64,6 +65,8 @@ class Extra:
 
     def __init__(self, budgets: Iterator[int], world: Watched) -> None:
         self._budgets = budgets
+        self.meter = Meter()
+        """What language models cost in the extra episodes."""
         self._world = world
         spec = world.env.spec
         self._room = _Room(twin(world.env), None if spec is None else spec.max_episode_steps)
@@ -87,6 +90,7 @@ class Extra:
         while cost.steps < budget:
             self._room.left = budget - cost.steps
             episode = agent.run_episode(self._room)
+            self.meter.add(Usage.of(episode))
             cost += ProbeCost(
                 steps=episode.steps,
                 resets=1,

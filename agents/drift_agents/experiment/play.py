@@ -31,7 +31,7 @@ from drift_agents.llm.service import Service
 from drift_agents.matching_registry import make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
-from drift_agents.types import Episode
+from drift_agents.types import Episode, Usage
 from drift_agents.verifier.base import Verifier
 from drift_agents.verifier.registry import VERIFIERS, make_verifier
 from drift_envs.schedule.model import Schedule
@@ -187,7 +187,9 @@ def play(
             options["drift_tick"] = planned.tick or 0
         episode = setup.agent.run_episode(world, seed=episode_seed(cell.seed, planned.episode), options=options)
         if setup.extra is not None and isinstance(setup.agent, Agent):
-            episode = replace(episode, probes=setup.extra.play(setup.agent))
+            probes = setup.extra.play(setup.agent)
+            usage = Usage.of(episode) + setup.extra.meter.take()
+            episode = replace(episode, probes=probes, **usage._asdict())
         number = number + 1 if world.phase == phase else 1
         phase = world.phase
         if watch is not None:

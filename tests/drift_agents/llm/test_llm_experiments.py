@@ -270,3 +270,14 @@ def test_parts_that_cannot_be_made_are_told_before_anything_is_played(
 def test_a_limit_that_cannot_be_meant_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(ArgumentError, match="`concurrency` should be a positive whole number"):
         Service(concurrency=0)
+
+
+def test_extra_episodes_are_on_the_bill(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
+    """The control `base+extra` plays more episodes than its lines: what they cost belongs to the line before."""
+    with chat.serve(lambda _: chat.said('{"action": "1"}')) as server:
+        data = experiment(puddle, server.url).to_dict()
+        data["agents"][0] |= {"memory": ["vanilla"], "verifier": ["glove", "base+extra"]}
+        rows = read_rows(run_experiment(load_experiment(data), tmp_path / "run", jobs=4))
+    extra = [row for row in rows if row["verifier"] == "base+extra"]
+    assert sum(row["probe_steps"] for row in extra) > 0
+    assert all(row["model_calls"] == row["steps"] + row["probe_steps"] for row in extra)

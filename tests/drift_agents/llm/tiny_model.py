@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gguf
 import numpy as np
+import pytest
 
 WIDTH, HEADS, INNER, LAYERS = 32, 2, 64, 2
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}assistant: "
@@ -13,6 +13,7 @@ TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfo
 
 def write_tiny_model(path: Path, context: int) -> None:
     """Write a model of the Llama kind whose tokens are bytes; it has learnt nothing."""
+    gguf = pytest.importorskip("gguf")
     rng = np.random.default_rng(0)
     file = gguf.GGUFWriter(path, "llama")
     file.add_name("tiny")
