@@ -79,6 +79,24 @@ def test_tokens_a_minute_count_as_they_were_used(clock: Any) -> None:
     assert clock.time == 60.0
 
 
+def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any) -> None:
+    limits = Limits(tokens=100, clock=clock)
+    for at, tokens in ((0.0, 50), (20.0, 30), (40.0, 20)):
+        clock.time = at
+        with limits.slot(tokens):
+            pass
+    with limits.slot(60):  # when the first two are a minute old, 20 + 60 fit
+        assert clock.time == 80.0
+
+
+def test_the_limits_are_told_what_an_answer_really_used(clock: Any) -> None:
+    limits = Limits(tokens=1000, clock=clock)
+    model = Guarded(Scripted(lambda _: Completion("2", None, 1, 500, 10)), limits=limits, clock=clock)
+    for _ in range(3):
+        model.complete(ASK, None, {"max_tokens": 100})
+    assert clock.waits == [60.0]
+
+
 def test_a_request_of_more_tokens_than_a_minute_allows_waits_its_turn_and_passes(clock: Any) -> None:
     limits = Limits(tokens=100, clock=clock)
     for _ in range(2):
