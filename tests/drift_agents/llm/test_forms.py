@@ -74,7 +74,7 @@ def test_what_is_meant_is_read(text: str, action: str) -> None:
         ('{"action": ["1"]}', "answer.action should be of type string"),
         ('{"action": "1", "why": ""}', "answer.why should not be there"),
         ("[" * 100_000, "it holds no answer"),
-        ('{"a":' * 100_000, "it holds no answer"),
+        ('{"a":' * 5_000, "it holds no answer"),
     ],
 )
 def test_what_is_not_is_told(text: str, wrong: str) -> None:
