@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from drift_agents.controller.base import Controller
+from drift_agents.controller.direct import Direct
 from drift_agents.llm.metered import Meter
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
@@ -30,6 +32,9 @@ from drift_agents.types import (
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
 from drift_agents.world import check_text_world, read_outcome, to_env
+
+NO_MEMORY = NoMemory()
+"""What a prompt is made from that leaves memory out."""
 
 
 class Agent:
@@ -51,6 +56,7 @@ class Agent:
         policy: rendered text in, text out.
         memory: what is remembered; nothing if not given.
         verifier: what becomes of an experience; all are written and none is doubted if not given.
+        controller: how one decision is made; memory and policy are asked once if not given.
         matching: when two states, and two outcomes, count as the same; give the memory the same one.
         recall: what of memory goes into a prompt.
         seed: of the agent's own generators: one for the policy's ties, one for the verifier.
@@ -65,6 +71,7 @@ class Agent:
         memory: Memory | None = None,
         verifier: Verifier | None = None,
         *,
+        controller: Controller | None = None,
         matching: Matching | None = None,
         recall: Recall | None = None,
         seed: int | np.random.SeedSequence = 0,
@@ -74,6 +81,7 @@ class Agent:
         self.policy = policy
         self.memory: Memory = NoMemory() if memory is None else memory
         self.verifier: Verifier = NoVerifier() if verifier is None else verifier
+        self.controller: Controller = Direct() if controller is None else controller
         self.matching: Matching = Exact() if matching is None else matching
         self.recall = Recall() if recall is None else recall
         self._prompts = PromptMaker(self.matching, self.recall)
@@ -106,6 +114,7 @@ class Agent:
         check_text_world(observation, info)
         self.verifier.begin_episode()
         task, started = str(info["task"]), self.clock.step
+        self.controller.begin_episode(task)
         prefix: list[str] = []
         trace: list[StepTrace] = []
         total = _Totals()
@@ -121,6 +130,7 @@ class Agent:
             verdict = self.verifier.verify(experience, self.memory, prefix, now)
             self._note_doubt(verdict, newest, now)
             total.add(verdict)
+            self._tell(verdict)
             if self.keep_trace:
                 trace.append(
                     StepTrace(experience, choice.prompt, choice.reply, choice.retrieved, verdict, choice.checks)
@@ -135,7 +145,9 @@ class Agent:
         closing = tuple(self.verifier.end_episode(episode, self.memory, self.clock))
         for verdict in closing:
             total.add(verdict._replace(surprise=False))
+            self._tell(verdict)
             self._note_doubt(verdict, verdict.newest, self.clock)
+        self.controller.end_episode(episode)
         total.usage += self.meter.take()
         self.clock = AgentClock(self.clock.episode + 1, self.clock.step)
         return replace(episode, closing=closing, **total.as_arguments())
@@ -143,19 +155,29 @@ class Agent:
     def _choose(self, task: str, state: str, actions: list[str], prefix: list[str], total: _Totals) -> _Choice:
         """Ask the policy; ask it again when its verifier, on hearing the answer, put memory right."""
         checks: list[Verdict] = []
+
+        def render(recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
+            memory = self.memory if recall else NO_MEMORY
+            return self._prompts.make(memory, task, state, actions, self.clock, *self._doubts(), strategy=strategy)
+
         while True:
-            prompt, retrieved = self._prompts.make(self.memory, task, state, actions, self.clock, *self._doubts())
-            reply = self.policy.decide(prompt, self._rng)
-            action, valid = _read_action(reply.text, actions)
-            total.note_reply(reply, valid)
+            decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
+            action, valid = _read_action(decision.reply.text, actions)
+            total.note_reply(decision.reply, valid)
             newest = self._newest(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
                 total.add(verdict._replace(surprise=False))
                 checks.append(verdict)
+                self._tell(verdict)
                 self._note_doubt(verdict, newest, self.clock)
             if verdict is None or not verdict.realigned:
-                return _Choice(action, prompt, reply.text, retrieved, tuple(checks))
+                return _Choice(action, decision.prompt, decision.reply.text, decision.retrieved, tuple(checks))
+
+    def _tell(self, verdict: Verdict) -> None:
+        """Tell the controller what fell out of memory."""
+        if verdict.removed.records or verdict.removed.notes:
+            self.controller.on_removed(verdict.removed)
 
     def _newest(self, state: str, action: str) -> int:
         """When memory last wrote about this state and action; -1 if it knows nothing."""

@@ -95,6 +95,7 @@ class PromptMaker:
         now: AgentClock,
         doubt_since: int | None = None,
         surprised_since: int | None = None,
+        strategy: str | None = None,
     ) -> tuple[str, tuple[RecordId, ...]]:
         """The rendered prompt, and the ids of what stands in it.
 
@@ -106,6 +107,7 @@ class PromptMaker:
             now: the agent's clock.
             doubt_since: when a verifier found memory wrong.
             surprised_since: when memory was surprised, without a verifier.
+            strategy: words that stand before the memory's own notes.
         """
         key, asked = self.matching.state_key(state), 0
         answer = memory.retrieve(state, self.recall.k, now)
@@ -133,7 +135,7 @@ class PromptMaker:
             actions,
             [item.line() for item in fold(here.records, belief, here.weights)],
             elsewhere,
-            [note.text for note in notes.values()],
+            [*([] if strategy is None else [strategy]), *(note.text for note in notes.values())],
             now.step,
             doubt_since,
             surprised_since,

@@ -1,0 +1,78 @@
+"""What a controller is: how one decision is made.
+
+* `Render` - makes the prompt of the present step
+* `Decision` - what was decided, with everything that was asked for it
+* `Controller` - the protocol
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from drift_agents.memory.base import Memory
+from drift_agents.policy.base import Policy, Reply
+from drift_agents.types import Episode, RecordId, Removed
+
+
+class Render(Protocol):
+    """Makes the prompt of the present step: task, present state, admissible actions and clock are its own."""
+
+    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
+        """Make the prompt.
+
+        Args:
+            recall: whether memory is asked; a prompt without it shows the step alone.
+            strategy: words that stand among the notes, if there are any.
+
+        Returns:
+            The text, and the ids of what stands in it.
+        """
+        ...
+
+
+class Decision(NamedTuple):
+    """What was decided, with everything that was asked for it.
+
+    Args:
+        prompt: the text that the action rests on.
+        reply: the policy's answer to it, with what all questions of the step cost together.
+        retrieved: the ids of what stood in the prompt.
+        strategy: the strategy in force, if there is one.
+        refreshed: whether the strategy was made at this step.
+    """
+
+    prompt: str
+    reply: Reply
+    retrieved: tuple[RecordId, ...]
+    strategy: str | None = None
+    refreshed: bool = False
+
+
+@runtime_checkable
+class Controller(Protocol):
+    """Makes one decision: asks memory and policy, as often as its own rule says."""
+
+    name: str
+
+    def begin_episode(self, task: str) -> None:
+        """A new episode begins; nothing of the last one's strategy stays."""
+
+    def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
+        """Decide.
+
+        Args:
+            state: the present state.
+            memory: the agent's.
+            policy: the agent's.
+            render: makes the prompt.
+            rng: the policy's generator.
+        """
+        ...
+
+    def on_removed(self, removed: Removed) -> None:
+        """A verifier took this out of memory."""
+
+    def end_episode(self, result: Episode) -> None:
+        """The episode is over."""
