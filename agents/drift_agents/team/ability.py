@@ -1,0 +1,108 @@
+"""Which kinds of tasks are better handled by which members.
+
+* `AbilityMatrix` - success rate by kind of task and member, from what agents can see
+* `kind_of_task` - what a task has in common with others of its kind
+
+Source: EDV, section 4.5. The paper does not say how kinds of tasks are told apart, nor what is done
+where a member has not tried a kind; `docs/memories/edv.md` has what was decided here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from drift_agents.errors import ArgumentError
+
+_DETAIL = re.compile(r"\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|\d+(?:[.,]\d+)*")
+_INSTRUCTION = re.compile(r"^Instruction: .*?$", re.MULTILINE | re.IGNORECASE)
+PRIOR = (1.0, 2.0)
+"""Successes and attempts that every member is believed to have had beforehand: a rate of one half."""
+
+
+@lru_cache(maxsize=4096)
+def kind_of_task(task: str) -> str:
+    """What a task has in common with others of its kind: its words without numbers, quotations and lists.
+
+    Args:
+        task: the task in words.
+
+    Example:
+        >>> kind_of_task("Reach [3, 5] on a lake of 6 rows.") == kind_of_task("Reach [1, 1] on a lake of 4 rows.")
+        True
+    """
+    return " ".join(_DETAIL.sub("#", _INSTRUCTION.sub("Instruction: #", task)).split()).lower()
+
+
+class AbilityMatrix:
+    """Success rate by kind of task and member.
+
+    A rate is shrunk towards one half (`PRIOR`), so that one lucky attempt does not decide for ever.
+    A kind that nobody has tried is judged by what the members did on all kinds together.
+
+    Args:
+        members: their names; of equally able ones the first is taken.
+        enough: the score from which an attempt counts as a success, in (0, 1]: as the world told the
+            agent. Below it the share of the score counts (`score / enough`), where `partial` is set.
+        partial: whether part of the score counts for something.
+
+    Raises:
+        ArgumentError: if a value cannot be meant.
+
+    Example:
+        >>> matrix = AbilityMatrix(["bold", "careful"])
+        >>> matrix.note("Cross the lake.", "careful", 1.0)
+        >>> matrix.best("Cross the lake."), round(matrix.rate("Cross the lake.", "careful"), 2)
+        ('careful', 0.67)
+    """
+
+    def __init__(self, members: Sequence[str], enough: float = 1.0, partial: bool = False) -> None:
+        if isinstance(enough, bool) or not isinstance(enough, (int, float)) or not 0 < enough <= 1:
+            raise ArgumentError(f"`enough` should be a number in (0, 1]. Received {enough!r}")
+        if not isinstance(partial, bool):
+            raise ArgumentError(f"`partial` should be true or false. Received {partial!r}")
+        self.members, self.enough, self.partial = tuple(members), float(enough), partial
+        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def note(self, task: str, member: str, score: float) -> None:
+        """An attempt is over.
+
+        Args:
+            task: the task in words.
+            member: who played it.
+            score: the score at the end, as the world told it.
+        """
+        won = min(1.0, score / self.enough) if self.partial else float(score >= self.enough)
+        key = (kind_of_task(task), member)
+        wins, attempts = self._counts.get(key, (0.0, 0))
+        self._counts[key] = wins + won, attempts + 1
+
+    def rate(self, task: str, member: str) -> float:
+        """The success rate of a member at this kind of task, shrunk towards one half."""
+        kind = kind_of_task(task)
+        kinds = dict.fromkeys(known for known, _ in self._counts)
+        cells = [self._counts.get((one, member), (0.0, 0)) for one in ([kind] if kind in kinds else kinds)]
+        wins, attempts = sum(cell[0] for cell in cells), sum(cell[1] for cell in cells)
+        return (wins + PRIOR[0]) / (attempts + PRIOR[1])
+
+    def best(self, task: str) -> str:
+        """The member with the highest rate; the first one of equals."""
+        return max(self.members, key=lambda member: self.rate(task, member))
+
+    def overall(self) -> str:
+        """The member with the highest rate over everything that was played: the best single solver."""
+        totals = {member: [0.0, 0] for member in self.members}
+        for (_, member), (wins, attempts) in self._counts.items():
+            if member in totals:
+                totals[member][0] += wins
+                totals[member][1] += attempts
+        return max(self.members, key=lambda name: (totals[name][0] + PRIOR[0]) / (totals[name][1] + PRIOR[1]))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The matrix as plain rows: kind, member, attempts and wins, in order of first mention."""
+        return [
+            {"kind": kind, "member": member, "attempts": attempts, "wins": wins}
+            for (kind, member), (wins, attempts) in self._counts.items()
+        ]

@@ -1,0 +1,118 @@
+"""What a team is: who plays a task, who decides a step, and what is made of several trajectories.
+
+* `Member` - one of a team: a name, a policy and the model that speaks for it
+* `Rollout` - plays one episode of the present task with a member
+* `Team` - the protocol
+* `check_members` - refuses a team that cannot be meant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError
+from drift_agents.llm.base import Model
+from drift_agents.memory.base import Memory
+from drift_agents.policy.base import Policy
+from drift_agents.types import Episode
+
+
+class Member(NamedTuple):
+    """One of a team.
+
+    Args:
+        name: how the team calls it; memories and logs do too.
+        policy: who acts.
+        model: who distils, votes or adjudicates in its name; declared rules if not given.
+        errs: the probability that such a judgement of its turns out the wrong way round, in [0, 1]: what stands for
+            a weak judge where there is no language model. 0 where there is one.
+    """
+
+    name: str
+    policy: Policy
+    model: Model | None = None
+    errs: float = 0.0
+
+
+Rollout = Callable[[str], Episode]
+"""Plays one episode of the present task with the member of that name; whoever constructs gives it."""
+
+
+@runtime_checkable
+class Team(Protocol):
+    """Several members who share one memory: pure logic, it never touches a world.
+
+    `drift_agents.team_agent.TeamAgent` plays with it. A team chooses who plays a task and may weigh
+    proposed *actions*; it never chooses among executed episodes, which would be best-of-N.
+    """
+
+    name: str
+    members: tuple[Member, ...]
+    adjudicates: bool
+    """Whether every member is asked at every step, and `propose` decides."""
+
+    def bind(self, memory: Memory, rng: np.random.Generator) -> None:
+        """Take note of the memory that the team shares, and of the generator of its own draws.
+
+        Raises:
+            ArgumentError: if the team cannot use that memory.
+        """
+
+    def solver(self, task: str) -> str:
+        """The member that plays a task, by name."""
+        ...
+
+    def propose(self, prompt: str, proposals: Sequence[str], rng: np.random.Generator) -> str:
+        """The action that is taken, out of what the members propose.
+
+        Args:
+            prompt: the text that all of them were given.
+            proposals: one action for each member, in the order of `members`; all are admissible.
+            rng: for ties.
+        """
+        ...
+
+    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+        """Play a task as often as the team's rule says, and write what is learned into memory.
+
+        Args:
+            task: the task in words.
+            rollout: plays one episode of it.
+
+        Returns:
+            All episodes in the order in which they were played; each counts as interaction.
+        """
+        ...
+
+    def end_episode(self, task: str, member: str, result: Episode) -> None:
+        """Take note of an episode of the test that is over."""
+
+
+def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
+    """The members, if they can be told apart.
+
+    Args:
+        members: who belongs to a team.
+
+    Raises:
+        ArgumentError: if there is none, two have one name, or a chance of error lies outside [0, 1].
+
+    Example:
+        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> check_members([Member("a", RandomPolicy()), Member("a", RandomPolicy())])
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: the members of a team should have names of their own. Received a, a
+    """
+    team = tuple(members)
+    names = [member.name for member in team]
+    if not team or len(set(names)) < len(names) or not all(names):
+        raise ArgumentError(
+            f"the members of a team should have names of their own. Received {', '.join(names) or 'none'}"
+        )
+    for member in team:
+        if isinstance(member.errs, bool) or not isinstance(member.errs, (int, float)) or not 0 <= member.errs <= 1:
+            raise ArgumentError(f"`errs` of {member.name} should be a number in [0, 1]. Received {member.errs!r}")
+    return team
