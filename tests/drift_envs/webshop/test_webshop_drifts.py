@@ -125,8 +125,25 @@ def test_labels_and_places_are_exchangeable(make_shop, pick):
         assert won.count(1.0) == len(won) / 3
 
 
+def test_nothing_leads_out_of_the_advertisements_of_the_explicit_schedule(make_shop):
+    env = make_shop("webshop/explicit", max_episode_steps=30)
+    env.reset(seed=0)
+    shop = env.unwrapped
+    plan = solve(shop.backend._shop.start(shop.goal_index))
+    for action in plan[: plan.index("click[a]")]:
+        env.step(action)
+    env.step("click[b]")
+    truncated, buttons = False, 0
+    while not truncated:
+        assert env.unwrapped.page.path.startswith("/ad/")
+        _, reward, terminated, truncated, _ = env.step(f"click[{'abcde'[buttons % 5]}]")
+        assert (reward, terminated) == (0.0, False)
+        buttons += 1
+    assert buttons > 20
+
+
 def test_decoys_lead_deeper_and_out(make_shop):
-    env = make_shop()
+    env = make_shop({"version": 1, "name": "p", "base": {"ad_page": True, "ad_right_button": "A"}})
     env.reset(seed=0)
     shop = env.unwrapped
     plan = solve(shop.backend._shop.start(shop.goal_index))
@@ -210,7 +227,7 @@ class TestOracle:
         assert not any(oracle.changed(deeper, f"click[{label}]", 0, 20) for label in "abcde")
 
     def test_it_finds_its_way_from_anywhere(self, make_shop, walker):
-        env = make_shop("webshop/explicit", text=True)
+        env = make_shop({"extends": "webshop/explicit", "name": "p", "base": {"ad_page": True, "ad_right_button": "A"}}, text=True)
         env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")
         won = 0
