@@ -1,1 +1,1 @@
-"""Embeddings: texts as vectors, the protocol in `base`."""
+"""Embeddings: texts as vectors, the protocol in `base`, names in `registry`."""
