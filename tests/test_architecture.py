@@ -42,6 +42,7 @@ FLOORS = {
     "agents/drift_agents/controller/": 4,
     "agents/drift_agents/team/": 4,
     "agents/drift_agents/agent.py": 5,
+    "agents/drift_agents/team_agent.py": 5,
     "agents/drift_agents/learner/": 5,
     "agents/drift_agents/experiment/": 6,
     "agents/drift_agents/cli": 7,
