@@ -126,6 +126,34 @@ def test_sweeps_and_the_papers_cells(tmp_path: Path) -> None:
     assert "frozen_lake-explicit-visits.svg" not in names, "no steps were kept"
 
 
+def test_budgets_against_slipperiness(tmp_path: Path) -> None:
+    experiment = load_experiment(
+        {
+            "name": "budgets",
+            "schedules": ["frozen_lake/slippery"],
+            "agents": {
+                "memory": "vanilla",
+                "verifier": ["none", *({"glove": {"budget": budget}} for budget in (5, 1, 20))],
+                "policy": "planner",
+            },
+            "seeds": 2,
+            "rounds": 2,
+            "sweep": {"base.slip": [0.0, 0.4]},
+        }
+    )
+    run_experiment(experiment, tmp_path / "run")
+    budget, _ = draw_all(tmp_path / "run")["frozen_lake/slippery"]
+    assert budget.svg.name == "frozen_lake-slippery-vanilla-planner-budget.svg"
+    shown = texts_of(budget.svg)
+    assert {"1", "5", "20", "slip 0.0", "slip 0.4", "budget of probes for a verification"} <= shown
+    two = load_experiment(
+        experiment.to_dict() | {"agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "planner"}}
+    )
+    run_experiment(two, tmp_path / "two")
+    names = [picture.svg.name for picture in draw_all(tmp_path / "two")["frozen_lake/slippery"]]
+    assert names == ["frozen_lake-slippery-slip-sweep.svg"], "one budget is no curve"
+
+
 def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     browser.get_log("browser")
     browser.get((drawn / "report.html").as_uri())

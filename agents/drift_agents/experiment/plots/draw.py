@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.figures import group, phases
 from drift_agents.experiment.folder import EPISODES, PLOTS, read_manifest
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.overviews import Part
 from drift_agents.experiment.plots.bars import draw_paper_bars, draw_sweep
+from drift_agents.experiment.plots.budget import budgets_of, draw_budgets
 from drift_agents.experiment.plots.curves import draw_curves
 from drift_agents.experiment.plots.style import Picture
 from drift_agents.experiment.plots.visits import draw_visits
@@ -58,6 +60,8 @@ def draw_all(folder: Path) -> dict[str, list[Picture]]:
         found += draw_curves(schedule, naming, measure, target, prefix)
         found += draw_visits(folder, schedule, str(known.get("env")), naming, order, target, prefix)
         pictures[schedule] = found
+    budgets = budgets_of(Experiment.model_validate(manifest["experiment"])) if sweeps else {}
     for (of, path), parts in sweeps.items():
-        pictures.setdefault(of, []).extend(draw_sweep(parts, path, of, target))
+        pictures.setdefault(of, []).extend(draw_budgets(parts, budgets, path, of, target))
+        pictures[of].extend(draw_sweep(parts, path, of, target))
     return pictures
