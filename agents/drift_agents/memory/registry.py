@@ -25,6 +25,7 @@ MEMORIES: Registry[Memory] = Registry(
         "voyager": "drift_agents.memory.voyager:Voyager",
         "generative_agents": "drift_agents.memory.generative_agents:GenerativeAgents",
         "beliefmem": "drift_agents.memory.beliefmem:BeliefMem",
+        "managed": "drift_agents.memory.management:Managed",
     },
 )
 
