@@ -2,6 +2,7 @@
 
 * `Verifier` - the protocol
 * `Prober` - the protocol of whatever does the same again
+* `Following` - a prober that is told the agent's steps
 * `Probed` - what a probe brought
 * `BaseVerifier` - what most verifiers do alike
 * `later_doubt` - when memory was found wrong, after one more contradiction
@@ -64,6 +65,14 @@ class Prober(Protocol):
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
         """Execute `action` in `state` up to `times` times."""
         ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A prober that wants to know more of what the agent knows: each of its steps, before it is asked about it."""
+
+    def follow(self, experience: Experience) -> None:
+        """Note a step that the agent has made in the real world."""
 
 
 @runtime_checkable

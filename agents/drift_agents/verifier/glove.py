@@ -17,7 +17,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
-from drift_agents.verifier.base import Prober
+from drift_agents.verifier.base import Following, Prober
 from drift_agents.verifier.checks import count, flag
 from drift_agents.verifier.evidence import contradicts, summarise
 from drift_agents.verifier.spread import Spread
@@ -82,6 +82,8 @@ class ProbingVerifier(SurpriseVerifier):
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience, quarantine it, or respond to the dissonance; then tell the prober."""
+        if isinstance(self.prober, Following):
+            self.prober.follow(experience)
         verdict = super().verify(experience, memory, prefix, now)
         self.prober.moved()
         return verdict

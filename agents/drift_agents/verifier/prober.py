@@ -8,17 +8,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Exact, Matching
-from drift_agents.types import Outcome, ProbeCost, Transition
+from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.checks import count
+from drift_agents.verifier.ways import Answers, Chart, Way
 from drift_agents.world import check_text_world, read_outcome, to_env
+
+MAX_STEPS = 1000
+"""Steps in a row."""
+
+
+class _Stand(NamedTuple):
+    """Where a twin stands in an episode that is not over.
+
+    Args:
+        state: what it shows.
+        walked: the actions of the agent's way that brought it there; `None` when it has left that way.
+        start: what it showed after its reset.
+    """
+
+    state: str
+    walked: tuple[str, ...] | None
+    start: str
+
+
+class _Goal(NamedTuple):
+    """What a probe is after.
+
+    Args:
+        key: the wanted state by the matching rule.
+        action: what is done there.
+        prefix: the actions that led there since the agent's episode began.
+        states: the states of that way, as far as they are known: one more than actions, or none.
+        times: how many answers are wanted.
+    """
+
+    key: Hashable
+    action: str
+    prefix: tuple[str, ...]
+    states: list[str]
+    times: int
 
 
 class ReplayProber:
@@ -28,9 +64,22 @@ class ReplayProber:
     it stands in the wanted state (by the matching rule), be it before the last of them, the action
     is executed and its outcome recorded; while it then still stands in the wanted state, it is
     executed again. A replay that misses the state, because the world answers by chance or starts
-    elsewhere, is followed by another one; after `attempts` misses in a row the prober gives up and
-    hands back what it has. Nothing is assumed about the world but that a state, as it is shown,
-    says all that matters.
+    elsewhere, is followed by another one; after `attempts` misses in a row, or `max_steps` steps
+    in a row without an answer, the prober gives up and hands back what it has. Nothing is assumed
+    about the world but that a state, as it is shown, says all that matters.
+
+    It does no step twice that it can do once:
+
+    * The twin is not thrown away after a probe. While the agent's episode lasts, it goes on from where
+      it stands if the way from there is known and no longer than from a reset.
+    * What the twin answers on the way is kept for as long, and answers later probes of the same kind
+      at no further cost, each answer once.
+    * Where states come back as the same text, the way is walked with open eyes: a twin that was
+      carried elsewhere takes a way on which the same actions led on before (`ways.Chart`), first of those
+      seen in this episode. Where they do not (a car starts elsewhere each time), the actions are repeated blindly.
+
+    Both ends with the agent's episode, since the world may be another one in the next. In a world
+    that drifts within an episode a kept answer may be as old as the episode.
 
     Every step and every reset is charged, misses included. A probe episode that ends with a score
     is a purchase, one that ends without is a fall; one that is left in the middle is neither.
@@ -40,27 +89,48 @@ class ReplayProber:
             (`drift_envs.twin(world)`); it draws from a random stream of its own.
         matching: when two states count as the same; the agent's own rule if not given.
         attempts: how many replays in a row may miss the state; positive.
+        max_steps: how many steps in a row may bring no answer; positive.
 
     Raises:
-        ArgumentError: if `attempts` is not positive.
+        ArgumentError: if `attempts` or `max_steps` is not positive.
     """
 
     privileged = False
     live = False
 
-    def __init__(self, twin: gym.Env[Any, Any], *, matching: Matching | None = None, attempts: int = 20) -> None:
+    def __init__(
+        self,
+        twin: gym.Env[Any, Any],
+        *,
+        matching: Matching | None = None,
+        attempts: int = 20,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
         self.attempts = count("attempts", attempts)
+        self.max_steps = count("max_steps", max_steps)
         self._twin = twin
         self._own_rule = matching is not None
         self._matching: Matching = Exact() if matching is None else matching
+        self._way, self._answers = Way(), Answers()
+        self._forget_all()
 
     def bind(self, matching: Matching) -> None:
-        """Take the agent's matching rule, unless one was given."""
+        """Take the agent's matching rule, unless one was given; what was seen is forgotten."""
         if not self._own_rule:
             self._matching = matching
+        self._forget_all()
 
     def begin_episode(self) -> None:
-        """Nothing to prepare: a replay starts from a reset of the twin."""
+        """The world may be another one now: a replay starts from a reset, and old answers count no more."""
+        self._way.clear()
+        self._answers.clear()
+        self._stand: _Stand | None = None
+        self._today = Chart(self._matching.state_key)
+
+    def follow(self, experience: Experience) -> None:
+        """Note a step of the agent: it tells how one gets about."""
+        self._way.follow(experience)
+        self._note_step(experience.transition)
 
     def moved(self) -> None:
         """Nothing to note."""
@@ -80,38 +150,126 @@ class ReplayProber:
         Raises:
             ArgumentError: if the twin does not show text.
         """
-        wanted = self._matching.state_key(state)
-        found: list[Transition] = []
-        cost, missed = ProbeCost(), 0
-        while len(found) < times and missed < self.attempts:
+        key = self._matching.state_key(state)
+        goal = _Goal(key, action, tuple(prefix), self._way.states_along(prefix), times)
+        found = self._answers.take(key, action, times)
+        cost, missed, vain = ProbeCost(), 0, 0
+        while len(found) < times and missed < self.attempts and vain < self.max_steps:
             before = len(found)
-            cost += self._replay(wanted, action, prefix, times, found)
-            missed = 0 if len(found) > before else missed + 1
+            spent = self._go(goal, found, self.max_steps - vain)
+            cost += spent
+            missed, vain = (0, 0) if len(found) > before else (missed + 1, vain + spent.steps)
         return Probed(tuple(found), cost)
 
-    def _replay(
-        self, wanted: Any, action: str, prefix: Sequence[str], times: int, found: list[Transition]
-    ) -> ProbeCost:
-        """Once from the start; appends to `found` and returns the cost."""
-        observation, info = self._twin.reset()
-        check_text_world(observation, info)
-        state, steps, arrived, way = str(observation), 0, False, iter(prefix)
-        while len(found) < times:
-            here = self._matching.state_key(state) == wanted
-            if arrived and not here:
-                break
-            arrived = here
-            doing = action if here else next(way, None)
+    def _go(self, goal: _Goal, found: list[Transition], room: int) -> ProbeCost:
+        """One replay, on from where the twin stands or from the start; appends to `found`, returns the cost."""
+        stand, resets = self._stand, 0
+        if stand is None or not self._is_near(stand, goal):
+            stand, resets = self._reset(), 1
+        self._stand = None  # unless it can go on from here another time
+        cost, vain, arrived = ProbeCost(resets=resets), 0, False
+        ahead: list[tuple[str, str]] = []
+        room = min(room, 2 * max(len(goal.prefix), 1))
+        while len(found) < goal.times:
+            here = self._matching.state_key(stand.state) == goal.key
+            doing = goal.action if here else self._next(stand, goal, ahead, arrived)
             if doing is None:
                 break
             outcome, over = _step(self._twin, doing)
-            steps += 1
+            transition = Transition(stand.state, doing, outcome)
+            self._note_step(transition)
+            cost += ProbeCost(steps=1)
             if here:
-                found.append(Transition(state, action, outcome))
+                found.append(transition)
+                arrived, vain = True, 0
+            else:
+                self._answers.note(self._matching.state_key(stand.state), transition)
+                vain += 1
             if over:
-                return ProbeCost(steps=steps, resets=1) + _ending(outcome)
-            state = outcome.state
-        return ProbeCost(steps=steps, resets=1)
+                return cost + _ending(outcome)
+            stand = _advance(stand, doing, outcome.state, goal)
+            if vain >= room:
+                return cost
+        if arrived:
+            self._stand = stand
+        return cost
+
+    def _reset(self) -> _Stand:
+        observation, info = self._twin.reset()
+        check_text_world(observation, info)
+        return _Stand(str(observation), (), str(observation))
+
+    def _next(self, stand: _Stand, goal: _Goal, ahead: list[tuple[str, str]], arrived: bool) -> str | None:
+        """What to do next on the way; `ahead` is the rest of the way that was planned before."""
+        if ahead and ahead[0][0] != stand.state:
+            ahead.clear()
+        if not ahead:
+            ahead += self._path(stand.state, goal.key) or ()
+        if ahead:
+            return ahead.pop(0)[1]
+        if arrived or not _is_on_way(stand, goal):
+            return None
+        return next(iter(goal.prefix[len(stand.walked or ()) :]), None)
+
+    def _path(self, state: str, key: Hashable) -> list[tuple[str, str]] | None:
+        """A way by what was seen in this episode, or else by what was ever seen."""
+        today = self._today.path(state, key)
+        return self._ever.path(state, key) if today is None else today
+
+    def _is_near(self, stand: _Stand, goal: _Goal) -> bool:
+        """Whether going on from here is known to lead there, and is no longer than from a reset."""
+        on = self._distance(stand, goal)
+        again = self._distance(_Stand(stand.start, (), stand.start), goal)
+        return on is not None and (again is None or on <= again)
+
+    def _distance(self, stand: _Stand, goal: _Goal) -> int | None:
+        """How many steps it should take to get there; `None` if no way is known."""
+        path = self._path(stand.state, goal.key)
+        if path is not None:
+            return len(path)
+        if not _is_on_way(stand, goal):
+            return None
+        passed = len(stand.walked or ())
+        for ahead, state in enumerate(goal.states[passed:]):
+            if self._matching.state_key(state) == goal.key:
+                return ahead
+        return len(goal.prefix) - passed
+
+    def _note_step(self, transition: Transition) -> None:
+        state, action, outcome = transition
+        after = None if outcome.ended else outcome.state
+        self._today.note(state, action, after)
+        self._ever.note(state, action, after)
+
+    def _forget_all(self) -> None:
+        self._ever = Chart(self._matching.state_key)
+        self.begin_episode()
+
+
+def _is_on_way(stand: _Stand, goal: _Goal) -> bool:
+    """Whether the rest of the agent's way leads on from here.
+
+    Where the twin's episode began in the very state in which the agent's did, that can be seen.
+    """
+    if stand.walked is None or goal.prefix[: len(stand.walked)] != stand.walked:
+        return False
+    if goal.states and goal.states[0] == stand.start:
+        return goal.states[len(stand.walked)] == stand.state
+    return True
+
+
+def _advance(stand: _Stand, doing: str, state: str, goal: _Goal) -> _Stand:
+    """Where the twin stands after a step.
+
+    A probe takes the place of the agent's own action. Whether the way leads on from there can be seen, or it hardly
+    matters, as for a car; it is left where the agent's states are not known.
+    """
+    walked = None
+    if _is_on_way(stand, goal):
+        done = stand.walked or ()
+        usual = goal.prefix[len(done) :][:1] or (doing,)
+        walked = (*done, *usual) if goal.states or usual == (doing,) else None
+    return _Stand(state, walked, stand.start)
 
 
 class ReplayLiveProber(ReplayProber):
@@ -133,8 +291,21 @@ class ReplayLiveProber(ReplayProber):
 
     live = True
 
-    def __init__(self, world: gym.Env[Any, Any], *, matching: Matching | None = None, attempts: int = 20) -> None:
-        super().__init__(world, matching=matching, attempts=attempts)
+    def __init__(
+        self,
+        world: gym.Env[Any, Any],
+        *,
+        matching: Matching | None = None,
+        attempts: int = 20,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        super().__init__(world, matching=matching, attempts=attempts, max_steps=max_steps)
+
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
+        """Execute `action` in `state` up to `times` times, from a reset, as `ReplayProber` does."""
+        self._stand = None
+        self._answers.clear()
+        return super().probe(state, action, prefix, times)
 
 
 class Saved(Protocol):
