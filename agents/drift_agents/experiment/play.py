@@ -17,6 +17,7 @@ import numpy as np
 from drift_agents.agent import Agent, Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.demonstrations import furnish
 from drift_agents.experiment.extra import Extra, read_like
 from drift_agents.experiment.models import make_parts
 from drift_agents.experiment.noticing import Noticing
@@ -113,7 +114,8 @@ def make_setup(cell: Cell, settings: World, service: Service | None = None) -> S
     recall = side.recall
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
-    policy, memory, meter = make_parts(cell.policy, cell.memory, service, {"matching": matching})
+    defaults = {"matching": matching, **furnish(cell.memory, world, schedule, cell.seed)}
+    policy, memory, meter = make_parts(cell.policy, cell.memory, service, defaults)
     if cell.reference is not None:
         verifier: Verifier = OracleVerifier(cell.reference, world, memory)
     else:
