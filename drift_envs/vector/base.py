@@ -83,10 +83,15 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         self.action_space = batch_space(world.action_space, self.num_envs)
         self.schedule: Schedule | None = world.schedule
         plan = world.schedule or Schedule(version=1, name="no-drift")
-        self.flow = KnobFlow(plan, world.knob_table, self._columns(), self._encode, share_timeline)
-        self.clocks = Clocks(self.flow, max_episode_steps, self.autoreset_mode is AutoresetMode.NEXT_STEP, self._turned)
-        self.max_episode_steps = max_episode_steps
         self._driven = frozenset(world.timeline.names)
+        self.flow = KnobFlow(plan, world.knob_table, self._columns(), self._encode, share_timeline)
+        self.clocks = Clocks(
+            self.flow,
+            max_episode_steps,
+            self.autoreset_mode is AutoresetMode.NEXT_STEP,
+            self._turned if self._follows_knobs() else None,
+        )
+        self.max_episode_steps = max_episode_steps
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
         self._is_reset = False
@@ -173,9 +178,13 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         if dead is not None:
             clocks.begin(dead, dead=True)
         observations, rewards, terminations, infos = self._transition(checked, dead)
-        clocks.count += 1
-        truncations = np.less_equal(clocks.ends_at, clocks.count)
-        np.logical_or(terminations, truncations, out=self._ended)
+        truncations = clocks.tick()
+        if truncations is None:
+            truncations = np.zeros(self.num_envs, bool)
+            np.copyto(self._ended, terminations)
+        else:
+            np.logical_or(terminations, truncations, out=self._ended)
+            self._strand(truncations)
         self._has_ended = bool(np.count_nonzero(self._ended))
         if self._news is not None:
             infos.update(self._news.tell(self._all))
@@ -327,9 +336,15 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     def _encode(self, values: Mapping[str, Any]) -> Columns:
         """Knob values of a stretch of ticks as columns of numbers."""
 
-    @abstractmethod
+    def _follows_knobs(self) -> bool:
+        """Whether something follows from other values of the driven knobs, so that `_turned` has to be called."""
+        return False
+
     def _turned(self, indices: np.ndarray) -> None:
         """Other values hold in these sub-environments."""
+
+    def _strand(self, truncations: np.ndarray) -> None:
+        """The limit has ended these episodes."""
 
     @abstractmethod
     def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:

@@ -76,9 +76,6 @@ class VectorCar(DriftVectorEnv):
     def _encode(self, values: Mapping[str, Any]) -> Columns:
         return dict(values)
 
-    def _turned(self, indices: np.ndarray) -> None:
-        """Nothing follows from a car's knobs."""
-
     def _restart_draws(self) -> None:
         super()._restart_draws()
         self._lots.restart()
@@ -91,7 +88,7 @@ class VectorCar(DriftVectorEnv):
 
     def _start(self, indices: np.ndarray, low: float = -0.6, high: float = -0.4) -> None:
         """Put cars into the valley."""
-        chances = self._starts.at(indices, self.clocks.episode[indices])
+        chances = self._starts.at(indices, self.clocks.episodes(indices))
         self._position[indices] = low + (high - low) * chances
         self._velocity[indices] = 0.0
 

@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 
 import numpy as np
 
+from drift_envs.vector.crowd import Crowd
 from drift_envs.vector.flow import FAR, KnobFlow
 from drift_envs.wrappers.clock import NO_JUMP, Jump
 from drift_envs.wrappers.records import Visited
 
 _FEW = 8
 _WINDOW = 32
+_MOST_BEGUN = 200  # fits into a byte
 
 
 class Clocks:
@@ -23,35 +24,41 @@ class Clocks:
 
     Nothing counts the steps of an episode: `count` numbers the steps of the vector environment, and all
     that an episode needs are the counts at which it began, at which it ends and at which its knobs
-    change. So a step without an end or a change costs comparisons only.
+    change. So a step without an end or a change costs comparisons only. Episodes are counted in bytes, which
+    are cheap to add to, and settled now and then.
 
     Args:
         flow: the knob values.
         limit: the steps of an episode, `None` for no limit.
         has_dead_steps: whether a step that only resets lies between two episodes.
-        on_turn: called with the sub-environments in which other values hold now.
+        on_turn: called with the sub-environments in which other values hold now; `None` if nothing follows from that.
 
     Attributes:
         count: steps of the vector environment so far.
-        ends_at: the count at which the limit ends the episode, shape `(N,)`.
-        episode: episodes before this one since the last rewind, shape `(N,)`.
+        is_moving: whether steps move time, so that knobs may change within an episode.
     """
 
     def __init__(
-        self, flow: KnobFlow, limit: int | None, has_dead_steps: bool, on_turn: Callable[[np.ndarray], None]
+        self, flow: KnobFlow, limit: int | None, has_dead_steps: bool, on_turn: Callable[[np.ndarray], None] | None
     ) -> None:
         number = flow.number
         self.flow = flow
         self.unit = flow.schedule.clock
         self.limit = FAR if limit is None else limit
         self.count = 0
-        self.ends_at = np.full(number, FAR, np.int64)
-        self.episode = np.full(number, -1, np.int64)
-        self.held = np.zeros(number, bool)
+        self._ends_at = np.full(number, FAR, np.int64)  # the count at which the limit ends the episode
+        self._first_end = FAR  # no limit ends an episode before this count
+        self._episode = np.full(number, -1, np.int64)  # episodes before this one since the last rewind ...
+        self._begun = np.zeros(number, np.uint8)  # ... but for those that were begun lately
+        self._settle_at = 0
+        self._held = np.zeros(number, bool)
         self._counts_episodes = self.unit == "episode"
+        self.is_moving = not self._counts_episodes and flow.can_change
         # The coming tick is `episode + shift` on a clock of episodes and `count + shift - lag` on others: each
         # dead step lets the ticks fall behind the count by one, and there is one for every episode.
-        self._lag = self.episode if has_dead_steps else np.zeros(number, np.int64)
+        self._has_dead_steps = has_dead_steps
+        self._lag = self._episode if has_dead_steps else np.zeros(number, np.int64)
+        self._late = self._begun if has_dead_steps else np.zeros(number, np.uint8)
         self._shift = np.zeros(number, np.int64)
         self._place = np.zeros(number, np.int64)  # the same for the cursor of a dense flow
         self._held_tick = np.zeros(number, np.int64)
@@ -60,8 +67,9 @@ class Clocks:
         self._any_held = False
         self._due_at = np.full(number, FAR, np.int64)  # episode, or count less lag, at which values may change
         self._window_end = 0  # the count up to which `_queue` holds whoever is due, by count
-        self._queue: list[tuple[int, int]] = []
-        self._is_busy = False  # so many are due soon that asking all at every step is cheaper
+        self._queue: dict[int, list[int]] = {}
+        self._crowd: Crowd | None = None  # in place of the queue where many are due soon
+        self._calm_until = 0  # the count before which no beginning of an episode turns a knob
         self._since = np.zeros(number, np.int64)
         self._furthest = np.zeros(number, np.int64)
         self._visited: dict[int, Visited] = {}
@@ -69,18 +77,36 @@ class Clocks:
         self._mask = np.empty(number, bool)
         self._on_turn = on_turn
 
-    @property
-    def is_moving(self) -> bool:
-        """Whether steps move time, so that knobs may change within an episode."""
-        return not self._counts_episodes and self.flow.can_change
-
     def steps(self, indices: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Transitions of the present episodes; -1 or less before a dead step.
 
         Args:
             indices: the sub-environments.
         """
-        return self.count - self.ends_at[indices] + self.limit
+        return self.count - self._ends_at[indices] + self.limit
+
+    def episodes(self, indices: np.ndarray) -> np.ndarray:
+        """Episodes before the present ones since the last rewind; -1 before the first.
+
+        Args:
+            indices: the sub-environments.
+        """
+        return self._episode[indices] + self._begun[indices]
+
+    def tick(self) -> np.ndarray | None:
+        """Count a step of all.
+
+        Returns:
+            Whose episode the limit has ended, booleans of shape `(N,)`; `None` if it has ended none.
+        """
+        self.count += 1
+        if self.count < self._first_end:
+            return None
+        over = np.less_equal(self._ends_at, self.count)
+        if np.count_nonzero(over):
+            return over
+        self._first_end = int(self._ends_at.min())
+        return None
 
     def ticks(self, indices: np.ndarray) -> np.ndarray:
         """The present ticks: that of the last transition, or of the first one to come after a reset.
@@ -91,7 +117,7 @@ class Clocks:
         ticks = self._coming(indices)
         if not self._counts_episodes:
             ticks -= self.steps(indices) > 0
-        return np.where(self.held[indices], self._held_tick[indices], ticks)
+        return np.where(self._held[indices], self._held_tick[indices], ticks)
 
     def move(self) -> None:
         """Let the knob values of the coming transitions hold, where steps move time.
@@ -100,19 +126,20 @@ class Clocks:
         """
         if self.count >= self._window_end:
             self._look_ahead()
-        if self._is_busy:
-            np.add(self._due_at, self._lag, out=self._sum)
-            np.less_equal(self._sum, self.count, out=self._mask)
-            if np.count_nonzero(self._mask):
-                self._turn(self._mask.nonzero()[0])
-        elif self._queue and self._queue[0][0] <= self.count:
-            self._turn_queued()
+        if self._crowd is not None:
+            due = self._crowd.due(self.count, self._late)
+            if due is not None:
+                indices = self._crowd.indices[due]
+                self._turn(indices)
+                self._crowd.put_off(due, self._due_at[indices] + self._lag[indices])
+        elif (waiting := self._queue.pop(self.count, None)) is not None:
+            self._turn_queued(waiting)
         if self.flow.is_dense:
             cursor = self.flow.cursor
             np.subtract(self._place, self._lag, out=cursor)
             np.add(cursor, self.count, out=cursor)
             if self._any_held:
-                np.copyto(cursor, self._held_cursor, where=self.held)
+                np.copyto(cursor, self._held_cursor, where=self._held)
             self.flow.gather()
 
     def begin(self, ended: np.ndarray, dead: bool = False) -> None:
@@ -125,23 +152,27 @@ class Clocks:
         if self._any_held or self.unit == "episode_step":
             self.begin_at(ended.nonzero()[0], NO_JUMP, dead)
             return
-        np.copyto(self.ends_at, self.count + dead + self.limit, where=ended)
-        np.add(self.episode, ended, out=self.episode)
+        np.putmask(self._ends_at, ended, self.count + dead + self.limit)
         flow = self.flow
-        if not flow.can_change:
-            return
+        if flow.is_dense:
+            np.add(self._episode, ended, out=self._episode)
+        else:
+            np.add(self._begun, ended.view(np.uint8), out=self._begun)
         if self._counts_episodes:
-            np.greater_equal(self.episode, self._due_at, out=self._mask)
-            if np.count_nonzero(self._mask):
-                self._turn(self._mask.nonzero()[0])
+            if self.count >= self._calm_until:
+                self._turn_ended()
             if flow.is_dense:
-                np.add(self._place, self.episode, out=flow.cursor)
+                np.add(self._place, self._episode, out=flow.cursor)
                 flow.gather()
-        elif not dead:  # before a dead step `move` has let the coming values hold
+        if self.count >= self._settle_at and not self.is_moving:
+            self._settle()
+        if self.is_moving and not dead:  # before a dead step `move` has let the coming values hold
             indices = ended.nonzero()[0]
-            due = indices[self._due_at[indices] + self._lag[indices] <= self.count]
+            due = indices[self._due_at[indices] + self._lag[indices] + self._late[indices] <= self.count]
             if len(due):
                 self._turn(due)
+                if self._crowd is not None:
+                    self._window_end = self.count
             if flow.is_dense:
                 flow.read(indices, self._place[indices] + self.count - self._lag[indices])
 
@@ -153,9 +184,10 @@ class Clocks:
             jump: what the options ask for.
             dead: whether the step to come is a dead one for them.
         """
+        self._settle()
         present = self.ticks(indices)
-        started = self.episode[indices] >= 0
-        running = ~self.held[indices]
+        started = self._episode[indices] >= 0
+        running = ~self._held[indices]
         coming = self._coming(indices) + self._counts_episodes
         resume = np.where(running, coming, self._resume[indices])
         if jump.tick is not None:
@@ -168,20 +200,22 @@ class Clocks:
             resume = start + 1
         self._remember(indices, present, started, start)
         born = self.count + dead
-        self.episode[indices] += 1
-        self.held[indices] = jump.hold
-        self._any_held = bool(self.held.any())
+        self._episode[indices] += 1
+        self._held[indices] = jump.hold
+        self._any_held = bool(self._held.any())
         self._held_tick[indices] = start
         self._resume[indices] = resume
-        self.ends_at[indices] = born + self.limit
-        time = self.episode[indices] if self._counts_episodes else born - self._lag[indices]
+        self._ends_at[indices] = born + self.limit
+        self._first_end = min(self._first_end, born + self.limit)
+        time = self._episode[indices] if self._counts_episodes else born - self._lag[indices]
         self._shift[indices] = start - time
         self.flow.seek(indices, start)
         self._held_cursor[indices] = self.flow.cursor[indices]
         self._place[indices] = self.flow.cursor[indices] - time
-        self._due_at[indices] = np.where(self.held[indices], FAR, self.flow.until(indices) - self._shift[indices])
-        self._on_turn(indices)
-        self._window_end = self.count
+        self._due_at[indices] = np.where(self._held[indices], FAR, self.flow.until(indices) - self._shift[indices])
+        if self._on_turn is not None:
+            self._on_turn(indices)
+        self._window_end = self._calm_until = self.count
 
     def rewind(self, indices: np.ndarray) -> None:
         """Start from tick 0 with the next episode, which has to begin by `begin_at`.
@@ -189,8 +223,9 @@ class Clocks:
         Args:
             indices: the sub-environments.
         """
-        self.episode[indices] = -1
-        self.held[indices] = False
+        self._settle()
+        self._episode[indices] = -1
+        self._held[indices] = False
         self._shift[indices] = 0 if self._counts_episodes else self._lag[indices] - self.count
         self._since[indices] = self._furthest[indices] = 0
         for index in indices.tolist() if self._visited else ():
@@ -203,7 +238,7 @@ class Clocks:
             index: the sub-environment.
         """
         spans = Visited(list(self._visited[index].spans)) if index in self._visited else Visited()
-        if self.episode[index] >= 0:
+        if self._episode[index] >= 0:
             tick = int(self.ticks(np.array([index]))[0])
             spans.add(int(self._since[index]), max(tick, int(self._furthest[index])))
         return spans
@@ -224,48 +259,69 @@ class Clocks:
     def _coming(self, indices: np.ndarray) -> np.ndarray:
         """The ticks of the coming transitions, on a clock of episodes those of the present ones; none is held."""
         if self._counts_episodes:
-            return self.episode[indices] + self._shift[indices]
-        return self.count + self._shift[indices] - self._lag[indices]
+            return self.episodes(indices) + self._shift[indices]
+        return self.count + self._shift[indices] - self._lag[indices] - self._late[indices]
+
+    def _settle(self) -> None:
+        """Put the episodes that were begun lately to the others."""
+        np.add(self._episode, self._begun, out=self._episode)
+        self._begun.fill(0)
+        self._settle_at = self.count + _MOST_BEGUN
+        self._window_end = min(self._window_end, self.count)
+
+    def _turn_ended(self) -> None:
+        """Let the values of the episodes to come hold, where episodes move time."""
+        self._settle()
+        np.subtract(self._due_at, self._episode, out=self._sum)
+        wait = int(self._sum.min())  # episodes
+        if wait > 0:
+            self._calm_until = self.count + (2 * wait - 1 if self._has_dead_steps else wait)
+        else:
+            self._turn(np.flatnonzero(self._sum <= 0))
 
     def _look_ahead(self) -> None:
         """Queue whoever may be due within the next steps."""
+        self._settle()
         self._window_end = self.count + _WINDOW
         np.add(self._due_at, self._lag, out=self._sum)
         soon = np.flatnonzero(self._sum < self._window_end)
-        self._is_busy = len(soon) > _FEW * _WINDOW
-        # A sorted list is a heap already.
-        self._queue = [] if self._is_busy else sorted(zip(self._sum[soon].tolist(), soon.tolist(), strict=True))
+        self._queue, self._crowd = {}, None
+        if len(soon) > _FEW * _WINDOW:
+            self._crowd = Crowd(soon, self.count, self._sum[soon])
+            return
+        for count, index in zip(np.maximum(self._sum[soon], self.count).tolist(), soon.tolist(), strict=True):
+            self._queue.setdefault(count, []).append(index)
 
-    def _turn_queued(self) -> None:
-        """Turn those in the queue who are due; a dead step since then has made some of them due later."""
-        due = []
-        while self._queue and self._queue[0][0] <= self.count:
-            index = heapq.heappop(self._queue)[1]
-            if self._due_at.item(index) + self._lag.item(index) <= self.count:
+    def _turn_queued(self, waiting: list[int]) -> None:
+        """Turn those who are due; a dead step since they were queued has made some of them due later."""
+        due, lag, late = [], self._lag, self._late
+        for index in waiting:
+            count = self._due_at.item(index) + lag.item(index) + late.item(index)
+            if count <= self.count:
                 due.append(index)
-            else:
-                self._enqueue(index)
+            elif count < self._window_end:
+                self._queue.setdefault(count, []).append(index)
         if due:
-            self._turn(np.array(due))
+            self._turn(due)
             for index in due:
-                self._enqueue(index)
+                count = self._due_at.item(index) + lag.item(index) + late.item(index)
+                if count < self._window_end:
+                    self._queue.setdefault(count, []).append(index)
 
-    def _enqueue(self, index: int) -> None:
-        count = self._due_at.item(index) + self._lag.item(index)
-        if count < self._window_end:
-            heapq.heappush(self._queue, (count, index))
-
-    def _turn(self, due: np.ndarray) -> None:
+    def _turn(self, indices: list[int] | np.ndarray) -> None:
         """Let the values of the tick to come hold in these sub-environments, none of which is held."""
         flow = self.flow
-        if flow.is_dense:
-            until = flow.until(due)
-            flow.seek(due, until)
-            self._place[due] = flow.cursor[due] - (until - self._shift[due])
-            self._due_at[due] = flow.until(due) - self._shift[due]
-        elif len(due) <= _FEW:  # a loop is cheaper than a dozen calls for arrays
-            for index in due.tolist():
-                self._due_at[index] = flow.advance_one(index) - self._shift[index]
+        if len(indices) <= _FEW and not flow.is_dense:  # a loop is cheaper than a dozen calls for arrays
+            for index in indices if isinstance(indices, list) else indices.tolist():
+                self._due_at[index] = flow.advance_one(index) - self._shift.item(index)
         else:
-            self._due_at[due] = flow.advance(due) - self._shift[due]
-        self._on_turn(due)
+            due = np.asarray(indices)
+            if flow.is_dense:
+                until = flow.until(due)
+                flow.seek(due, until)
+                self._place[due] = flow.cursor[due] - (until - self._shift[due])
+                self._due_at[due] = flow.until(due) - self._shift[due]
+            else:
+                self._due_at[due] = flow.advance(due) - self._shift[due]
+        if self._on_turn is not None:
+            self._on_turn(np.asarray(indices))

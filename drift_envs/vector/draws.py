@@ -64,10 +64,9 @@ class SideDraws:
     """
 
     def __init__(self, number: int) -> None:
-        self._even = number + number % 2
-        self._block = np.empty((2, max(1, _BATCH // self._even), self._even), np.uint32)
-        self._number = number
-        self._next = self._block.shape[1]
+        rows = max(2, _BATCH // number // 2 * 2)  # numbers are drawn in pairs
+        self._block = np.empty((2, rows, number), np.uint32)
+        self._next = rows
 
     def restart(self) -> None:
         """Throw away what was drawn ahead: the generator is another one."""
@@ -88,7 +87,7 @@ class SideDraws:
             np.invert(ones, out=others)
             self._next = 0
         self._next += 1
-        return ones[self._next - 1, : self._number], others[self._next - 1, : self._number]
+        return ones[self._next - 1], others[self._next - 1]
 
 
 def half_threshold(probability: np.ndarray) -> np.ndarray:

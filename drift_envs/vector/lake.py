@@ -21,6 +21,7 @@ from drift_envs.vector.lake_worlds import CELLS, LEFT, LakeWorlds
 from drift_envs.wrappers.drift import DriftWrapper
 
 _WORLD = ("map", "goal_rewards")
+_LAST_ACTION = np.array(3, np.uint64)  # as an array, since numbers have to become one first
 
 
 class VectorFrozenLake(DriftVectorEnv):
@@ -71,15 +72,24 @@ class VectorFrozenLake(DriftVectorEnv):
         self._code = self.flow.columns["world"]
         self._laid = self._code.copy()  # the world that `_state` belongs to
         self._base = self._laid * self._worlds.size
-        self._state = self._base + self._worlds.shore
-        self._shore = self._state.copy()
+        self._state = self._base + LEFT
         self._lastaction = np.full(number, -1, np.int64)
         self._cells = np.zeros(number, np.int64)
         self._slipped = np.zeros((2, number), bool)
         self._side = np.zeros(number, np.int8)
+        self._here = self._state.copy()
         self._bad = np.zeros(number, bool)
-        self._drives_world = bool(self._driven.intersection(_WORLD))
         self._choose_draws()
+        self._see_as_numbers()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Come back from a pickle, where views have become arrays of their own."""
+        self.__dict__.update(state)
+        self._see_as_numbers()
+
+    def _see_as_numbers(self) -> None:
+        """Keep views of the booleans as numbers: making one takes as long as using it."""
+        self._slipped_numbers = self._slipped.view(np.int8)
 
     def _columns(self) -> dict[str, np.ndarray]:
         now = self._lake.read_knobs()
@@ -125,9 +135,16 @@ class VectorFrozenLake(DriftVectorEnv):
         self._sides.restart()
         self._lots.restart()
 
+    def _follows_knobs(self) -> bool:
+        return bool(self._driven.intersection(_WORLD))
+
     def _turned(self, indices: np.ndarray) -> None:
-        if self._drives_world:
-            self._lay(indices[self._code[indices] != self._laid[indices]])
+        self._lay(indices[self._code[indices] != self._laid[indices]])
+
+    def _strand(self, truncations: np.ndarray) -> None:
+        indices = truncations.nonzero()[0]
+        afloat = indices[self._state[indices] - self._base[indices] < self._worlds.shore]
+        self._state[afloat] += self._worlds.shore
 
     def _lay(self, indices: np.ndarray) -> None:
         """Put other maps under lakes; the agent keeps its row and column, cut at the new edge."""
@@ -135,15 +152,12 @@ class VectorFrozenLake(DriftVectorEnv):
             return
         worlds = self._worlds
         old, new = self._laid[indices], self._code[indices]
-        place = self._state[indices] - self._base[indices]
-        row, column = np.divmod(place // CELLS, worlds.columns[old])
+        half, tile = np.divmod((self._state[indices] - self._base[indices]) // CELLS, worlds.room)
+        row, column = np.divmod(tile, worlds.columns[old])
         row, column = np.minimum(row, worlds.rows[new] - 1), np.minimum(column, worlds.columns[new] - 1)
-        ashore = place == worlds.shore
-        place = np.where(ashore, place, CELLS * (row * worlds.columns[new] + column) + LEFT)
         self._laid[indices] = new
         self._base[indices] = base = new * worlds.size
-        self._state[indices] = base + place
-        self._shore[indices] = base + worlds.shore
+        self._state[indices] = base + CELLS * (row * worlds.columns[new] + column) + LEFT + half * worlds.shore
 
     def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
         indices = mask.nonzero()[0]
@@ -157,7 +171,7 @@ class VectorFrozenLake(DriftVectorEnv):
         several = np.flatnonzero(worlds.starts[codes] > 1)
         if len(several):
             chosen = indices[several]
-            chances = self._starts.at(chosen, self.clocks.episode[chosen])
+            chances = self._starts.at(chosen, self.clocks.episodes(chosen))
             for place, code, chance in zip(several.tolist(), codes[several].tolist(), chances.tolist(), strict=True):
                 starts = worlds.start_states(code)
                 states[place] = starts[int(chance * len(starts))]
@@ -165,7 +179,7 @@ class VectorFrozenLake(DriftVectorEnv):
 
     def _observe(self) -> np.ndarray:
         seen: np.ndarray = (self._state - self._base) // CELLS
-        return seen
+        return np.remainder(seen, self._worlds.room, out=seen)
 
     def _reset_infos(self, mask: np.ndarray) -> dict[str, Any]:
         return {"prob": np.where(mask, 1.0, 0.0), "_prob": mask.copy()} if self._lake.shows_prob else {}
@@ -180,7 +194,7 @@ class VectorFrozenLake(DriftVectorEnv):
         if checked.dtype != np.int64 or not checked.flags.c_contiguous:
             checked = np.ascontiguousarray(checked, np.int64)
         # Seen as unsigned, a negative number is larger than all actions.
-        np.greater(checked.view(np.uint64), 3, out=self._bad)
+        np.greater(checked.view(np.uint64), _LAST_ACTION, out=self._bad)
         if np.count_nonzero(self._bad):
             where = int(self._bad.argmax())
             raise ArgumentError(f"`actions[{where}]` should be one of 0, 1, 2, 3. Received {int(checked[where])}")
@@ -190,24 +204,21 @@ class VectorFrozenLake(DriftVectorEnv):
         self, actions: np.ndarray, dead: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         worlds, state, cells = self._worlds, self._state, self._cells
-        if dead is not None:
-            np.copyto(state, self._shore, where=dead)
         np.add(state, actions, out=cells)
         if self._slips:
             one, other = self._sides.step(self.np_random)
             before, after = self._slipped
             np.less(one, self._half, out=before)
             np.less(other, self._half, out=after)
-            side = self._side
-            np.subtract(after.view(np.int8), before.view(np.int8), out=side)
-            np.add(cells, side, out=cells)
+            np.subtract(self._slipped_numbers[1], self._slipped_numbers[0], out=self._side)
+            np.add(cells, self._side, out=cells)
         infos = self._probabilities(dead) if self._lake.shows_prob else {}
         if self._lies:
-            here = state.copy()
+            np.copyto(self._here, state)
         seen, rewards, ended = worlds.seen.take(cells), worlds.reward.take(cells), worlds.ended.take(cells)
-        np.take(worlds.following, cells, out=state, mode="clip")
+        worlds.following.take(cells, out=state, mode="wrap")  # nothing lies outside, and the other modes are slower
         if self._lies:
-            self._lie(self._lots.step(self.np_random), here, actions, seen, rewards, ended)
+            self._lie(self._lots.step(self.np_random), actions, seen, rewards, ended)
         if dead is not None and worlds.has_several_starts:
             indices = dead.nonzero()[0]
             seen[indices] = starts = self._start_states(indices)
@@ -223,7 +234,7 @@ class VectorFrozenLake(DriftVectorEnv):
         slip = self._slip  # shown without a schedule only
         prob = np.where(self._side != 0, 0.5 * slip, 1.0 - slip)
         # Whoever stands on a hole or a goal stays there for sure.
-        stays = self._worlds.ended[self._state] & (self._worlds.following[self._state] == self._state)
+        stays = self._worlds.following[self._state] == self._state + self._worlds.shore
         prob[stays] = 1.0
         if dead is not None:
             prob[dead] = 1.0
@@ -232,7 +243,6 @@ class VectorFrozenLake(DriftVectorEnv):
     def _lie(
         self,
         numbers: np.ndarray,
-        here: np.ndarray,
         actions: np.ndarray,
         seen: np.ndarray,
         rewards: np.ndarray,
@@ -240,8 +250,9 @@ class VectorFrozenLake(DriftVectorEnv):
     ) -> None:
         """Put false answers in the place of true ones, with the probability `transient`."""
         worlds = self._worlds
-        lying = np.flatnonzero((numbers < self._transient) & (here != self._shore))
-        state = here[lying]
+        lying = np.flatnonzero(numbers < self._transient)
+        lying = lying[self._here[lying] - self._base[lying] < worlds.shore]
+        state = self._here[lying]
         around = state[:, None] + np.arange(4)
         to = worlds.following[around]
         true = worlds.following[state + actions[lying]]
@@ -276,7 +287,7 @@ class VectorFrozenLake(DriftVectorEnv):
             name: `s` or `lastaction`.
         """
         if name == "s":
-            return int(self._state[index] - self._base[index]) // CELLS
+            return int(self._state[index] - self._base[index]) // CELLS % self._worlds.room
         last = int(self._lastaction[index])
         return None if last < 0 else last
 
@@ -295,7 +306,8 @@ class VectorFrozenLake(DriftVectorEnv):
         states = int(self._worlds.rows[code] * self._worlds.columns[code])
         if name != "s" or not 0 <= int(value) < states:
             raise ArgumentError(f"`s` should be a state from 0 to {states - 1}. Received {name}={value!r}")
-        self._state[index] = self._base[index] + CELLS * int(value) + LEFT
+        ashore = self._worlds.shore if self._ended[index] else 0
+        self._state[index] = self._base[index] + CELLS * int(value) + LEFT + ashore
 
     def read_knob(self, index: int, name: str) -> Value:
         """The present value of a knob, read back from what the dynamics use.

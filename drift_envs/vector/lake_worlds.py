@@ -27,9 +27,9 @@ _MOVES = np.array([3, 0, 1, 2, 3, 0])
 class LakeWorlds:
     """What follows on each state and move, of every map that is in use.
 
-    A *world* is a map with its goal rewards. Worlds stand in slots of equal size. The last state of a
-    slot is the shore: whoever stands there is put on the start tile by any action, is paid nothing and
-    goes on, which is what a dead step does.
+    A *world* is a map with its goal rewards. Worlds stand in slots of equal size. The second half of a slot
+    is the shore, a place for every tile: whoever comes to a goal or a hole ends up in the place ashore of it.
+    From there any action leads to the start tile and pays nothing, which is what a dead step does.
 
     Args:
         room: the states of the largest map.
@@ -37,6 +37,8 @@ class LakeWorlds:
         in_use: tells which worlds are still needed.
 
     Attributes:
+        size: the entries of a slot.
+        shore: from a state to its place ashore.
         following: the state that follows, by entry.
         seen: the observation that follows, by entry.
         reward: its reward, by entry.
@@ -49,8 +51,8 @@ class LakeWorlds:
         self, room: int, reward_schedule: tuple[float, float, float], in_use: Callable[[], np.ndarray]
     ) -> None:
         self.room = room
-        self.size = (room + 1) * CELLS
-        self.shore = room * CELLS + LEFT
+        self.size = 2 * room * CELLS
+        self.shore = room * CELLS
         self._reward_schedule = reward_schedule
         self._in_use = in_use
         self._slots: dict[tuple[Map, FrozenMapping], int] = {}
@@ -134,12 +136,12 @@ class LakeWorlds:
         reached[ends] = np.flatnonzero(ends)[:, None]
         base = slot * self.size
         place = slice(base, base + count * CELLS)
-        self.following[place] = base + CELLS * reached.reshape(-1) + LEFT
+        self.following[place] = base + CELLS * reached.reshape(-1) + LEFT + self.shore * ends[reached].reshape(-1)
         self.seen[place] = reached.reshape(-1)
         self.reward[place] = np.where(ends[:, None], 0.0, paid[reached]).reshape(-1)
         self.ended[place] = ends[reached].reshape(-1)
         starts = np.flatnonzero(letters == "S")
-        shore = slice(base + self.room * CELLS, base + self.size)
+        shore = slice(base + self.shore, base + self.size)
         self.following[shore] = base + CELLS * starts[0] + LEFT
         self.seen[shore] = starts[0]
         self.reward[shore], self.ended[shore] = 0.0, False

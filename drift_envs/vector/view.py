@@ -66,7 +66,7 @@ class SubEnvironment:
         """Where the sub-environment stands, knob values read back from the dynamics. For evaluators."""
         clocks = self._vector.clocks
         steps = max(int(clocks.steps(np.array([self._index]))[0]), 0)
-        episode = max(int(clocks.episode[self._index]), 0)
+        episode = max(int(clocks.episodes(np.array([self._index]))[0]), 0)
         return DriftState(self.phase.id, self.tick, episode, steps, self.read_knobs())
 
     @property
