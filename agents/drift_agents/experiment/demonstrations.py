@@ -66,7 +66,8 @@ class Demonstrator:
         for number in range(count):
             seed = int(np.random.SeedSequence([self._seed, STREAM, number]).generate_state(1)[0])
             options = {"drift_clock": "continue", "drift_tick": 0}
-            shown.append(self._play(world, 0, [AgentClock()], seed, options)[0])
+            # The oracle of this world: the agent's own has not been seeded yet.
+            shown.append(self._play(world, world.oracle, 0, [AgentClock()], seed, options)[0])
         return shown
 
     def correct(self, result: Episode) -> Sequence[Experience]:
@@ -80,9 +81,10 @@ class Demonstrator:
         if self._second is None:
             self._second = twin(self._world.env)
         clocks = [step.experience.now for step in result.trace]
+        tick = self._world.tick_of(clocks[0].step)
         best: tuple[Sequence[Experience], float] = ((), -1.0)
         for _ in range(TRIES):
-            found = self._play(self._second, self._world.tick_of(clocks[0].step), clocks)
+            found = self._play(self._second, self._world.oracle, tick, clocks)
             best = max(best, found, key=lambda pair: pair[1])
             if best[1] >= 1.0:
                 break
@@ -91,6 +93,7 @@ class Demonstrator:
     def _play(
         self,
         world: gym.Env[str, Any],
+        oracle: Any,
         tick: int,
         clocks: Sequence[AgentClock],
         seed: int | None = None,
@@ -102,7 +105,7 @@ class Demonstrator:
         score, ended = float(info["score"]), False
         while not ended and (self._limit is None or len(steps) < self._limit):
             left = None if self._limit is None else self._limit - len(steps)
-            chosen = self._world.oracle.action(observation, tick, left)
+            chosen = oracle.action(observation, tick, left)
             action = told_action(world.action_space, info["actions"], chosen)
             state = str(observation)
             observation, reward, ended, truncated, info = world.step(chosen)
