@@ -31,6 +31,7 @@ FLOORS = {
     "agents/drift_agents/world.py": 2,
     "agents/drift_agents/matching": 2,
     "agents/drift_agents/prompt": 2,
+    "agents/drift_agents/advice.py": 2,
     "agents/drift_agents/conflict.py": 2,
     "agents/drift_agents/recall.py": 4,
     "agents/drift_agents/outlook.py": 2,

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from drift_agents.controller.base import Controller
+from drift_agents.controller.base import Controller, Decision
 from drift_agents.controller.direct import Direct
 from drift_agents.llm.metered import Meter
+from drift_agents.llm.tokens import count_tokens
 from drift_agents.matching import Exact, Matching
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import Following, Memory
 from drift_agents.memory.none import NoMemory
-from drift_agents.policy.base import Policy, Reply
+from drift_agents.memory.present import NO_ID, Present
+from drift_agents.policy.base import Policy
 from drift_agents.recall import PromptMaker, Recall
 from drift_agents.types import (
     AgentClock,
@@ -32,9 +34,6 @@ from drift_agents.types import (
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
 from drift_agents.world import check_text_world, read_outcome, to_env
-
-NO_MEMORY = NoMemory()
-"""What a prompt is made from that leaves memory out."""
 
 
 class Agent:
@@ -89,6 +88,7 @@ class Agent:
         self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
         self.doubt_since: int | None = None
+        self._lived: list[Experience] = []
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         policy_seed, verifier_seed = sequence.spawn(2)
         self._rng = np.random.default_rng(policy_seed)
@@ -115,6 +115,7 @@ class Agent:
         self.verifier.begin_episode()
         task, started = str(info["task"]), self.clock.step
         self.controller.begin_episode(task)
+        self._lived = []
         prefix: list[str] = []
         trace: list[StepTrace] = []
         total = _Totals()
@@ -126,15 +127,16 @@ class Agent:
             outcome = read_outcome(observation, terminated, info)
             experience = Experience(state, action, outcome, float(reward), now)
             self.matching.learn(experience)
+            self._lived.append(experience)
+            if isinstance(self.memory, Following):
+                self.memory.follow(experience)
             newest = self._newest(state, action)
             verdict = self.verifier.verify(experience, self.memory, prefix, now)
             self._note_doubt(verdict, newest, now)
             total.add(verdict)
             self._tell(verdict)
             if self.keep_trace:
-                trace.append(
-                    StepTrace(experience, choice.prompt, choice.reply, choice.retrieved, verdict, choice.checks)
-                )
+                trace.append(choice.trace(experience, verdict))
             prefix.append(action)
             self.clock = AgentClock(now.episode, now.step + 1)
             state, score = outcome.state, outcome.score
@@ -152,18 +154,27 @@ class Agent:
         self.clock = AgentClock(self.clock.episode + 1, self.clock.step)
         return replace(episode, closing=closing, **total.as_arguments())
 
+    def construct_episode(
+        self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> list[Episode]:
+        """Play one task to fill memory, as a team does (`drift_agents.team_agent`): here one episode of it.
+
+        Args:
+            world: the environment; it is reset first.
+            seed: handed to `reset`.
+            options: handed to `reset`.
+        """
+        return [self.run_episode(world, seed, options)]
+
     def _choose(self, task: str, state: str, actions: list[str], prefix: list[str], total: _Totals) -> _Choice:
         """Ask the policy; ask it again when its verifier, on hearing the answer, put memory right."""
         checks: list[Verdict] = []
 
-        def render(recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
-            memory = self.memory if recall else NO_MEMORY
-            return self._prompts.make(memory, task, state, actions, self.clock, *self._doubts(), strategy=strategy)
-
+        render = _Renderer(self, task, state, actions)
         while True:
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
             action, valid = _read_action(decision.reply.text, actions)
-            total.note_reply(decision.reply, valid)
+            total.note(decision, valid)
             newest = self._newest(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
@@ -172,7 +183,7 @@ class Agent:
                 self._tell(verdict)
                 self._note_doubt(verdict, newest, self.clock)
             if verdict is None or not verdict.realigned:
-                return _Choice(action, decision.prompt, decision.reply.text, decision.retrieved, tuple(checks))
+                return _Choice(action, decision, tuple(checks))
 
     def _tell(self, verdict: Verdict) -> None:
         """Tell the controller what fell out of memory."""
@@ -199,14 +210,30 @@ class Agent:
             self.doubt_since = later_doubt(self.doubt_since, newest, now.step)
 
 
+class _Renderer:
+    """Makes the prompt of the present step, for controllers."""
+
+    def __init__(self, agent: Agent, task: str, state: str, actions: list[str]) -> None:
+        self.now, self.matching = agent.clock, agent.matching
+        self._agent, self._step = agent, (task, state, actions, agent.clock)
+
+    def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
+        agent = self._agent
+        source = agent.memory if recall else Present(agent.memory, self.matching, agent._lived)
+        text, ids = agent._prompts.make(source, *self._step, *agent._doubts(), strategy=strategy)
+        return text, tuple(number for number in ids if number != NO_ID)
+
+
 class _Choice(NamedTuple):
-    """What the policy wants to do, what it was asked, and what was checked before that."""
+    """What the policy wants to do, how that was decided, and what was checked before."""
 
     action: str
-    prompt: str
-    reply: str
-    retrieved: tuple[RecordId, ...]
+    decision: Decision
     checks: tuple[Verdict, ...]
+
+    def trace(self, experience: Experience, verdict: Verdict) -> StepTrace:
+        made = self.decision
+        return StepTrace(experience, made.prompt, made.reply.text, made.retrieved, verdict, self.checks, made.thought)
 
 
 class _Totals:
@@ -215,6 +242,7 @@ class _Totals:
     def __init__(self) -> None:
         self.probes = ProbeCost()
         self.surprises = self.realignments = self.invalid_actions = 0
+        self.refreshes = self.tokens_estimated = 0
         self.usage = Usage()
 
     def add(self, verdict: Verdict) -> None:
@@ -222,9 +250,11 @@ class _Totals:
         self.surprises += verdict.surprise
         self.realignments += verdict.realigned
 
-    def note_reply(self, reply: Reply, valid: bool) -> None:
+    def note(self, decision: Decision, valid: bool) -> None:
         self.invalid_actions += not valid
-        self.usage += Usage.of(reply)
+        self.refreshes += decision.thought is not None
+        self.tokens_estimated += count_tokens((decision.prompt, decision.reply.text, *decision.aside))
+        self.usage += Usage.of(decision.reply)
 
     def as_arguments(self) -> dict[str, Any]:
         sums = dict(vars(self))

@@ -4,6 +4,7 @@
 * `PromptView` - everything that goes into a prompt; `render` makes the text
 * `fold` - records into recollections
 * `render_prompt` - the text from lines that are rendered already
+* `parse_line` - one line of a prompt back into a recollection
 * `parse_prompt` - the text back into a `PromptView`, for policies that compute instead of read
 
 The text is all that a policy gets, the offline planner and the language model alike: a policy
@@ -254,8 +255,19 @@ _DETAILS = re.compile(
 
 
 @lru_cache(maxsize=65536)
-def _parse_line(line: str) -> Recollection:
-    """One line back into a recollection."""
+def parse_line(line: str) -> Recollection:
+    """One line of a prompt back into a recollection.
+
+    Args:
+        line: what `Recollection.line` made, for states that are JSON texts.
+
+    Raises:
+        ArgumentError: if it is no such line.
+
+    Example:
+        >>> parse_line('- in [1] action "0" led to [2] (score 0; seen once; last at step 3)').last
+        3
+    """
     try:
         state, end = _decode(line, 0, "- in ")
         action, end = _decode(line, end, " action ")
@@ -323,8 +335,8 @@ def parse_prompt(text: str) -> PromptView:
         task,
         lines[0],
         _parse_actions(header[ACTIONS]),
-        tuple(map(_parse_line, sections[HERE])),
-        tuple(map(_parse_line, sections[ELSEWHERE])),
+        tuple(map(parse_line, sections[HERE])),
+        tuple(map(parse_line, sections[ELSEWHERE])),
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
         _parse_whole(header.get(STEP, "0")),
         *(_parse_whole(header[mark]) if mark in header else None for mark in (DOUBT, SURPRISE)),

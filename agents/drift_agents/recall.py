@@ -1,19 +1,20 @@
 """How memory becomes a prompt.
 
 * `Recall` - what of memory goes into a prompt
+* `Source` - what a prompt is made from: a memory, or a part of one
 * `PromptMaker` - asks memory and renders, and keeps what did not change since the step before
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.matching import Matching, Relating
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import Focused
 from drift_agents.outlook import Outlook
 from drift_agents.prompt import fold, render_prompt
 from drift_agents.types import AgentClock, Note, Record, RecordId, Retrieved
@@ -26,9 +27,10 @@ KEPT = 8192
 class Recall:
     """What of memory goes into a prompt.
 
-    The present state is asked first, then every other state that memory knows, in order of first
-    mention, so that a policy can join them into a model of the world (GLOVE, appendix B.6). A matching
-    rule that is `Relating` leaves out states that have nothing to do with the present one.
+    The present state is asked first, then every other state that memory knows (or has in mind, if it
+    is `Focused`), in order of first mention, so that a policy can join them into a model of the world
+    (GLOVE, appendix B.6). A matching rule that is `Relating` leaves out states that have nothing to do
+    with the present one.
 
     Args:
         k: records for each question; `None` leaves it to the memory.
@@ -57,6 +59,22 @@ class Recall:
             raise ArgumentError(f"`states` should be a whole number, not negative. Received {self.states!r}")
         if self.outlook is not None:
             check_conflict(self.outlook)
+
+
+class Source(Protocol):
+    """What a prompt is made from: a memory, or a part of one (`drift_agents.memory.present`)."""
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """What is recalled in this state."""
+        ...
+
+    def states(self) -> Iterator[str]:
+        """One text for every known state, in order of first mention."""
+        ...
+
+    def records(self) -> Iterator[Record]:
+        """All records about transitions, oldest first."""
+        ...
 
 
 class _Block(NamedTuple):
@@ -88,7 +106,7 @@ class PromptMaker:
 
     def make(
         self,
-        memory: Memory,
+        memory: Source,
         task: str,
         state: str,
         actions: Sequence[str],
@@ -114,7 +132,7 @@ class PromptMaker:
         here = answer
         notes: dict[RecordId, Note] = {note.id: note for note in answer.notes}
         blocks: list[_Block] = []
-        for other in list(memory.states()):
+        for other in list(memory.in_mind() if isinstance(memory, Focused) else memory.states()):
             if asked >= self.recall.states:
                 break
             if other == state or self.matching.state_key(other) == key:

@@ -9,6 +9,7 @@
 * `Retrieved` - what a memory answers to one question
 * `Removed` - everything that fell when records were removed
 * `Usage` - what language models cost
+* `Thought` - how a strategy was made
 * `StepTrace`, `Episode` - what happened, for logs and for memories that learn from whole episodes
 """
 
@@ -255,6 +256,20 @@ class Usage(NamedTuple):
 NO_USAGE = Usage()
 
 
+class Thought(NamedTuple):
+    """How a strategy was made: what AdaMEM's fine-tuning set is made from (STEP-MFT).
+
+    Args:
+        question: what was asked for it: the present state and what was retrieved.
+        strategy: the answer, in words.
+        baseline: the action that the policy had in mind without any strategy, where it was asked.
+    """
+
+    question: str
+    strategy: str
+    baseline: str | None = None
+
+
 @dataclass(frozen=True)
 class StepTrace:
     """One step of an episode, as the agent lived it.
@@ -266,6 +281,7 @@ class StepTrace:
         retrieved: the ids of what stood in the prompt.
         verdict: what the verifier made of it.
         checks: what the verifier found out before it, about actions that the policy had in mind.
+        thought: how the strategy was made, at a step at which one was.
     """
 
     experience: Experience
@@ -274,6 +290,7 @@ class StepTrace:
     retrieved: tuple[RecordId, ...]
     verdict: Verdict
     checks: tuple[Verdict, ...] = ()
+    thought: Thought | None = None
 
 
 @dataclass(frozen=True)
@@ -297,6 +314,9 @@ class Episode:
         reasks: how often an answer could not be used and was asked for again.
         fallbacks: how often a rule answered in the model's place.
         dropped_records: records that were left out of prompts which were too long.
+        refreshes: how many strategies were made.
+        tokens_estimated: tokens of all that was asked and answered for its decisions, as
+            `drift_agents.llm.tokens` estimates them, whoever answered.
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
     """
@@ -317,6 +337,8 @@ class Episode:
     reasks: int = 0
     fallbacks: int = 0
     dropped_records: int = 0
+    refreshes: int = 0
+    tokens_estimated: int = 0
     trace: tuple[StepTrace, ...] = field(default=(), repr=False)
     closing: tuple[Verdict, ...] = ()
 

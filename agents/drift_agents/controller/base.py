@@ -11,19 +11,26 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy, Reply
-from drift_agents.types import Episode, RecordId, Removed
+from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 
 
 class Render(Protocol):
     """Makes the prompt of the present step: task, present state, admissible actions and clock are its own."""
 
+    now: AgentClock
+    """The agent's clock."""
+    matching: Matching
+    """When two states count as the same."""
+
     def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
         """Make the prompt.
 
         Args:
-            recall: whether memory is asked; a prompt without it shows the step alone.
+            recall: whether memory is asked; a prompt without it shows the present step, those of this
+                episode, and what a verifier vouches for (`drift_agents.memory.present`).
             strategy: words that stand among the notes, if there are any.
 
         Returns:
@@ -40,14 +47,16 @@ class Decision(NamedTuple):
         reply: the policy's answer to it, with what all questions of the step cost together.
         retrieved: the ids of what stood in the prompt.
         strategy: the strategy in force, if there is one.
-        refreshed: whether the strategy was made at this step.
+        thought: how it was made, if it was made at this step.
+        aside: all other texts that were asked and answered for the decision.
     """
 
     prompt: str
     reply: Reply
     retrieved: tuple[RecordId, ...]
     strategy: str | None = None
-    refreshed: bool = False
+    thought: Thought | None = None
+    aside: tuple[str, ...] = ()
 
 
 @runtime_checkable

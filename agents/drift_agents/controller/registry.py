@@ -16,6 +16,7 @@ CONTROLLERS: Registry[Controller] = Registry(
     "drift_envs.controllers",
     {
         "direct": "drift_agents.controller.direct:Direct",
+        "adamem": "drift_agents.controller.adamem:AdaMem",
     },
 )
 

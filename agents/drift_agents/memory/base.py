@@ -1,6 +1,8 @@
 """What every memory must offer, so that any verifier can attach to it.
 
 * `Memory` - the protocol; one contract suite in the tests runs over every implementation
+* `Following` - a memory that is told every step as it happens, whether it writes it or not
+* `Focused` - what a memory can offer beside: which states it has something to say about just now
 """
 
 from __future__ import annotations
@@ -87,4 +89,26 @@ class Memory(Protocol):
 
     def content_hash(self) -> str:
         """A hash of the content: equal for equal contents, in every process."""
+        ...
+
+
+@runtime_checkable
+class Focused(Protocol):
+    """A memory that answers about few of the states that it knows: prompts ask about those alone."""
+
+    def in_mind(self) -> Iterator[str]:
+        """One text for every state that it has something to say about, after it was asked about the present one."""
+        ...
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A memory that is told every step as it happens, whether it is written or not.
+
+    What has happened in an episode belongs to the present state (AdaMEM: s_t is history and
+    observation); it is known also where nothing is written, or a verifier writes something else.
+    """
+
+    def follow(self, experience: Experience) -> None:
+        """This has just happened."""
         ...

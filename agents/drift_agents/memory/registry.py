@@ -25,6 +25,8 @@ MEMORIES: Registry[Memory] = Registry(
         "voyager": "drift_agents.memory.voyager:Voyager",
         "generative_agents": "drift_agents.memory.generative_agents:GenerativeAgents",
         "beliefmem": "drift_agents.memory.beliefmem:BeliefMem",
+        "consensus": "drift_agents.memory.consensus:ConsensusMemory",
+        "adamem": "drift_agents.memory.adamem:AdaMemMemory",
         "managed": "drift_agents.memory.management:Managed",
     },
 )

@@ -4,6 +4,7 @@
 * `SKILL` - the question about a success: what the skill is called and what it does
 * `attempt_steps` - the steps of an attempt among what memory wrote meanwhile
 * `tell_attempt` - the text of an attempt
+* `highest_score` - the score that a success needs
 * `Attempt`, `read_attempt` - an attempt read back from its text
 * `judge_attempt`, `describe_skill` - the rules that answer
 * `tell_program` - actions in words
@@ -139,8 +140,21 @@ class Attempt(NamedTuple):
     @property
     def highest(self) -> float:
         """The highest score, as the task names it."""
-        named = _HIGHEST.search(self.task)
-        return BEST if named is None else float(named[1])
+        return highest_score(self.task)
+
+
+def highest_score(task: str) -> float:
+    """The highest score, as a task names it; `BEST` where it names none.
+
+    Args:
+        task: the task in words.
+
+    Example:
+        >>> highest_score("Reach a goal. The highest score is 0.5."), highest_score("Buy a hat.")
+        (0.5, 1.0)
+    """
+    named = _HIGHEST.search(task)
+    return BEST if named is None else float(named[1])
 
 
 def read_attempt(text: str) -> Attempt:

@@ -2,13 +2,18 @@
 
 * `Reply` - an answer with what it cost
 * `Policy` - the protocol
+* `Aside` - a question beside the one for the action
+* `Speaking` - a policy that also answers other questions: a language model
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+
+from drift_agents.llm.base import Completion, Message, Model
 
 
 class Reply(NamedTuple):
@@ -49,4 +54,31 @@ class Policy(Protocol):
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt."""
+        ...
+
+
+class Aside(NamedTuple):
+    """A question beside the one for the action, to be answered with true or false.
+
+    Args:
+        field: what the answer is called.
+        text: the question; it stands below the prompt.
+    """
+
+    field: str
+    text: str
+
+
+@runtime_checkable
+class Speaking(Protocol):
+    """A policy that also answers other questions: a language model."""
+
+    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+        """Answer a prompt, and the question beside it; an answer that cannot be used is a no."""
+        ...
+
+    def answer(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
+    ) -> Completion:
+        """Answer another question by a schema; where the answer cannot be used, by the rules, which is counted."""
         ...

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from drift_agents.advice import read_advice
 from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy, Reply
@@ -34,6 +36,9 @@ class Planner:
 
     The same object plays every world of an experiment. What the planners have in common is given
     once; what one of them takes beside is given under its name.
+
+    Of the lessons it reads the ways that they tell, in the one form of `drift_agents.advice`; each step
+    of a way counts as experience of other states, half as much as a lived response.
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
@@ -82,7 +87,10 @@ class Planner:
         Raises:
             ArgumentError: if no planner knows the world, or the prompt lacks what it needs.
         """
-        state = parse_prompt(prompt).state
+        view = parse_prompt(prompt)
+        state = view.state
+        if view.lessons and (advice := read_advice(view.lessons)):
+            prompt = replace(view, elsewhere=view.elsewhere + advice).render()
         for world, planner in self._planners.items():
             if SIGNS[world] in state:
                 return planner.decide(prompt, rng)

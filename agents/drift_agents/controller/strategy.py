@@ -1,0 +1,134 @@
+"""Strategies: what is asked for one, and the rule that answers offline.
+
+* `STRATEGY` - the question: the present state and what was retrieved in, a strategy out
+* `Strategy` - a strategy in force, and what it rests on
+* `tell_exemplars` - what was retrieved, in words
+* `make_strategy` - the rule that answers offline
+* `ITEMS`, `HORIZON` - how many bullets a strategy has, and how many steps of a way a bullet tells
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from drift_agents.advice import Way, tell_way
+from drift_agents.memory.exemplar import Exemplar
+from drift_agents.prompt import Recollection, parse_line
+from drift_agents.types import RecordId
+
+ITEMS = 3
+"""Bullets of a strategy, at the most (AdaMEM, appendix B.2: 1 to 3)."""
+
+HORIZON = 20
+"""Steps of a way that a bullet tells, at the most: a strategy is concise."""
+
+STRATEGY: Mapping[str, Any] = {
+    "title": "adamem_strategy",
+    "type": "object",
+    "properties": {
+        "reasoning": {"type": "string", "maxLength": 8000},
+        "strategy": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": 100000},
+            "minItems": 1,
+            "maxItems": ITEMS,
+        },
+    },
+    "required": ["reasoning", "strategy"],
+    "additionalProperties": False,
+}
+
+RETRIEVED = "\nRetrieved experiences:\n"
+_HEAD = re.compile(r"Experience \d+ \(similarity (?P<like>\S+); final outcome: .*\):")
+
+
+class Strategy(NamedTuple):
+    """A strategy in force, and what it rests on.
+
+    Args:
+        text: its words.
+        evidence: the records of what was retrieved.
+    """
+
+    text: str
+    evidence: frozenset[RecordId]
+
+
+def tell_exemplars(exemplars: Sequence[Exemplar]) -> str:
+    """What was retrieved, in words: past state, past action, remaining trajectory, final outcome.
+
+    Args:
+        exemplars: the best first.
+
+    Example:
+        >>> from drift_agents.types import AgentClock, Outcome, Record
+        >>> step = Record(0, "[1]", "0", (((Outcome("[2]", 1.0, True)), 1.0),), 1, AgentClock(0, 4))
+        >>> print(tell_exemplars([Exemplar((step,), 1.0)]))
+        Experience 1 (similarity 1; final outcome: score 1):
+        - in [1] action "0" led to [2] (the episode ended; score 1; seen once; last at step 4)
+    """
+    told = []
+    for number, exemplar in enumerate(exemplars, 1):
+        told.append(
+            f"Experience {number} (similarity {exemplar.similarity:.3g}; final outcome: score {exemplar.score:g}):"
+        )
+        for record in exemplar.steps:
+            item = Recollection(record.state, record.action, record.outcome, float(record.n), record.now.step)
+            told.append(item._replace(verified=record.verified).line())
+    return "\n".join(told) if told else "None."
+
+
+def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
+    r"""The rule that answers `STRATEGY` offline: one bullet for each of the first experiences, the way that it went.
+
+    Args:
+        text: the question: what stands after `RETRIEVED` is read, and nothing else.
+        horizon: steps of a way that a bullet tells, at the most.
+
+    Returns:
+        JSON by the schema `STRATEGY`.
+
+    Example:
+        >>> step = '- in [1] action "0" led to [2] (score 0; seen once; last at step 3)'
+        >>> told = f"{RETRIEVED}Experience 1 (similarity 0.9; final outcome: score 1):\n{step}"
+        >>> make_strategy(told)["strategy"][0][:61]
+        'What worked before (similarity 0.9): From [1] do "0" to get t'
+    """
+    groups: list[tuple[str, list[Recollection]]] = []
+    # The last mark is the true one: what stands before it may contain anything, the lines below it cannot.
+    for line in text.rpartition(RETRIEVED)[2].split("\n"):
+        if head := _HEAD.fullmatch(line):
+            groups.append((head["like"], []))
+        elif line.startswith("- in ") and groups:
+            groups[-1][1].append(parse_line(line))
+    bullets = []
+    for like, steps in groups[:ITEMS]:
+        ways = " ".join(tell_way(way) for way in _join(steps[:horizon]))
+        if ways:
+            bullets.append(f"What worked before (similarity {like}): {ways}")
+    if not bullets:
+        return {"reasoning": "Nothing like it is remembered.", "strategy": ["Nothing like this is remembered."]}
+    reasoning = f"{len(groups)} past experiences were retrieved; the most similar ones are told as ways to go."
+    return {"reasoning": reasoning, "strategy": bullets}
+
+
+def _join(steps: Iterable[Recollection]) -> list[Way]:
+    """Steps that follow each other, as ways."""
+    ways: list[list[Recollection]] = []
+    for step in steps:
+        if ways and not ways[-1][-1].outcome.ended and ways[-1][-1].outcome.state == step.state:
+            ways[-1].append(step)
+        else:
+            ways.append([step])
+    return [
+        Way(
+            (way[0].state, *(step.outcome.state for step in way)),
+            tuple(step.action for step in way),
+            way[-1].outcome.score,
+            way[-1].outcome.ended,
+            way[-1].last,
+        )
+        for way in ways
+    ]
