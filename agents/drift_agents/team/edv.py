@@ -1,0 +1,324 @@
+"""Execute, distil, verify: a team that constructs experience together.
+
+* `EDV` - the team
+* `DISTILLERS`, `VERIFIERS`, `BANKS`, `SOLVERS` - who distils, who votes, where items go, who plays
+
+Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
+agentic experience learning". `docs/memories/edv.md` has equations, constants and what was decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError
+from drift_agents.llm.base import Model
+from drift_agents.llm.rules import RuleModel
+from drift_agents.memory.base import Memory
+from drift_agents.memory.consensus import Attended
+from drift_agents.memory.consensus_bank import SHARED
+from drift_agents.memory.consensus_text import MOST, Candidate, describe_claims
+from drift_agents.memory.consensus_text import RULES as DISTILLING
+from drift_agents.memory.contaminate import Contaminator, exchanged
+from drift_agents.memory.distiller import propose
+from drift_agents.team.ability import AbilityMatrix
+from drift_agents.team.base import Member, Rollout
+from drift_agents.team.solo import Solo
+from drift_agents.team.vote import RULES as VOTING
+from drift_agents.team.vote import vote
+from drift_agents.types import AgentClock, Episode, Record, Transition
+
+DISTILLERS = ("third", "executor")
+"""`third`: a member outside the execution group. `executor`: the first executor, of its own trajectories."""
+VERIFIERS = ("executors", "distiller", "external", "none")
+"""`executors`: all of them. `distiller`: whoever distilled. `external`: a member outside the execution
+group that did not distil, if there is one. `none`: nobody votes, and all is accepted."""
+BANKS = ("both", "shared", "private")
+"""Where items go: as the vote says; all into the shared bank; all into the private banks of those who approved."""
+SOLVERS = ("ability", "best", "first")
+"""Who plays: by the ability matrix; the best single solver of all kinds of tasks; the first member."""
+
+Attempts = list[tuple[Episode, Sequence[Record]]]
+
+
+class Group(NamedTuple):
+    """Who does what for one task.
+
+    Args:
+        executors: who plays.
+        distiller: who distils.
+        voters: who votes.
+    """
+
+    executors: tuple[Member, ...]
+    distiller: Member
+    voters: tuple[Member, ...]
+
+
+class EDV(Solo):
+    """Execute, distil, verify (EDV, section 4, figure 3).
+
+    For each task an execution group is drawn from the pool, and a distiller outside it. The group plays
+    `trajectories` episodes of the task in turn. The distiller compares them and proposes up to `items`
+    items; the ability matrix takes note of the scores. The executors judge all trajectories and vote:
+    what all approve goes into the shared bank, what some approve into their private banks, the rest is
+    dropped. In the test the ability matrix chooses who plays.
+
+    Where there is no language model, members are planners with different declared options, and
+    distilling and voting are rules that read the trajectories' text alone: that shows whether the
+    mechanism works, and says nothing about introspection. Errors of judgement can then be declared:
+    `errs` of a member is the probability that an item of its making is replaced by a wrong but coherent
+    one (`drift_agents.memory.contaminate`), and that a vote of its turns round. Who votes on a wrong item
+    of its own making approves of it: that is the self-confirmation trap, put in by hand.
+
+    Args:
+        members: the pool; as many as executors, and more where distiller or verifier stand outside.
+        executors: how many are drawn for the execution group.
+        trajectories: how many episodes of each task, all in all.
+        items: how many items a task can bring.
+        distil: who distils, one of `DISTILLERS`.
+        verify: who votes, one of `VERIFIERS`.
+        banks: where items go, one of `BANKS`.
+        solver: who plays in the test, one of `SOLVERS`.
+        rotate: whether roles are drawn anew for each task; otherwise they follow the order of the pool.
+        contaminate: the share of wrong candidates that are put before the vote, in [0, 1).
+        correlation: the probability that two voters err together instead of each by itself, in [0, 1].
+        enough: the score from which an attempt counts as a success, in (0, 1].
+        partial: whether part of the score counts for something in the ability matrix.
+
+    Raises:
+        ArgumentError: if an option is outside its range, or the pool is too small.
+
+    Example:
+        >>> from drift_agents.policy.registry import make_policy
+        >>> pool = [Member(str(risk), make_policy("planner", lake={"risk": risk})) for risk in (0.2, 0.6, 0.9)]
+        >>> EDV(pool, executors=3)
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: 3 executors and one outside need 4 members. Received 3: 0.2, 0.6, 0.9
+    """
+
+    name = "edv"
+
+    def __init__(
+        self,
+        members: Iterable[Member],
+        *,
+        executors: int = 2,
+        trajectories: int = 4,
+        items: int = MOST,
+        distil: str = "third",
+        verify: str = "executors",
+        banks: str = "both",
+        solver: str = "ability",
+        rotate: bool = True,
+        contaminate: float = 0.0,
+        correlation: float = 0.0,
+        enough: float = 1.0,
+        partial: bool = False,
+    ) -> None:
+        super().__init__(members)
+        for name, count in (("executors", executors), ("trajectories", trajectories), ("items", items)):
+            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+                raise ArgumentError(f"`{name}` should be a positive whole number. Received {count!r}")
+        for name, value, known in (
+            ("distil", distil, DISTILLERS),
+            ("verify", verify, VERIFIERS),
+            ("banks", banks, BANKS),
+            ("solver", solver, SOLVERS),
+        ):
+            if value not in known:
+                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
+        if not isinstance(rotate, bool):
+            raise ArgumentError(f"`rotate` should be true or false. Received {rotate!r}")
+        if isinstance(correlation, bool) or not isinstance(correlation, (int, float)) or not 0 <= correlation <= 1:
+            raise ArgumentError(f"`correlation` should be a number in [0, 1]. Received {correlation!r}")
+        if items > MOST:
+            raise ArgumentError(f"`items` should be at most {MOST}. Received {items!r}")
+        outside = 1 if distil == "third" or verify == "external" else 0
+        if executors + outside > len(self.members):
+            raise ArgumentError(
+                f"{executors} executors{' and one outside' if outside else ''} need {executors + outside} members. "
+                f"Received {len(self.members)}: {', '.join(member.name for member in self.members)}"
+            )
+        self.executors, self.trajectories, self.items = executors, trajectories, items
+        self.distil, self.verify, self.banks, self.solver_rule, self.rotate = distil, verify, banks, solver, rotate
+        self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
+        self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
+        self._rules: Model = RuleModel({**DISTILLING, **VOTING})
+        self._memory: Attended | None = None
+        self._rng = np.random.default_rng(0)
+        self._proposed = self._forged = 0
+        self.tally = {"proposed": 0, "unanimous": 0, "partial": 0, "dropped": 0, "wrong_proposed": 0, "wrong_kept": 0}
+
+    def bind(self, memory: Memory, rng: np.random.Generator) -> None:
+        """Take note of memory and generator.
+
+        Raises:
+            ArgumentError: if the memory has no banks to write items into.
+        """
+        if not isinstance(memory, Attended):
+            raise ArgumentError(
+                f"the team 'edv' writes items into banks, which the memory `consensus` has. Received {memory.name!r}"
+            )
+        memory.attend()
+        self._memory, self._rng = memory, rng
+
+    def solver(self, task: str) -> str:
+        """The member that plays a task of the test."""
+        if self.solver_rule == "first":
+            return self.members[0].name
+        return self.ability.overall() if self.solver_rule == "best" else self.ability.best(task)
+
+    def draw_group(self) -> Group:
+        """Who does what for the next task."""
+        order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
+        pool = [self.members[place] for place in order]
+        executors, outside = tuple(pool[: self.executors]), pool[self.executors :]
+        distiller = outside[0] if self.distil == "third" else executors[0]
+        voters: tuple[Member, ...] = ()
+        if self.verify == "executors":
+            voters = executors
+        elif self.verify == "distiller":
+            voters = (distiller,)
+        elif self.verify == "external":
+            voters = (next((member for member in outside if member is not distiller), outside[0]),)
+        return Group(executors, distiller, voters)
+
+    def construct(self, task: str, rollout: Rollout) -> list[Episode]:
+        """Execute, distil, verify.
+
+        Raises:
+            ArgumentError: if no memory is bound.
+            ModelError: if a model's answer does not have the form that it should have.
+        """
+        memory = self._memory
+        if memory is None:
+            raise ArgumentError("the team 'edv' should be bound to a memory before it constructs. Received none")
+        group = self.draw_group()
+        attempts: Attempts = []
+        players: list[Member] = []
+        for number in range(self.trajectories):
+            player = group.executors[number % len(group.executors)]
+            episode = rollout(player.name)
+            attempts.append((episode, memory.attempt()))
+            players.append(player)
+            self.ability.note(task, player.name, episode.score)
+        # What a later trajectory's verifier took out of memory can no longer be cited.
+        there = {record.id for record in memory.records()}
+        attempts = [(episode, [record for record in steps if record.id in there]) for episode, steps in attempts]
+        candidates = self._propose(memory, group, attempts, players)
+        if candidates:
+            self._vote(memory, task, group, attempts, players, candidates)
+        return [episode for episode, _ in attempts]
+
+    def _propose(
+        self, memory: Attended, group: Group, attempts: Attempts, players: Sequence[Member]
+    ) -> list[tuple[Candidate, bool]]:
+        """The candidates, each with whether it is wrong by the distiller's own error."""
+        seen = attempts
+        if self.distil == "executor":
+            seen = [pair for pair, player in zip(attempts, players, strict=True) if player is group.distiller]
+        found = propose(self._mind(group.distiller), seen, self.items)
+        if seen is not attempts:
+            found = [candidate._replace(refs=_refs(candidate, attempts)) for candidate in found]
+        known = [record for _, steps in attempts for record in steps] or list(memory.records())
+        candidates: list[tuple[Candidate, bool]] = []
+        for candidate in found:
+            claims: tuple[Transition, ...] = ()
+            if group.distiller.errs and self._rng.random() < group.distiller.errs:
+                claims = exchanged(known, memory.key, self._rng)
+            candidates.append((_forge(claims, attempts), True) if claims else (candidate, False))
+        self._proposed += len(found)
+        for _ in range(self.contaminator.due(self._proposed, self._forged)):
+            claims = exchanged(known, memory.key, self._rng)
+            if claims:
+                self._forged += 1
+                candidates.append((_forge(claims, attempts), False))
+        return candidates
+
+    def _vote(
+        self,
+        memory: Attended,
+        task: str,
+        group: Group,
+        attempts: Attempts,
+        players: Sequence[Member],
+        candidates: Sequence[tuple[Candidate, bool]],
+    ) -> None:
+        """Let the voters speak, and write what they let pass."""
+        listed = [candidate for candidate, _ in candidates]
+        common = self._rng.random(len(candidates))
+        accepted: list[set[int]] = []
+        for voter in group.voters:
+            own = [number for number, player in enumerate(players, 1) if player is voter]
+            held = [item.content for item in memory.held(voter.name)]
+            yes = vote(self._mind(voter), attempts, listed, own, held)
+            if voter.errs:
+                together = self._rng.random(len(candidates)) < self.correlation
+                draws = np.where(together, common, self._rng.random(len(candidates)))
+                yes ^= set(np.flatnonzero(draws < voter.errs).tolist())
+            if voter is group.distiller:
+                yes |= {place for place, (_, is_own) in enumerate(candidates) if is_own}
+            accepted.append(yes)
+        now = max((record.now for _, steps in attempts for record in steps), default=AgentClock())
+        for place, candidate in enumerate(listed):
+            approved = [voter.name for voter, yes in zip(group.voters, accepted, strict=True) if place in yes]
+            owners = self._owners(approved, group)
+            self._count(candidate, len(approved), len(group.voters))
+            if owners:
+                memory.write_item(candidate, task, owners, now)
+
+    def _owners(self, approved: Sequence[str], group: Group) -> tuple[str, ...]:
+        """Whose banks an item goes into."""
+        if not group.voters:
+            return tuple(one.name for one in group.executors) if self.banks == "private" else (SHARED,)
+        if not approved:
+            return ()
+        if self.banks == "shared":
+            return (SHARED,)
+        # Who votes from outside speaks for the group.
+        outside = all(voter not in group.executors for voter in group.voters)
+        if self.banks == "private":
+            return tuple(one.name for one in group.executors) if outside else tuple(approved)
+        return (SHARED,) if len(approved) == len(group.voters) else tuple(approved)
+
+    def _count(self, candidate: Candidate, approved: int, voters: int) -> None:
+        kept = approved > 0 or not voters
+        self.tally["proposed"] += 1
+        self.tally["unanimous" if approved == voters else "partial" if approved else "dropped"] += 1
+        self.tally["wrong_proposed"] += bool(candidate.forged)
+        self.tally["wrong_kept"] += bool(candidate.forged) and kept
+
+    def _mind(self, member: Member) -> Model:
+        """Who distils and votes in a member's name."""
+        return self._rules if member.model is None else member.model
+
+    def report(self) -> dict[str, Any]:
+        """What was proposed and accepted so far, and the ability matrix, as plain data."""
+        return {**self.tally, "ability": self.ability.rows()}
+
+
+def _refs(candidate: Candidate, attempts: Attempts) -> tuple[str, ...]:
+    """The lines that a candidate cites, by their numbers among all trajectories."""
+    places = {
+        record.id: f"{number}.{place}"
+        for number, (_, steps) in enumerate(attempts, 1)
+        for place, record in enumerate(steps, 1)
+    }
+    return tuple(places[number] for number in candidate.evidence if number in places)
+
+
+def _forge(claims: Sequence[Transition], attempts: Attempts) -> Candidate:
+    """A wrong candidate; it cites the lines that tell the truth about the same steps."""
+    wrong = describe_claims(claims)
+    asked = {(claim.state, claim.action) for claim in claims}
+    refs = tuple(
+        f"{number}.{place}"
+        for number, (_, steps) in enumerate(attempts, 1)
+        for place, record in enumerate(steps, 1)
+        if (record.state, record.action) in asked
+    )
+    return wrong._replace(refs=refs)

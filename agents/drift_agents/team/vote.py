@@ -1,0 +1,133 @@
+"""Votes on candidates: the question, and the rule that answers it offline.
+
+* `VOTE` - the question to a voter: which candidates are accepted
+* `vote` - asks a member's model, or rules in its place
+* `judge` - the rule: grounded, not outvoted, useful to this voter, not held already
+* `RULES` - the table for `drift_agents.llm.rules.RuleModel`
+
+Source: EDV, section 4.4, appendix B.2 and figure 8. The default is to reject.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from drift_agents.llm.base import Model, ask
+from drift_agents.llm.rules import Rule
+from drift_agents.llm.template import read_messages
+from drift_agents.memory.consensus_text import (
+    Attempt,
+    Candidate,
+    Line,
+    read_claims,
+    read_trajectories,
+    tell_trajectories,
+    upheld,
+)
+from drift_agents.types import Episode, Record
+
+VOTE: Mapping[str, Any] = {
+    "title": "edv_vote",
+    "type": "object",
+    "properties": {"accepted": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["accepted"],
+    "additionalProperties": False,
+}
+HELD = "Items that you hold: "
+OWN = "Your trajectories: "
+_CANDIDATE = re.compile(r"^Candidate (?P<number>\d+): (?P<text>.*)\nEvidence: (?P<refs>.*)$", re.MULTILINE)
+
+
+def vote(
+    model: Model,
+    attempts: Sequence[tuple[Episode, Sequence[Record]]],
+    candidates: Sequence[Candidate],
+    own: Iterable[int],
+    held: Iterable[str],
+) -> set[int]:
+    """The places of the candidates that a voter accepts, counted from 0.
+
+    Args:
+        model: the voter.
+        attempts: all trajectories with their records.
+        candidates: what is voted on.
+        own: the numbers of the voter's own trajectories, counted from 1.
+        held: contents of the items that the voter can read already.
+
+    Raises:
+        ModelError: if the model's answer does not have the form that it should have.
+    """
+    listed = "\n".join(
+        f"Candidate {number}: {one_line(candidate.tell())}\nEvidence: {', '.join(candidate.refs) or 'none'}"
+        for number, candidate in enumerate(candidates, 1)
+    )
+    messages = read_messages(
+        "team/templates/edv_vote.txt",
+        trajectories=tell_trajectories(attempts),
+        standing=OWN + (", ".join(map(str, own)) or "none"),
+        held=json.dumps([one_line(text) for text in held], ensure_ascii=False),
+        candidates=listed,
+    )
+    accepted = ask(model, messages, VOTE).data["accepted"]
+    return {number - 1 for number in accepted if 1 <= number <= len(candidates)}
+
+
+def one_line(text: str) -> str:
+    """A text in one line."""
+    return " ".join(text.split())
+
+
+def judge(text: str) -> dict[str, list[int]]:
+    """The rule that answers `VOTE` offline; it reads all trajectories, and rejects by default.
+
+    Accepted is a candidate that passes all gates:
+
+    * grounded: it cites lines, all of them exist, and every statement of its text stands in one of them;
+    * upheld: no trajectory contradicts a cited line as often as others confirm it;
+    * useful: a way must reach at least the best score of the voter's own trajectories;
+    * new: the voter does not hold the same text, and no candidate before it says the same.
+
+    Args:
+        text: trajectories, whose they are, items held and candidates.
+
+    Returns:
+        JSON by the schema `VOTE`.
+    """
+    attempts = read_trajectories(text)
+    lines = {line.ref: line for attempt in attempts for line in attempt.lines}
+    own = _after(text, OWN)
+    best = max((a.score for a in attempts if str(a.number) in own.split(", ")), default=0.0)
+    said: set[str] = set(json.loads(_after(text, HELD) or "[]"))
+    accepted = []
+    for found in _CANDIDATE.finditer(text):
+        cited = [lines.get(ref) for ref in found["refs"].split(", ")]
+        if _passes(found["text"], [line for line in cited if line is not None], len(cited), attempts, best):
+            if not any(found["text"].endswith(known) for known in said if known):
+                accepted.append(int(found["number"]))
+            said.add(found["text"])
+    return {"accepted": accepted}
+
+
+def _passes(told: str, cited: Sequence[Line], count: int, attempts: Sequence[Attempt], best: float) -> bool:
+    """Whether a candidate is grounded, upheld and useful."""
+    if not cited or len(cited) < count:
+        return False
+    known = {(*line.asked, *line.answer) for line in cited}
+    if any((*claim.asked, *claim.answer) not in known for claim in read_claims(told)):
+        return False
+    if not all(upheld(line, attempts) for line in cited):
+        return False
+    is_way = len({line.asked for line in cited}) > 1
+    return not is_way or cited[-1].score >= best
+
+
+def _after(text: str, mark: str) -> str:
+    """What stands behind a mark in the last line that begins with it."""
+    return next((row[len(mark) :] for row in reversed(text.split("\n")) if row.startswith(mark)), "")
+
+
+RULES: Mapping[str, Rule] = {VOTE["title"]: judge}
+"""The table for `drift_agents.llm.rules.RuleModel`."""
