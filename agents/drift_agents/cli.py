@@ -47,6 +47,9 @@ from drift_envs.errors import DriftEnvsError
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 """The exit status: all well, the work failed, wrong usage, Ctrl-C."""
 
+CHOSEN = ("memory", "controller", "team", "policy")
+"""The axes that options of `run` replace."""
+
 WIDTH = 100
 """How wide tables are where the output is no terminal."""
 
@@ -101,8 +104,8 @@ def build_parser() -> argparse.ArgumentParser:
     listing = commands.add_parser(
         "list",
         parents=[common],
-        help="experiments, memories, verifiers and policies",
-        description="List what experiment files can name: experiments, memories, verifiers and policies.",
+        help="experiments, memories, verifiers, controllers, teams and policies",
+        description="List what experiment files can name: experiments, memories, verifiers, controllers, teams and policies.",
         epilog="example: drift-agents list",
     )
     listing.set_defaults(command=_list)
@@ -120,6 +123,8 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", type=_positive, metavar="N", help="play the seeds 0 to N-1")
     run.add_argument("--rounds", type=_positive, metavar="N", help="play the first N episodes of every phase")
     run.add_argument("--memory", type=_names, metavar="A,B", help="play these memories, of every block of the file")
+    run.add_argument("--controller", type=_names, metavar="A,B", help="play with these controllers")
+    run.add_argument("--team", type=_names, metavar="A,B", help="play as these teams")
     run.add_argument("--policy", type=_names, metavar="P", help="play with this policy (or several: P,Q)")
     run.add_argument(
         "--jobs",
@@ -130,8 +135,7 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--trace",
         choices=TRACE,
-        default="none",
-        help="keep the steps of these episodes, for `inspect` (default: %(default)s)",
+        help="keep the steps of these episodes, for `inspect` (default: what the file says, else none)",
     )
     again = run.add_mutually_exclusive_group()
     again.add_argument("--resume", action="store_true", help="go on with the run in the folder")
@@ -206,7 +210,7 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _plural(axis: str) -> str:
-    return {"memory": "memories", "verifier": "verifiers", "policy": "policies"}[axis]
+    return {"memory": "memories", "policy": "policies"}.get(axis, f"{axis}s")
 
 
 def _described(axis: str) -> list[tuple[str, str]]:
@@ -242,7 +246,7 @@ def _overrides(options: argparse.Namespace) -> dict[str, Any]:
         overrides["seeds"] = options.seeds
     if options.rounds is not None:
         overrides |= {"rounds": options.rounds, "episodes": None}
-    wanted = {axis: getattr(options, axis) for axis in ("memory", "policy") if getattr(options, axis) is not None}
+    wanted = {axis: getattr(options, axis) for axis in CHOSEN if getattr(options, axis) is not None}
     for axis, names in wanted.items():
         for name in names:
             AXES[axis].load(name)  # refuses a name that does not exist
@@ -250,7 +254,8 @@ def _overrides(options: argparse.Namespace) -> dict[str, Any]:
     if wanted or asks:
         blocks = load_experiment(options.experiment).to_dict()["agents"]
         overrides["agents"] = [
-            {**block, **{axis: _choose(names, block[axis]) for axis, names in wanted.items()}} for block in blocks
+            {**block, **{axis: _choose(names, block.get(axis, ())) for axis, names in wanted.items()}}
+            for block in blocks
         ]
     if asks:
         overrides["agents"] = [
@@ -349,3 +354,7 @@ class _Bars:
     def advance(self, schedule: str, episodes: int) -> None:
         """So many episodes of it are done."""
         self._progress.advance(self._bars[schedule], episodes)
+
+    def note(self, text: str) -> None:
+        """A line above the bars."""
+        self._progress.console.print(f"drift-agents: {text}", markup=False, highlight=False)

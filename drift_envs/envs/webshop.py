@@ -74,7 +74,9 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         catalogue: a catalogue file; the generated one by default.
         goals: `synthetic`, `human` or `color_class`.
         pool: how many different goals recur; all of the catalogue's, by their weights, if `None`.
-        order: `shuffled` or `fixed`.
+        order: `shuffled`, `fixed` or `clustered` (one group of like goals after the other).
+        clusters: how many groups of like goals there are; used by `clustered` alone.
+        repeats: how often each goal of a group comes before the next group does; likewise.
         conditions: knob values under each of which every goal of the pool can be bought at 1.0.
         max_length: how long a page's text may be, in characters.
         native_clicks: whether a browser's clicks go through the screen, so that a covered button can't
@@ -127,6 +129,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         goals: str = "synthetic",
         pool: int | None = None,
         order: str = "shuffled",
+        clusters: int = 3,
+        repeats: int = 1,
         conditions: Sequence[Mapping[str, Value]] = (),
         max_length: int = MAX_LENGTH,
         native_clicks: bool = True,
@@ -155,7 +159,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             setattr(self, f"_{name}", value)
         self._looks = Looks(render_mode == "human", render_mode in ("human", "rgb_array"), bool(native_clicks))
         self._settings: Settings = settings_of(WEBSHOP_KNOBS.defaults())
-        self._tasks = Tasks(self.shop, pool, order, [settings_of(values) for values in conditions])
+        settings = [settings_of(values) for values in conditions]
+        self._tasks = Tasks(self.shop, pool, order, settings, clusters, repeats)
         self._keeps_tasks = False
         self._backend: Backend | None = None
         self._window: PageWindow | None = None
@@ -190,6 +195,20 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """The numbers of the goals that recur, or `None` for all of the catalogue's. For evaluators."""
         self._seed_tasks(None)
         return self._tasks.pool
+
+    def other_tasks(self, count: int) -> tuple[int, ...]:
+        """The numbers of so many goals that are not among `task_pool` and can be bought like them. For evaluators.
+
+        They depend on the seed alone. Give one to `reset` as the option `goal_index`.
+
+        Args:
+            count: how many.
+
+        Raises:
+            ArgumentError: if the catalogue has too few.
+        """
+        self._seed_tasks(None)
+        return self._tasks.others(count)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Let a new shopper in.

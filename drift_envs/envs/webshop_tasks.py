@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from drift_envs.envs.webshop_clusters import group_texts
 from drift_envs.errors import ArgumentError, DriftWarning
 from webshop_server.goals import Goal
 from webshop_server.inventory import is_target
@@ -22,7 +23,7 @@ from webshop_server.pages import PAGE_SIZE
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
-ORDERS = ("shuffled", "fixed")
+ORDERS = ("shuffled", "fixed", "clustered")
 
 LEAST_LOSS = 0.05
 """What a drift of listings, prices or colours must cost whoever buys as before."""
@@ -32,11 +33,24 @@ _TRIES = 100
 
 _PATIENCE = 10
 """The same as long as no goal has been found that every drift touches."""
+
+_OTHERS = 0x07E2
+"""Keeps the stream of goals beside the pool apart from the pool's own."""
+
+_SURPLUS = 4
+"""Goals that are drawn for each one that a group of like goals takes."""
+
 _BUYING = ("color_classes", "result_order", "demoted", "price_factor", "price_targets", "sold_out")
 """The settings that decide what should be bought, and not only how."""
 
 
-def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np.random.Generator) -> tuple[int, ...]:
+def draw_pool(
+    shop: Shop,
+    count: int,
+    conditions: Sequence[Settings],
+    random: np.random.Generator,
+    without: Collection[int] = (),
+) -> tuple[int, ...]:
     """Draw goals, by their weights, that can be bought at 1.0 under all conditions.
 
     Goals that every drift touches come first: where two conditions that follow each other differ in
@@ -48,6 +62,7 @@ def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np
         count: how many.
         conditions: settings in the order of time.
         random: what draws.
+        without: goals that are not drawn, nor any other goal of their listings.
 
     Returns:
         The goals' numbers, no two of one listing.
@@ -63,7 +78,7 @@ def draw_pool(shop: Shop, count: int, conditions: Sequence[Settings], random: np
     touched: list[int] = []
     others: list[int] = []
     seen: set[int] = set()
-    listings: set[str] = set()
+    listings = {goals[number].title for number in without}
     for tries in range(_TRIES * count):
         if len(touched) == count or len(seen) == len(goals):
             break
@@ -152,24 +167,45 @@ class Tasks:
     Args:
         shop: where the goals are.
         pool: how many different goals there are; all of the catalogue's, by their weights, if `None`.
-        order: `shuffled` (each goal of the pool once, in an order drawn anew, and again) or `fixed`.
+        order: `shuffled` (each goal of the pool once, in an order drawn anew, and again), `fixed`, or
+            `clustered` (one group of like goals after the other).
         conditions: settings under which every goal of the pool can be bought at 1.0.
+        clusters: how many groups of like goals; used by `clustered` alone.
+        repeats: how often each goal of a group comes, shuffled, before the next group does; likewise.
 
     Raises:
-        ArgumentError: if the pool is smaller than one goal, or the order is unknown.
+        ArgumentError: if the pool is smaller than one goal or does not fill the groups, or the order is unknown.
     """
 
-    def __init__(self, shop: Shop, pool: int | None, order: str, conditions: Sequence[Settings]) -> None:
+    def __init__(
+        self,
+        shop: Shop,
+        pool: int | None,
+        order: str,
+        conditions: Sequence[Settings],
+        clusters: int = 3,
+        repeats: int = 1,
+    ) -> None:
         if pool is not None and (isinstance(pool, bool) or not isinstance(pool, int) or pool < 1):
             raise ArgumentError(f"`pool` should be a whole number, at least 1, or None. Received {pool!r}")
         if order not in ORDERS:
             raise ArgumentError(f"`order` should be one of {', '.join(ORDERS)}. Received {order!r}")
+        for name, number in (("clusters", clusters), ("repeats", repeats)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise ArgumentError(f"`{name}` should be a whole number, at least 1. Received {number!r}")
+        if order == "clustered" and (pool is None or pool % clusters):
+            raise ArgumentError(
+                f"`pool` should be a multiple of `clusters` where `order` is clustered. Received {pool} and {clusters}"
+            )
+        self._clusters, self._repeats = clusters, repeats
         self._shop = shop
         self._size = pool
         self._order = order
         self._conditions = tuple(conditions)
         self._random: np.random.Generator | None = None
+        self._seed = 0
         self._drawn: tuple[int, ...] | None = None
+        self._groups: tuple[tuple[int, ...], ...] = ()
         self._waiting: list[int] = []
 
     @property
@@ -184,6 +220,7 @@ class Tasks:
             seed: decides the pool and the order.
         """
         self._random = np.random.default_rng(seed)
+        self._seed = seed
         self._drawn, self._waiting = None, []
 
     @property
@@ -192,8 +229,26 @@ class Tasks:
         if self._size is None or self._random is None:
             return None
         if self._drawn is None:
-            self._drawn = draw_pool(self._shop, self._size, self._conditions, self._random)
+            if self._order == "clustered":
+                self._groups = self._grouped(self._random)
+                self._drawn = tuple(number for group in self._groups for number in group)
+            else:
+                self._drawn = draw_pool(self._shop, self._size, self._conditions, self._random)
         return self._drawn
+
+    def others(self, count: int) -> tuple[int, ...]:
+        """Goals that are not of the pool, drawn likewise from a stream of their own.
+
+        Args:
+            count: how many.
+
+        Raises:
+            ArgumentError: before a seed, or if the catalogue has too few.
+        """
+        if self._random is None:
+            raise ArgumentError("goals were asked for before a seed")
+        random = np.random.default_rng([self._seed, _OTHERS])
+        return draw_pool(self._shop, count, self._conditions, random, without=self.pool or ())
 
     def next(self) -> int:
         """The number of the goal that comes next."""
@@ -206,4 +261,24 @@ class Tasks:
             self._waiting = list(pool)
             if self._order == "shuffled":
                 self._waiting = [pool[place] for place in self._random.permutation(len(pool))]
+            elif self._order == "clustered":
+                self._waiting = self._by_cluster(self._random)
         return self._waiting.pop(0)
+
+    def _grouped(self, random: np.random.Generator) -> tuple[tuple[int, ...], ...]:
+        """The pool in groups of like goals, out of more goals than it holds, so that the groups differ."""
+        size = self._size or 0
+        drawn = draw_pool(self._shop, _SURPLUS * size, self._conditions, random)
+        goals = [self._shop.goals[number] for number in drawn]
+        texts = [f"{goal.product_category} {goal.query} {goal.text}" for goal in goals]
+        groups = group_texts(texts, self._clusters, size // self._clusters)
+        return tuple(tuple(drawn[place] for place in group) for group in groups)
+
+    def _by_cluster(self, random: np.random.Generator) -> list[int]:
+        """One group of like goals after the other, each group's goals shuffled anew as often as they repeat."""
+        return [
+            group[place]
+            for group in self._groups
+            for _ in range(self._repeats)
+            for place in random.permutation(len(group))
+        ]

@@ -9,20 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ExperimentError, UnknownNameError
-from drift_agents.experiment.config import Agents, Experiment, RecallOptions, World
+from drift_agents.experiment.config import Agents, Construct, Experiment, RecallOptions, World
 from drift_agents.matching_registry import MATCHINGS
 from drift_agents.memory.registry import MEMORIES
 from drift_agents.policy.registry import POLICIES
 from drift_agents.registry import Registry
+from drift_agents.team.registry import TEAMS
 from drift_agents.verifier.registry import VERIFIERS
 from drift_envs.errors import Problem
 from drift_envs.schedule.plain import key_path, show
 
-AXES: dict[str, Registry[Any]] = {"memory": MEMORIES, "verifier": VERIFIERS, "policy": POLICIES}
+AXES: dict[str, Registry[Any]] = {
+    "memory": MEMORIES,
+    "verifier": VERIFIERS,
+    "controller": CONTROLLERS,
+    "team": TEAMS,
+    "policy": POLICIES,
+}
 """The axes of an agent, with the names that there are."""
 
 Path = tuple[str | int, ...]
@@ -86,6 +94,7 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                 ("worlds", schedule, "matching"),
                 str(UnknownNameError(MATCHINGS.kind, world.matching.name, MATCHINGS.names())),
             )
+        yield from _construct_findings(world.construction, ("worlds", schedule, "construct"))
         for axis, registry in AXES.items():
             named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
             for name in getattr(world, axis):
@@ -94,6 +103,7 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                         ("worlds", schedule, axis, name),
                         str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
                     )
+    yield from _construct_findings(experiment.construction, ("construct",))
     if experiment.rounds is not None and experiment.episodes is not None:
         yield ("episodes",), "`rounds` and `episodes` exclude each other"
     for position, schedule in enumerate(experiment.schedules):
@@ -103,6 +113,11 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                 ("schedules", position),
                 f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
             )
+
+
+def _construct_findings(construct: Construct | None, path: Path) -> Iterator[tuple[Path, str]]:
+    if construct is not None and construct.policy is not None and construct.policy.name not in POLICIES.names():
+        yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, construct.policy.name, POLICIES.names()))
 
 
 def data_at(data: Any, path: Path) -> Any:
@@ -155,7 +170,13 @@ def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[Path, str]
 
 def _known_keys(parent: Path) -> tuple[str, ...]:
     if not parent:
-        return tuple(Experiment.model_fields)
+        return _keys(Experiment)
     if parent[0] == "agents":
         return tuple(Agents.model_fields)
-    return tuple(RecallOptions.model_fields if parent[-1] == "recall" else World.model_fields)
+    models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "construct": Construct}
+    return _keys(models.get(parent[-1], World))
+
+
+def _keys(model: type[BaseModel]) -> tuple[str, ...]:
+    """The keys of a model as a file has them."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())

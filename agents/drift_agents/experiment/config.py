@@ -1,8 +1,9 @@
 """The experiment file: which agents play which schedules, how often.
 
 * `Experiment` - a checked experiment; plain data, hashable by `config_hash`
-* `Agents` - memories, verifiers and policies whose combinations are played
+* `Agents` - memories, verifiers, controllers, teams and policies whose combinations are played
 * `Part` - a name with options
+* `Construct` - what is played before the test, to fill memory
 * `World` - what is different on one schedule
 * `Change` - one value that a sweep gives a schedule
 
@@ -22,15 +23,21 @@ from pydantic_core import PydanticCustomError
 Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant", "dyna_q_plus", "windowed_q"]
 """What stands beside the agents in every table: `drift_agents.experiment.references` and the learners."""
 
+Learning = Literal["online", "frozen"]
+"""What the test does to memory: it goes on writing, or its own rule is off (`drift_agents.memory.frozen`)."""
+
+Kept = Literal["all", "failures", "none"]
+"""Which episodes are kept step by step, see `drift_agents.experiment.trace`."""
+
 Options = dict[str, Any]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True)
 
 
 class Part(_Model):
-    """A memory, a verifier or a policy: its name, and options if they differ from the defaults.
+    """One of what an agent is made of, as a memory: its name, and options if they differ from the defaults.
 
     In a file it is the name alone, or a mapping of the name to its options.
 
@@ -113,8 +120,12 @@ Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 
 
+DIRECT, SOLO = Part(name="direct"), Part(name="solo")
+"""The controller and the team that add nothing."""
+
+
 class Agents(_Model):
-    """Memories, verifiers and policies; every combination is played.
+    """Memories, verifiers, controllers, teams and policies; every combination is played.
 
     The memory `none` is played once, with the verifier `none`: there is nothing in it to verify,
     and any other verifier gives the same run.
@@ -122,12 +133,37 @@ class Agents(_Model):
     Args:
         memory: what is remembered.
         verifier: what becomes of an experience.
-        policy: who decides.
+        controller: how one decision is made.
+        team: who decides: one agent, or several who share a memory.
+        policy: what answers a prompt.
     """
 
     memory: Parts
     verifier: Parts = (Part(name="none"),)
+    controller: Parts = (DIRECT,)
+    team: Parts = (SOLO,)
     policy: Parts
+
+
+def _as_part(data: Any) -> Any:
+    return data if data is None or isinstance(data, Part) else Part.model_validate(data)
+
+
+class Construct(_Model):
+    """What is played before the test, to fill memory: always in the schedule's source phase.
+
+    Args:
+        episodes: how many tasks; 0 for none.
+        where: `other`: tasks that the test does not have (other goals of the shop, other maps where a
+            schedule draws them, other starts); `same`: those of the test.
+        epochs: how often the same tasks are played.
+        policy: who plays them, if it is not the agent's own policy.
+    """
+
+    episodes: Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
+    where: Literal["other", "same"] = "other"
+    epochs: Count = 1
+    policy: Annotated[Part | None, BeforeValidator(_as_part)] = None
 
 
 class Change(NamedTuple):
@@ -184,10 +220,14 @@ class World(_Model):
         rounds: instead of the experiment's.
         episodes: instead of the experiment's.
         sweep: instead of the experiment's; empty for none.
+        construction: in a file `construct`; instead of the experiment's; `{episodes: 0}` for none.
+        learning: instead of the experiment's.
         matching: instead of the environment's rule for what counts as the same.
         recall: instead of the environment's.
         memory: name -> options, laid over those of the memory of that name.
         verifier: likewise.
+        controller: likewise.
+        team: likewise.
         policy: likewise, as in `{planner: {conflict: frequency}}`.
     """
 
@@ -195,10 +235,14 @@ class World(_Model):
     rounds: Count | None = None
     episodes: Count | None = None
     sweep: Sweep | None = None
+    construction: Construct | None = Field(default=None, alias="construct")
+    learning: Learning | None = None
     matching: Part | None = None
     recall: RecallOptions | None = None
     memory: dict[str, Options] = Field(default_factory=dict)
     verifier: dict[str, Options] = Field(default_factory=dict)
+    controller: dict[str, Options] = Field(default_factory=dict)
+    team: dict[str, Options] = Field(default_factory=dict)
     policy: dict[str, Options] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -222,6 +266,9 @@ class Experiment(_Model):
         rounds: the first so many episodes of every phase.
         episodes: the first so many episodes, for schedules whose phases have no fixed episodes.
         sweep: a place in the schedules -> values: every schedule is played with each of them.
+        construction: in a file `construct`; what is played before the test, to fill memory; nothing if not given.
+        learning: what the test does to memory.
+        trace: which episodes are kept step by step, unless the command says otherwise.
         worlds: schedule -> what is different there.
 
     Example:
@@ -242,14 +289,19 @@ class Experiment(_Model):
     rounds: Count | None = None
     episodes: Count | None = None
     sweep: Sweep = Field(default_factory=dict)
+    construction: Construct | None = Field(default=None, alias="construct")
+    learning: Learning = "online"
+    trace: Kept = "none"
     worlds: dict[str, World] = Field(default_factory=dict)
 
     def world(self, schedule: str) -> World:
-        """What is different on that schedule, with the experiment's own length filled in."""
+        """What is different on that schedule, with the experiment's own length and stages filled in."""
         world = self.worlds.get(schedule, World())
+        own: dict[str, Any] = {}
         if world.rounds is None and world.episodes is None:
-            world = world.model_copy(update={"rounds": self.rounds, "episodes": self.episodes})
-        return world
+            own |= {"rounds": self.rounds, "episodes": self.episodes}
+        own |= {key: getattr(self, key) for key in ("construction", "learning") if getattr(world, key) is None}
+        return world.model_copy(update=own)
 
     def seeds_of(self, schedule: str) -> tuple[int, ...]:
         """The instances of that schedule."""
@@ -264,11 +316,11 @@ class Experiment(_Model):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what a run's folder keeps."""
-        data: dict[str, Any] = json.loads(self.model_dump_json(exclude_defaults=True))
+        data: dict[str, Any] = json.loads(self.model_dump_json(exclude_defaults=True, by_alias=True))
         return data
 
     def config_hash(self) -> str:
-        """SHA-256 of the content in a canonical form, 16 hexadecimal digits; `about` does not count."""
-        data = {key: value for key, value in self.to_dict().items() if key != "about"}
+        """SHA-256 of the content in a canonical form, 16 hexadecimal digits; `about` and `trace` do not count."""
+        data = {key: value for key, value in self.to_dict().items() if key not in ("about", "trace")}
         text = json.dumps(data, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

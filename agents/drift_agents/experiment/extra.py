@@ -18,6 +18,7 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.config import Part, World
 from drift_agents.experiment.watch import Watched
 from drift_agents.llm.metered import Meter
+from drift_agents.team_agent import TeamAgent
 from drift_agents.types import ProbeCost, Usage
 from drift_agents.verifier.registry import VERIFIERS
 from drift_envs.wrappers.twin import twin
@@ -71,7 +72,7 @@ class Extra:
         spec = world.env.spec
         self._room = _Room(twin(world.env), None if spec is None else spec.max_episode_steps)
 
-    def play(self, agent: Agent) -> ProbeCost:
+    def play(self, agent: Agent | TeamAgent) -> ProbeCost:
         """Play the extra episodes that belong to the ordinary one that has just ended.
 
         Args:

@@ -1,6 +1,6 @@
 """What the lines of a run say, in numbers: pure functions over rows.
 
-* `Player` - the key of who plays: memory, verifier and policy
+* `Player` - the key of who plays: memory, verifier, policy, controller and team
 * `Runs` - all rows of one player on one schedule, by instance
 * `group` - rows into runs
 * `phases` - the phases that were played
@@ -39,11 +39,28 @@ class Player(NamedTuple):
         memory: the memory's label.
         verifier: the verifier's label, or the name of a reference.
         policy: the policy's label, or `clairvoyant`.
+        controller: the controller's label.
+        team: the team's label.
     """
 
     memory: str
     verifier: str
     policy: str
+    controller: str = "direct"
+    team: str = "solo"
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """Controller and team, where they are not the usual ones."""
+        usual = self._field_defaults
+        return tuple(
+            one for one, field in ((self.controller, "controller"), (self.team, "team")) if one != usual[field]
+        )
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Player:
+        """Who plays, by a row or by what a run's manifest says; what stands there in neither is the default."""
+        return cls(**{field: data[field] for field in cls._fields if field in data})
 
 
 @dataclass(frozen=True)
@@ -56,12 +73,23 @@ class Runs:
         rows: one tuple of rows an instance, in order of the episodes.
         is_one_run: whether all instances are one and the same run from its beginning to its end, but
             for their seeds; a part of the rows keeps what was found for the whole.
+        construction: the rows of what was played before the test, one tuple an instance; they stand in no
+            phase, and count as interaction.
     """
 
     player: Player
     seeds: tuple[int, ...]
     rows: tuple[tuple[Row, ...], ...]
     is_one_run: bool
+    construction: tuple[tuple[Row, ...], ...] = ()
+
+    @property
+    def whole(self) -> Runs:
+        """All that was played, construction included, as rows."""
+        if not self.construction:
+            return self
+        rows = tuple((*before, *after) for before, after in zip(self.construction, self.rows, strict=True))
+        return replace(self, rows=rows, construction=())
 
     def phase(self, phase: str | None, first: int | None = None, last: int | None = None) -> Runs:
         """The rows of one phase (all for `None`), or only its first or last rounds.
@@ -94,7 +122,7 @@ def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:
     """Rows into runs, by schedule, in the order in which they first appear."""
     found: dict[str, dict[Player, dict[int, list[Row]]]] = {}
     for row in rows:
-        player = Player(row["memory"], row["verifier"], row["policy"])
+        player = Player.of(row)
         found.setdefault(row["schedule"], {}).setdefault(player, {}).setdefault(row["seed"], []).append(row)
     return {
         schedule: [_runs(player, instances) for player, instances in players.items()]
@@ -106,7 +134,11 @@ def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
     seeds = tuple(sorted(instances))
     rows = tuple(tuple(sorted(instances[seed], key=lambda row: row["episode"])) for seed in seeds)
     plain = [[{**row, "seed": 0} for row in instance] for instance in rows]
-    return Runs(player, seeds, rows, all(instance == plain[0] for instance in plain))
+    test, construction = (
+        tuple(tuple(row for row in instance if (row["stage"] == "construct") is wanted) for instance in rows)
+        for wanted in (False, True)
+    )
+    return Runs(player, seeds, test, all(instance == plain[0] for instance in plain), construction)
 
 
 def phases(runs: Iterable[Runs]) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import EPISODES, PAGE, REPORT_PAGE, read_manifest
 from drift_agents.experiment.inspect.gather import gather
 from drift_agents.experiment.inspect.page import write_page
@@ -147,12 +148,12 @@ def _links(folder: Path) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     seen: set[tuple[str, ...]] = set()
     for number, cell in enumerate(gather(folder).index["cells"]):
-        who = tuple(cell[field] for field in ("schedule", "memory", "verifier", "policy"))
+        who = tuple(cell[field] for field in ("schedule", "memory", "verifier", "policy", "controller", "team"))
         if cell["chunk"] is None or who in seen or cell["policy"] == "clairvoyant":
             continue
         seen.add(who)
         after = next((at for at, phase in enumerate(cell["phase"]) if phase != cell["phase"][0]), 0)
         name = cell["memory"] if cell["verifier"] == "none" else f"{cell['memory']} + {cell['verifier']}"
-        text = f"{name} ({cell['policy']}, seed {cell['seed']})"
+        text = f"{name} ({', '.join((cell['policy'], *Player.of(cell).way))}, seed {cell['seed']})"
         found.setdefault(cell["schedule"], []).append((text, f"{PAGE}#{number}/{cell['episode'][after]}/0"))
     return found

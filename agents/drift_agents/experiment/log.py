@@ -29,6 +29,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "team": (str,),
     "policy": (str,),
     "seed": (int,),
+    "stage": (str,),
     "episode": (int,),
     "round": (int,),
     "phase": (str,),
@@ -57,6 +58,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "reasks": (int,),
     "fallbacks": (int,),
     "dropped_records": (int,),
+    "refreshes": (int,),
+    "tokens_estimated": (int,),
     "regret": (float, type(None)),  # null without oracle
 }
 

@@ -2,6 +2,7 @@
 
 * `needs_model` - whether an experiment asks language models
 * `make_parts` - the policy, the memory and the meter of a cell
+* `make_decider` - a policy with the model that it asks
 * `play_in_threads` - cells that wait for servers most of the time, played at the same time
 """
 
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment, Part
+from drift_agents.experiment.members import read_members
 from drift_agents.llm.base import Model
 from drift_agents.llm.fallback import WithRules
 from drift_agents.llm.metered import Meter, Metered
@@ -54,7 +56,11 @@ def needs_model(experiment: Experiment) -> bool:
     Args:
         experiment: a checked experiment.
     """
-    return any(takes_model(POLICIES, part.name) for agents in experiment.agents for part in agents.policy)
+    stages = [experiment.world(schedule).construction for schedule in experiment.schedules]
+    parts = [part for agents in experiment.agents for part in agents.policy]
+    parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
+    parts += [spec.policy for agents in experiment.agents for team in agents.team for spec in read_members(team)]
+    return any(takes_model(POLICIES, part.name) for part in parts)
 
 
 def make_parts(
@@ -83,16 +89,30 @@ def make_parts(
             f"Received {memory.options!r}"
         )
     own_rules = options.pop("model", None) == RULES
-    if service is None or not takes_model(POLICIES, policy.name):
-        return make_policy(policy.name, **policy.options), make_memory(memory.name, **options), meter
-    model = _find_model(policy, service)
-    rest = {key: value for key, value in policy.options.items() if key not in OF_THE_MODEL}
-    decides = make_policy(policy.name, **{**rest, "model": model})
-    if own_rules or not takes_model(MEMORIES, memory.name):
+    decides, model = make_decider(policy, service)
+    if model is None or own_rules or not takes_model(MEMORIES, memory.name):
         return decides, make_memory(memory.name, **options), meter
     rules: Model = getattr(make_memory(memory.name, **options), "model")  # noqa: B009 - not part of the protocol
     asked = Metered(WithRules(Reasking(model, getattr(decides, "parameters", None)), rules), meter)
     return decides, make_memory(memory.name, **{**options, "model": asked}), meter
+
+
+def make_decider(policy: Part, service: Service | None) -> tuple[Policy, Model | None]:
+    """A policy, and the language model that it asks, if it asks one.
+
+    Args:
+        policy: the policy; its option `model` is the name of a language model, if it takes one.
+        service: through which language models are asked.
+
+    Raises:
+        ExperimentError: if the policy needs a model and none is named.
+        DriftAgentsError: if it cannot be made.
+    """
+    if service is None or not takes_model(POLICIES, policy.name):
+        return make_policy(policy.name, **policy.options), None
+    model = _find_model(policy, service)
+    rest = {key: value for key, value in policy.options.items() if key not in OF_THE_MODEL}
+    return make_policy(policy.name, **{**rest, "model": model}), model
 
 
 def _find_model(policy: Part, service: Service) -> Model:

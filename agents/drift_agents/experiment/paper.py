@@ -49,7 +49,7 @@ def paper_figures(schedule: str, player: Player, backbone: str = GPT_4O) -> tupl
         (80, 75, 80)
     """
     suffix = {"none": "", "glove": "+glove"}.get(player.verifier)
-    if suffix is None:
+    if suffix is None or player.way:
         return None
     figures = _tables()[backbone].get(schedule, {}).get(f"{player.memory}{suffix}")
     return None if figures is None else tuple(figures)

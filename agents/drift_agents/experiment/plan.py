@@ -1,6 +1,7 @@
 """What an experiment consists of: cells, and the episodes of each.
 
 * `Cell` - one agent or reference on one schedule with one seed: played on its own, written to its own file
+* `Way` - how the agent of a cell decides: controller and team
 * `plan_cells` - the cells of an experiment, in the order of the merged log
 * `Planned` - one episode: its round, phase and tick as far as they are known beforehand
 * `plan_episodes` - the episodes of a schedule
@@ -12,16 +13,39 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Change, Experiment, Options, Part, World
+from drift_agents.experiment.config import DIRECT, SOLO, Change, Experiment, Options, Part, World
 from drift_agents.learner.registry import LEARNERS
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
 NO_PART = Part(name="none")
 _LONGEST = 160  # file systems end at 255 bytes
+
+
+class Way(NamedTuple):
+    """How an agent decides; by default memory and policy are asked once, by one agent.
+
+    Args:
+        controller: how one decision is made.
+        team: who decides.
+        labels: how lines call both.
+    """
+
+    controller: Part = DIRECT
+    team: Part = SOLO
+    labels: tuple[str, str] = (DIRECT.name, SOLO.name)
+
+    @property
+    def unusual(self) -> tuple[str, ...]:
+        """The labels that differ from the defaults, which files and tables leave out."""
+        return tuple(label for label, usual in zip(self.labels, Way().labels, strict=True) if label != usual)
+
+
+USUAL = Way()
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,7 @@ class Cell:
         labels: how lines call memory, verifier and policy.
         reference: the reference that this is, if it is one.
         change: what a sweep gives the schedule, if there is one.
+        way: how the agent decides.
     """
 
     schedule: str
@@ -48,6 +73,7 @@ class Cell:
     labels: tuple[str, str, str]
     reference: str | None = None
     change: Change | None = None
+    way: Way = USUAL
 
     @property
     def place(self) -> str:
@@ -57,7 +83,7 @@ class Cell:
     @property
     def key(self) -> str:
         """The name of its file, without the ending."""
-        words = [self.place, *self.labels]
+        words = [self.place, *self.labels, *self.way.unusual]
         text = "--".join(re.sub(r"[^A-Za-z0-9_.=-]+", "-", word).strip("-.") for word in words)
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}-{hashlib.sha256('|'.join(words).encode()).hexdigest()[:8]}"
@@ -74,10 +100,10 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         ExperimentError: if two cells would write the same file.
     """
     cells = [
-        Cell(schedule, memory, verifier, policy, seed, labels, reference, change)
+        Cell(schedule, memory, verifier, policy, seed, labels, reference, change, way)
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)
-        for memory, verifier, policy, labels, reference in _players(experiment, experiment.world(schedule))
+        for memory, verifier, policy, labels, reference, way in _players(experiment, experiment.world(schedule))
         for seed in experiment.seeds_of(schedule)
     ]
     seen: dict[str, Cell] = {}
@@ -91,21 +117,22 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-_Player = tuple[Part, Part, Part, tuple[str, str, str], str | None]
+_Player = tuple[Part, Part, Part, tuple[str, str, str], str | None, Way]
 
 
 def _players(experiment: Experiment, world: World) -> list[_Player]:
     """Everybody who plays a schedule: each memory's agents and its references, then those who have no memory."""
-    memories = [part for agents in experiment.agents for part in agents.memory]
-    verifiers = [part for agents in experiment.agents for part in agents.verifier]
-    policies = [part for agents in experiment.agents for part in agents.policy]
-    players: dict[tuple[str, str, str], _Player] = {}
+    beside = {
+        axis: _distinct([part for agents in experiment.agents for part in getattr(agents, axis)])
+        for axis in ("memory", "verifier", "controller", "team", "policy")
+    }
+    players: dict[tuple[str, ...], _Player] = {}
 
-    def add(memory: Part, verifier: Part, policy: Part, reference: str | None) -> None:
+    def add(memory: Part, verifier: Part, policy: Part, reference: str | None, way: Way) -> None:
         labels = (
-            memory.label(_distinct(memories)),
-            verifier.label(_distinct(verifiers)),
-            policy.label(_distinct(policies)),
+            memory.label(beside["memory"]),
+            verifier.label(beside["verifier"]),
+            policy.label(beside["policy"]),
         )
         player = (
             _overlaid(memory, world.memory),
@@ -113,21 +140,27 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
             _overlaid(policy, world.policy),
             labels,
             reference,
+            way,
         )
-        players.setdefault(labels, player)
+        players.setdefault((*labels, *way.labels), player)
 
     for agents in experiment.agents:
-        for policy in agents.policy:
+        for policy, team, controller in product(agents.policy, agents.team, agents.controller):
+            way = Way(
+                _overlaid(controller, world.controller),
+                _overlaid(team, world.team),
+                (controller.label(beside["controller"]), team.label(beside["team"])),
+            )
             for memory in agents.memory:
                 for verifier in agents.verifier if memory.name != "none" else [NO_PART]:
-                    add(memory, verifier, policy, None)
+                    add(memory, verifier, policy, None, way)
                 if memory.name != "none":
                     for name in ("oracle_realign", "oracle_reset"):
                         if name in experiment.references:
-                            add(memory, Part(name=name), policy, name)
+                            add(memory, Part(name=name), policy, name, way)
     for name in (*LEARNERS.names(), "clairvoyant"):
         if name in experiment.references:
-            add(NO_PART, NO_PART, Part(name=name), name)
+            add(NO_PART, NO_PART, Part(name=name), name, Way())
     return list(players.values())
 
 

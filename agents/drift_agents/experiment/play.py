@@ -2,27 +2,39 @@
 
 * `Setup` - who plays a cell: its world, its agent and what an evaluator notes
 * `make_setup` - everything that a cell needs
-* `play` - the rows of a cell
+* `play` - the rows of a cell: construction first, if there is one, then the test
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drift_agents.agent import Agent, Recall
+from drift_agents.controller.registry import make_controller
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.config import SOLO, Part, World
 from drift_agents.experiment.demonstrations import furnish
 from drift_agents.experiment.extra import Extra, read_like
-from drift_agents.experiment.models import make_parts
+from drift_agents.experiment.models import make_decider, make_parts
 from drift_agents.experiment.noticing import Noticing
 from drift_agents.experiment.plan import Cell, Planned, plan_episodes
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
+from drift_agents.experiment.stages import (
+    CONSTRUCT,
+    TEST,
+    Construction,
+    constructs,
+    episode_seed,
+    plan_construction,
+)
+from drift_agents.experiment.teams import make_player
 from drift_agents.experiment.truth import Truth
 from drift_agents.experiment.watch import Watched
 from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
@@ -31,14 +43,17 @@ from drift_agents.learner.registry import LEARNERS, make_learner
 from drift_agents.llm.service import Service
 from drift_agents.matching_registry import make_matching
 from drift_agents.memory.base import Memory
+from drift_agents.memory.frozen import freeze
 from drift_agents.memory.none import NoMemory
+from drift_agents.policy.base import Policy
+from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, Usage
 from drift_agents.verifier.base import Verifier
 from drift_agents.verifier.registry import VERIFIERS, make_verifier
 from drift_envs.schedule.model import Schedule
 
-EPISODE_STREAM, AGENT_STREAM = 0xE915, 0xA6E7
-"""What keeps the streams of episodes and agents apart from each other and from those of the drifts."""
+AGENT_STREAM = 0xA6E7
+"""What keeps the streams of agents apart from those of episodes and drifts."""
 
 SUCCESS = 1.0
 """The score from which an episode counts as a success: all that there is to get."""
@@ -58,16 +73,29 @@ class Setup:
         extra: the extra episodes of the control `base+extra`.
         memory: the agent's memory.
         supervision: what the agent is told beyond its own observations.
-        episodes: what is played.
+        episodes: what the test plays.
+        construction: what is played before it, if anything is.
+        constructor: who plays that, if it is not the agent's own policy.
+        frozen: whether memory's own rule is off in the test.
+        stream: the seed of the present episode.
     """
 
     schedule: Schedule
     world: Watched
-    agent: Agent | Clairvoyant | Learner
+    agent: Agent | TeamAgent | Clairvoyant | Learner
     memory: Memory
     supervision: str
     episodes: tuple[Planned, ...]
     extra: Extra | None = None
+    construction: Construction | None = None
+    constructor: Policy | None = None
+    frozen: bool = False
+    stream: int = 0
+
+    @property
+    def length(self) -> int:
+        """How many tasks are played, those of the construction included."""
+        return len(self.episodes) + (0 if self.construction is None else len(self.construction.tasks))
 
 
 class Judge:
@@ -79,7 +107,8 @@ class Judge:
 
     def __init__(self, setup: Setup) -> None:
         self.truth = Truth(setup.world)
-        self.noticing = Noticing(setup.world, setup.agent.matching if isinstance(setup.agent, Agent) else None)
+        agent = setup.agent
+        self.noticing = Noticing(setup.world, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
 
 
 def make_setup(cell: Cell, settings: World, service: Service | None = None) -> Setup:
@@ -101,6 +130,10 @@ def make_setup(cell: Cell, settings: World, service: Service | None = None) -> S
     is_told = cell.reference is not None and cell.reference not in LEARNERS.names()
     if is_told and world.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
+    asked = settings.construction
+    construction = None
+    if asked is not None and constructs(cell, asked):
+        construction = plan_construction(schedule, world, asked, cell.seed)
     world = make_world(schedule)
     if cell.reference == "clairvoyant":
         return Setup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
@@ -110,7 +143,7 @@ def make_setup(cell: Cell, settings: World, service: Service | None = None) -> S
     seed = np.random.SeedSequence([cell.seed, AGENT_STREAM])
     if cell.reference in LEARNERS.names():
         learner = make_learner(str(cell.reference), matching=matching, seed=seed)
-        return Setup(schedule, world, learner, NoMemory(), learner.supervision, episodes)
+        return Setup(schedule, world, learner, NoMemory(), learner.supervision, episodes, construction=construction)
     recall = side.recall
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
@@ -120,9 +153,29 @@ def make_setup(cell: Cell, settings: World, service: Service | None = None) -> S
         verifier: Verifier = OracleVerifier(cell.reference, world, memory)
     else:
         verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, world))
-    agent = Agent(policy, memory, verifier, matching=matching, recall=recall, seed=seed, meter=meter)
-    supervision = max(memory.supervision, verifier.supervision, key=SUPERVISION.index)
-    return Setup(schedule, world, agent, memory, supervision, episodes, _make_extra(cell, settings, world, service))
+    controller = make_controller(cell.way.controller.name, **cell.way.controller.options)
+    rest = {"controller": controller, "matching": matching, "recall": recall, "seed": seed, "meter": meter}
+    agent = make_player(cell.way.team, policy, memory, verifier, service, **rest)
+    constructor = None
+    if construction is not None and asked is not None and asked.policy is not None:
+        if cell.way.team.name != SOLO.name:
+            raise ExperimentError(
+                f"`construct: {{policy: {asked.policy.name}}}` needs the team 'solo': a team's members construct "
+                f"themselves. Received {cell.way.labels[1]!r}"
+            )
+        constructor, _ = make_decider(asked.policy, service)
+    return Setup(
+        schedule,
+        world,
+        agent,
+        memory,
+        max(memory.supervision, verifier.supervision, key=SUPERVISION.index),
+        episodes,
+        _make_extra(cell, settings, world, service),
+        construction,
+        constructor,
+        frozen=settings.learning == "frozen",
+    )
 
 
 def _make_extra(cell: Cell, settings: World, world: Watched, service: Service | None) -> Extra | None:
@@ -146,29 +199,15 @@ def _with_prober(part: Part, world: Watched) -> dict[str, Any]:
     return options
 
 
-def episode_seed(seed: int, episode: int) -> int:
-    """The seed of an episode's own stream: the same for all agents, whatever they did before.
-
-    Args:
-        seed: the cell's.
-        episode: its number in the cell.
-
-    Example:
-        >>> episode_seed(0, 0) == episode_seed(0, 0), episode_seed(0, 0) == episode_seed(0, 1)
-        (True, False)
-    """
-    return int(np.random.SeedSequence([seed, EPISODE_STREAM, episode]).generate_state(1)[0])
-
-
 def play(
     cell: Cell,
     settings: World,
     watch: Callable[[Setup, int, Episode], None] | None = None,
     service: Service | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Play a cell.
+    """Play a cell: construction first, if there is one, then the test.
 
-    The world is seeded once, for the drift; every episode then begins with a stream of its own.
+    The world is seeded once a stage, for maps and drift; every episode then begins with a stream of its own.
 
     Args:
         cell: the cell.
@@ -180,28 +219,80 @@ def play(
         One row an episode, with the fields of `drift_agents.experiment.log.FIELDS`.
     """
     setup = make_setup(cell, settings, service)
-    world, judge = setup.world, Judge(setup)
-    world.env.reset(seed=cell.seed)
-    phase, number = world.phase, 0
+    judge = Judge(setup)
+    for index, lived in enumerate(chain(_construct(setup), _test(setup, cell.seed))):
+        episode = lived.episode
+        if setup.extra is not None and isinstance(setup.agent, (Agent, TeamAgent)):
+            probes = setup.extra.play(setup.agent)
+            usage = Usage.of(episode) + setup.extra.meter.take()
+            episode = replace(episode, probes=probes, **usage._asdict())
+        if watch is not None:
+            watch(setup, index, episode)
+        yield _row(cell, setup, lived._replace(episode=episode), index, judge)
+
+
+class _Lived(NamedTuple):
+    """An episode that has just ended, its stage and its number in its phase."""
+
+    stage: str
+    round: int
+    episode: Episode
+
+
+def _construct(setup: Setup) -> Iterator[_Lived]:
+    """Play the construction; an agent may play a task several times."""
+    if setup.construction is None:
+        return
+    setup.world.env.reset(seed=setup.construction.world_seed)
+    with _other_policy(setup):
+        for task in setup.construction.tasks:
+            setup.stream = task.seed
+            options = {"drift_clock": "continue", "drift_tick": 0, **task.options}
+            if isinstance(setup.agent, TeamAgent):
+                episodes = setup.agent.construct_episode(setup.world, seed=task.seed, options=options)
+            else:
+                episodes = [setup.agent.run_episode(setup.world, seed=task.seed, options=options)]
+            for episode in episodes:
+                yield _Lived(CONSTRUCT, task.round, episode)
+
+
+@contextmanager
+def _other_policy(setup: Setup) -> Iterator[None]:
+    """Let somebody else decide, where memory is to be built by another policy."""
+    if setup.constructor is None or not isinstance(setup.agent, Agent):
+        yield
+        return
+    own, setup.agent.policy = setup.agent.policy, setup.constructor
+    try:
+        yield
+    finally:
+        setup.agent.policy = own
+
+
+def _test(setup: Setup, seed: int) -> Iterator[_Lived]:
+    """Play the schedule."""
+    if setup.frozen and isinstance(setup.agent, (Agent, TeamAgent)):
+        agent = setup.agent.agent if isinstance(setup.agent, TeamAgent) else setup.agent
+        agent.memory = freeze(setup.memory)
+    world = setup.world
+    world.env.reset(seed=seed)
+    phase, number = None, 0
     for planned in setup.episodes:
         options: dict[str, Any] = {"drift_clock": "continue"}
         if planned.tick is not None or planned.episode == 0:
             options["drift_tick"] = planned.tick or 0
-        episode = setup.agent.run_episode(world, seed=episode_seed(cell.seed, planned.episode), options=options)
-        if setup.extra is not None and isinstance(setup.agent, Agent):
-            probes = setup.extra.play(setup.agent)
-            usage = Usage.of(episode) + setup.extra.meter.take()
-            episode = replace(episode, probes=probes, **usage._asdict())
+        setup.stream = episode_seed(seed, planned.episode)
+        episode = setup.agent.run_episode(world, seed=setup.stream, options=options)
         number = number + 1 if world.phase == phase else 1
         phase = world.phase
-        if watch is not None:
-            watch(setup, planned.episode, episode)
-        yield _row(cell, setup, planned.episode, number, episode, judge)
+        yield _Lived(TEST, number, episode)
 
 
-def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, judge: Judge) -> dict[str, Any]:
+def _row(cell: Cell, setup: Setup, lived: _Lived, index: int, judge: Judge) -> dict[str, Any]:
     """The row of an episode that has just ended."""
     memory, verifier, policy = cell.labels
+    controller, team = cell.way.labels
+    episode = lived.episode
     judged, noticed = judge.truth.judge(episode, setup.memory), judge.noticing.note(episode, setup.memory)
     return {
         "env": setup.schedule.env,
@@ -209,12 +300,13 @@ def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, ju
         "schedule_hash": setup.schedule.content_hash(),
         "memory": memory,
         "verifier": verifier,
-        "controller": "direct",
-        "team": "solo",
+        "controller": controller,
+        "team": team,
         "policy": policy,
         "seed": cell.seed,
+        "stage": lived.stage,
         "episode": index,
-        "round": number,
+        "round": lived.round,
         "phase": setup.world.phase.id,
         "tick": setup.world.start,
         "success": episode.score >= SUCCESS,
@@ -241,5 +333,7 @@ def _row(cell: Cell, setup: Setup, index: int, number: int, episode: Episode, ju
         "reasks": episode.reasks,
         "fallbacks": episode.fallbacks,
         "dropped_records": episode.dropped_records,
+        "refreshes": episode.refreshes,
+        "tokens_estimated": episode.tokens_estimated,
         "regret": judged.regret,
     }

@@ -135,6 +135,9 @@ def equal_interaction(naming: Naming, measure: Measure, order: Sequence[str]) ->
         heads += [f"{phase}: in\n{_mean(list(budgets.values())):,.0f} steps", "in\n1,000"]
         columns.append([show(estimate(_collected(run, measure, budgets)), 1) for run in here])
         columns.append([show_count(estimate(run.per_instance(lambda rows: _rate(rows, measure)))) for run in here])
+    if any(rows for _, run in agents for rows in run.construction):
+        heads.append("test in 1,000,\nconstruction\nincluded")
+        columns.append([show_count(estimate(_rates(run, measure))) for _, run in agents])
     sheet = Sheet(f"{_collects(measure)} at equal interaction", ("method", *heads))
     for index, (name, _) in enumerate(agents):
         sheet.add(name, *(column[index] for column in columns))
@@ -151,6 +154,12 @@ def _collects(measure: Measure) -> str:
 
 def _rate(rows: Sequence[Row], measure: Measure) -> float:
     return 1000 * sum_of(measure.field)(rows) / interactions(rows)
+
+
+def _rates(run: Runs, measure: Measure) -> list[float]:
+    """What the test collected in 1,000 of all interactions, those of the construction included."""
+    spent = run.whole.per_instance(interactions)
+    return [1000 * sum_of(measure.field)(rows) / steps for rows, steps in zip(run.rows, spent, strict=True)]
 
 
 def _collected(run: Runs, measure: Measure, budgets: dict[int, float]) -> list[float]:

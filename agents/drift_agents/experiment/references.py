@@ -19,6 +19,7 @@ from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier
+from drift_envs.schedule.timeline import Timeline
 
 
 class OracleVerifier(BaseVerifier):
@@ -42,6 +43,7 @@ class OracleVerifier(BaseVerifier):
         self._world, self._memory = world, memory
         self._plain = NoVerifier()
         self._values: Mapping[str, Any] | None = None
+        self._timeline: Timeline | None = None
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the matching rule, to say what was a surprise."""
@@ -60,17 +62,17 @@ class OracleVerifier(BaseVerifier):
     def _follow(self) -> None:
         tick = self._world.tick
         values = self._world.knobs(tick)
-        if self._values is not None and values != self._values:
-            oracle, tick_of = self._world.oracle, self._world.tick_of
+        # Another world, as the test is one after construction, is no drift.
+        same = self._world.timeline is self._timeline
+        if same and values != self._values:
             self._memory.remove(
                 [
                     record.id
                     for record in self._memory.records()
-                    if self.name == "oracle_reset"
-                    or oracle.changed(record.state, record.action, tick_of(record.now.step), tick)
+                    if self.name == "oracle_reset" or self._world.changed(record, tick)
                 ]
             )
-        self._values = values
+        self._values, self._timeline = values, self._world.timeline
 
 
 class Clairvoyant:

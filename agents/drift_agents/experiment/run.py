@@ -23,6 +23,7 @@ from drift_agents.experiment.log import CellLog
 from drift_agents.experiment.models import needs_model, play_in_threads
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import Setup, make_setup, play
+from drift_agents.experiment.stages import constructs
 from drift_agents.experiment.trace import TRACE, CellTracer
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cached import Replies
@@ -39,6 +40,9 @@ class Progress(Protocol):
     def advance(self, schedule: str, episodes: int) -> None:
         """So many episodes of it are done."""
 
+    def note(self, text: str) -> None:
+        """Something that whoever asked for the run should know."""
+
 
 class Silent:
     """A `Progress` that nobody sees."""
@@ -49,6 +53,9 @@ class Silent:
     def advance(self, schedule: str, episodes: int) -> None:
         """Nothing."""
 
+    def note(self, text: str) -> None:
+        """Nothing."""
+
 
 def run_experiment(
     experiment: Experiment,
@@ -57,7 +64,7 @@ def run_experiment(
     jobs: int = 1,
     resume: bool = False,
     fresh: bool = False,
-    trace: str = "none",
+    trace: str | None = None,
     progress: Progress | None = None,
     service: Service | None = None,
 ) -> Path:
@@ -69,8 +76,9 @@ def run_experiment(
         jobs: how many cells are played at the same time; the results do not depend on it.
         resume: go on with the run that lies there.
         fresh: throw away the run that lies there.
-        trace: which episodes are kept step by step: `all`, `failures` or `none`. Lines do not depend on it;
-            cells that are done already are not played again for it.
+        trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
+            not given. Lines do not depend on it; cells that are done already are not played again for it, and
+            `progress` is told how many of them have no steps.
         progress: told about every step forward.
         service: through which language models are asked, if there are any; one with default limits if not
             given. Unless it has a file of its own, replies are recorded in the folder, and are found there
@@ -88,6 +96,7 @@ def run_experiment(
         raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
+    trace = experiment.trace if trace is None else trace
     if trace not in TRACE:
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
     progress = Silent() if progress is None else progress
@@ -120,17 +129,24 @@ def _run(
     progress: Progress,
 ) -> Path:
     manifest, lengths = describe(experiment, cells, service)
+
+    def length(cell: Cell) -> int:
+        asked = experiment.world(cell.schedule).construction
+        before = asked.episodes * asked.epochs if asked is not None and constructs(cell, asked) else 0
+        return lengths[cell.place] + before
+
     try:
         with RunFolder(folder) as held:
             held.open(manifest, resume=resume, fresh=fresh)
             left = _left(held, cells)
+            _tell_untraced(held, [cell for cell in cells if cell not in left], trace, progress)
             for schedule in experiment.schedules:
                 here = [cell for cell in cells if cell.schedule == schedule]
-                progress.begin(schedule, sum(lengths[cell.place] for cell in here))
-                progress.advance(schedule, sum(lengths[cell.place] for cell in here if cell not in left))
+                progress.begin(schedule, sum(map(length, here)))
+                progress.advance(schedule, sum(length(cell) for cell in here if cell not in left))
             for cell in _play_all(experiment, held, left, jobs, trace, service):
                 held.note_finished(cell.key)
-                progress.advance(cell.schedule, lengths[cell.place])
+                progress.advance(cell.schedule, length(cell))
             return held.merge(cell.key for cell in cells)
     except OSError as error:
         raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
@@ -172,6 +188,9 @@ def describe(
                 "description": schedule.description,
                 "episodes": len(player.episodes),
             }
+            asked = experiment.world(cell.schedule).construction
+            if asked is not None and asked.episodes:
+                schedules[schedule.name]["construct"] = asked.model_dump(mode="json")
             if cell.change is not None:
                 schedules[schedule.name]["sweep"] = {
                     "of": read_schedule(cell.schedule).name,
@@ -185,6 +204,8 @@ def describe(
                 "memory": memory,
                 "verifier": verifier,
                 "policy": policy,
+                "controller": cell.way.labels[0],
+                "team": cell.way.labels[1],
                 "reference": cell.reference,
                 "supervision": player.supervision,
             }
@@ -205,7 +226,17 @@ def _make(cell: Cell, settings: World, service: Service | None) -> Setup:
     try:
         return make_setup(cell, settings, service)
     except (DriftAgentsError, DriftEnvsError) as error:
-        raise ExperimentError(f"{cell.place}, {' + '.join(cell.labels)}: {error}") from error
+        raise ExperimentError(f"{cell.place}, {' + '.join((*cell.labels, *cell.way.unusual))}: {error}") from error
+
+
+def _tell_untraced(folder: RunFolder, done: list[Cell], trace: str, progress: Progress) -> None:
+    """Tell that cells were played when no steps were kept; they are not played again for it."""
+    missing = 0 if trace == "none" else sum(not folder.trace(cell.key).exists() for cell in done)
+    if missing:
+        progress.note(
+            f"{missing} of the cells that are done were played without keeping steps, and stay as they are: "
+            "`inspect` will not show their steps. Begin anew with --fresh to keep them"
+        )
 
 
 def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from drift_agents.experiment.figures import Runs, estimate, sum_of
 from drift_agents.experiment.overviews import Part
 from drift_agents.experiment.sheets import MISSING, Sheet
-from drift_agents.experiment.tables import memory_name
+from drift_agents.experiment.tables import memory_and_way
 
 PLAIN, GLOVE = "none", "glove"
 BESIDE = ("overwrite", GLOVE, "oracle_reset")
@@ -36,10 +36,11 @@ def in_short(parts: Sequence[Part]) -> Sheet:
     )
     for part in parts:
         source = part.order[0] if part.order else None
-        found: dict[tuple[str, str], dict[str, tuple[str, Runs]]] = {}
+        found: dict[tuple[str, ...], dict[str, tuple[str, Runs]]] = {}
         for player, runs in part.naming.runs.items():
             verifier = player.verifier.partition("(")[0]
-            found.setdefault((player.memory, player.policy), {})[verifier] = (memory_name(player), runs)
+            who = (player.memory, player.policy, player.controller, player.team)
+            found.setdefault(who, {})[verifier] = (memory_and_way(player), runs)
         for verifiers in found.values():
             if source is None or PLAIN not in verifiers or GLOVE not in verifiers or len(part.order) < 2:
                 continue

@@ -58,6 +58,11 @@ def memory_name(player: Player) -> str:
     return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
 
 
+def memory_and_way(player: Player) -> str:
+    """What a player's memory is called, and how the player decides, where that is not as usual."""
+    return memory_name(player) + (f" ({', '.join(player.way)})" if player.way else "")
+
+
 class Measure(NamedTuple):
     """What is reported of an episode, in percent.
 
@@ -93,9 +98,7 @@ class Naming:
 
     def __init__(self, runs: Sequence[Runs], players: Sequence[Mapping[str, Any]], schedule: str) -> None:
         self.runs = {run.player: run for run in runs}
-        self._about = {
-            Player(one["memory"], one["verifier"], one["policy"]): one for one in players if one["schedule"] == schedule
-        }
+        self._about = {Player.of(one): one for one in players if one["schedule"] == schedule}
         self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy not in ALONE))
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
@@ -118,7 +121,8 @@ class Naming:
         if player.policy in ALONE:
             return ALONE[player.policy]
         memory = memory_name(player)
-        policy = f" ({player.policy})" if len(self._policies) > 1 else ""
+        told = [player.policy] if len(self._policies) > 1 else []
+        policy = f" ({', '.join([*told, *player.way])})" if told or player.way else ""
         if player.verifier == "none":
             return f"{memory}{policy}"
         if player.verifier in REFERENCE_NAMES:
@@ -234,6 +238,7 @@ def costs(naming: Naming) -> Sheet:
         "Costs of the whole run, mean of an instance",
         (
             "method",
+            "steps before\nthe test",
             "steps",
             "probe\nsteps",
             "total\nsteps",
@@ -244,7 +249,10 @@ def costs(naming: Naming) -> Sheet:
             "super-\nvision",
         ),
     )
-    for name, run, reference in naming.rows():
+    constructs = any(rows for run in naming.runs.values() for rows in run.construction)
+    for name, test, reference in naming.rows():
+        run = test.whole
+        before = [sum_of("steps", "probe_steps")(rows) for rows in test.construction]
 
         def count(*fields: str, run: Runs = run) -> str:
             return show_count(estimate(run.per_instance(sum_of(*fields))))
@@ -252,6 +260,7 @@ def costs(naming: Naming) -> Sheet:
         has_model = any(row["model_calls"] for rows in run.rows for row in rows)
         sheet.add(
             name,
+            show_count(estimate(before)) if constructs else MISSING,
             count("steps"),
             count("probe_steps"),
             count("steps", "probe_steps"),

@@ -53,6 +53,8 @@ class TraceHeader(NamedTuple):
         kept: `all` or `failures`.
         content: the schedule as plain data, so that `drift-envs record` can play the actions again.
         format: the number of the format.
+        controller: the controller's label.
+        team: the team's label.
     """
 
     env: str
@@ -64,6 +66,8 @@ class TraceHeader(NamedTuple):
     kept: str
     content: Mapping[str, Any]
     format: int = FORMAT
+    controller: str = "direct"
+    team: str = "solo"
 
 
 class CellTracer:
@@ -105,6 +109,8 @@ class CellTracer:
                 seed=self._cell.seed,
                 kept=self._kept,
                 content=schedule.to_dict(),
+                controller=self._cell.way.labels[0],
+                team=self._cell.way.labels[1],
             )
             self._writer = TraceWriter(self._path, header, setup.world)
         self._writer.note(index, episode, failed=episode.score < SUCCESS)

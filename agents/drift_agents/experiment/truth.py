@@ -99,10 +99,7 @@ class Truth:
                 touched = touched or [
                     record for record in written.values() if about is None or (record.state, record.action) == about
                 ]
-                false += not any(
-                    self._world.oracle.changed(r.state, r.action, self._world.tick_of(r.now.step), tick)
-                    for r in touched
-                )
+                false += not any(self._world.changed(record, tick) for record in touched)
             for record_id in (verdict.observed, verdict.inserted):
                 if record_id is not None and about is not None:
                     # One that is gone by now can no longer be read; what it answered is of no account here.

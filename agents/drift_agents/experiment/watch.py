@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from drift_agents.types import Record
 from drift_envs.schedule.timeline import NEVER, Phase, Timeline
 
 NO_PHASE = Phase("", -1, 0, None, NEVER)
@@ -46,6 +47,8 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
         self._ticks: list[int] = []
         self._elsewhere: set[int] = set()
         self._start = 0
+        self._of: Timeline | None = None
+        self._since = 0
         self.phase = NO_PHASE
         self._oracle: Any = None
 
@@ -53,6 +56,8 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
         """Begin an episode and note its tick."""
         result = self.env.reset(seed=seed, options=options)
         tick = self.env.get_wrapper_attr("drift_state").tick
+        if self.timeline is not self._of:
+            self._of, self._since = self.timeline, self._steps
         self.phase = self.timeline.phase(tick)
         self._begins.append(self._steps)
         self._ticks.append(tick)
@@ -95,6 +100,23 @@ class Watched(gym.Wrapper[str, Any, str, Any]):
         index = max(bisect_right(self._begins, step) - 1, 0)
         runs = self._runs and index not in self._elsewhere
         return self._ticks[index] + (step - self._begins[index] if runs else 0)
+
+    def changed(self, record: Record, tick: int) -> bool:
+        """Whether a record is answered otherwise at a tick than when it was written.
+
+        What was written in another world (`drift_agents.experiment.stages`) has no tick in this one:
+        there the question is whether this world could answer so.
+
+        Args:
+            record: what is remembered.
+            tick: the tick.
+        """
+        if record.now.step >= self._since:
+            return bool(self.oracle.changed(record.state, record.action, self.tick_of(record.now.step), tick))
+        return not any(
+            self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+            for outcome, _ in record.outcomes
+        )
 
     @property
     def timeline(self) -> Timeline:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from drift_agents.cli import main
 from drift_agents.errors import MissingDependencyError
-from drift_agents.experiment.figures import group
+from drift_agents.experiment.figures import Player, group
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, read_manifest
 from drift_agents.experiment.html import to_html, write_html
@@ -79,7 +79,7 @@ def test_looks_differ_without_colour() -> None:
 
 def test_curves_are_means_over_instances(traced_run: Path) -> None:
     rows = read_rows(traced_run / EPISODES)
-    run = next(run for run in group(rows)["puddle"] if run.player == ("vanilla", "glove", "planner"))
+    run = next(run for run in group(rows)["puddle"] if run.player == Player("vanilla", "glove", "planner"))
     scores = np.array([[row["score"] for row in instance] for instance in run.rows])
     assert series(run, plain("score")).middle == pytest.approx(scores.mean(axis=0))
     smooth = series(run, smoothed("score")).middle

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import EPISODES, TRACES, read_manifest
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.trace import SUFFIX, read_header
 
 COLUMNS = (
+    "stage",
     "episode",
     "round",
     "tick",
@@ -31,7 +33,7 @@ COLUMNS = (
 )
 """The fields of a line that the page shows of every episode; phases come as numbers beside them."""
 
-_WHO = ("env", "schedule", "memory", "verifier", "policy", "seed")
+_WHO = ("env", "schedule", "memory", "verifier", "policy", "controller", "team", "seed")
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def gather(folder: Path) -> Contents:
     references = _references(manifest)
     for who, rows in _by_cell(read_rows(folder / EPISODES)).items():
         cell: dict[str, Any] = dict(zip(_WHO, who, strict=True))
-        cell["reference"] = references.get(who[1:5])
+        cell["reference"] = references.get(who[1:7])
         cell["chunk"], cell["kept"] = None, "none"
         if who in files:
             path, cell["kept"] = files[who]
@@ -89,10 +91,7 @@ def gather(folder: Path) -> Contents:
 
 
 def _references(manifest: Mapping[str, Any]) -> dict[tuple[Any, ...], str | None]:
-    return {
-        (one["schedule"], one["memory"], one["verifier"], one["policy"]): one.get("reference")
-        for one in manifest["players"]
-    }
+    return {(one["schedule"], *Player.of(one)): one.get("reference") for one in manifest["players"]}
 
 
 def _by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:

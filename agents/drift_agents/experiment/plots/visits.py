@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import TRACES
 from drift_agents.experiment.plots.style import Picture, new_figure, save
 from drift_agents.experiment.tables import Naming
@@ -40,12 +41,12 @@ def count_visits(traces: Iterable[EpisodeTrace], phase_of: Mapping[int, str]) ->
 
     Args:
         traces: the steps of one cell on the lake.
-        phase_of: the phase of each episode.
+        phase_of: the phase of each episode; those that have none are left out.
     """
     counts: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     for trace in traces:
-        phase = phase_of[trace.episode]
-        for step in trace.steps:
+        phase = phase_of.get(trace.episode)
+        for step in trace.steps if phase is not None else ():
             tiles = tuple(step.knobs["map"])
             row, column = json.loads(step.state)["cur_pos"]
             if phase not in counts or counts[phase][0] != tiles:
@@ -72,11 +73,14 @@ def draw_visits(
         return []
     shown = order[:ACROSS]
     found: list[tuple[str, dict[str, Visits]]] = []
-    files = {read_header(path)[1:6]: path for path in sorted((run / TRACES).glob(f"*{SUFFIX}"))}
+    files = {}
+    for path in sorted((run / TRACES).glob(f"*{SUFFIX}")):
+        header = read_header(path)
+        files[header.schedule, Player.of(header._asdict()), header.seed] = path
     for player, runs in naming.runs.items():
-        path = files.get((schedule, *player, runs.seeds[0]))
-        if path is not None and not naming.is_reference(player):
-            visits = count_visits(read_trace(path), {row["episode"]: row["phase"] for row in runs.rows[0]})
+        steps = files.get((schedule, player, runs.seeds[0]))
+        if steps is not None and not naming.is_reference(player):
+            visits = count_visits(read_trace(steps), {row["episode"]: row["phase"] for row in runs.rows[0]})
             if visits:
                 found.append((naming.full_name(player), visits))
     if not found:

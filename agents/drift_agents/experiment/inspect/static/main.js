@@ -52,7 +52,7 @@ function fillOthers() {
 
 /** The same agent with the same seed with GLOVE, or without it. */
 function counterpart(cell) {
-  const same = other => ['schedule', 'memory', 'policy', 'seed'].every(field => other[field] === cell[field]);
+  const same = other => ['schedule', 'memory', 'controller', 'team', 'policy', 'seed'].every(field => other[field] === cell[field]);
   return index.cells.find(other => same(other) && (isGlove(cell) ? other.verifier === 'none' : isGlove(other))) || null;
 }
 

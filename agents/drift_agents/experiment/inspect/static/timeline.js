@@ -3,14 +3,15 @@
 const ROW = 36, LABEL_GAP = 12;
 const RAMP = [[0, 32, 77], [66, 78, 108], [124, 123, 120], [188, 175, 111], [255, 234, 70]]; // cividis: its grey rises too
 const SURPRISE = '#d55e00', PROBE = '#0072b2', INK = '#1b1f24';
-const FIELDS = [['env', 'environment'], ['schedule', 'schedule'], ['memory', 'memory'], ['verifier', 'verifier'], ['policy', 'policy'], ['seed', 'seed']];
+const FIELDS = [['env', 'environment'], ['schedule', 'schedule'], ['memory', 'memory'], ['verifier', 'verifier'], ['controller', 'controller'], ['team', 'team'], ['policy', 'policy'], ['seed', 'seed']];
 
 function scoreColour(score) {
   const at = Math.max(0, Math.min(1, score)) * (RAMP.length - 1), low = Math.min(Math.floor(at), RAMP.length - 2);
   return `rgb(${RAMP[low].map((part, i) => Math.round(part + (RAMP[low + 1][i] - part) * (at - low)))})`;
 }
 
-const playerName = cell => `${cell.memory}${cell.verifier === 'none' ? '' : ' + ' + cell.verifier}`;
+const way = cell => [['controller', 'direct'], ['team', 'solo']].filter(([field, usual]) => cell[field] !== usual).map(([field]) => `, ${cell[field]}`).join('');
+const playerName = cell => `${cell.memory}${cell.verifier === 'none' ? '' : ' + ' + cell.verifier}${way(cell)}`;
 
 class Timeline {
   constructor(onChoose) {

@@ -1,0 +1,46 @@
+"""Who plays a cell: one agent, or a team.
+
+* `make_player` - an agent, or a team in an agent's loop
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drift_agents.agent import Agent
+from drift_agents.experiment.config import SOLO, Part
+from drift_agents.experiment.members import MEMBERS, read_members
+from drift_agents.experiment.models import make_decider
+from drift_agents.llm.service import Service
+from drift_agents.memory.base import Memory
+from drift_agents.policy.base import Policy
+from drift_agents.team.base import Member
+from drift_agents.team.registry import make_team
+from drift_agents.team_agent import TeamAgent
+from drift_agents.verifier.base import Verifier
+
+
+def make_player(
+    team: Part, policy: Policy, memory: Memory, verifier: Verifier, service: Service | None, **rest: Any
+) -> Agent | TeamAgent:
+    """An agent, or a team in an agent's loop.
+
+    Args:
+        team: the team; its option `members` says who belongs to it, the others are its own.
+        policy: who decides, where the team names no members.
+        memory: what is remembered, by all members together.
+        verifier: what becomes of an experience.
+        service: through which language models are asked, if there are any.
+        rest: what an agent takes beside these.
+
+    Raises:
+        DriftAgentsError: if a part cannot be made.
+    """
+    if team.name == SOLO.name and not team.options:
+        return Agent(policy, memory, verifier, **rest)
+    members = []
+    for spec in read_members(team):
+        decides, model = make_decider(spec.policy, service)
+        members.append(Member(spec.name, decides, model, spec.errs))
+    options = {key: value for key, value in team.options.items() if key != MEMBERS}
+    return TeamAgent(make_team(team.name, members or [Member("solo", policy)], **options), memory, verifier, **rest)
