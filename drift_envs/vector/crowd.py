@@ -19,6 +19,7 @@ class Crowd:
         indices: the sub-environments, shape `(K,)`.
         start: the count of steps at which the window begins.
         counts: the counts at which they are due, unless dead steps come between, shape `(K,)`.
+        coming: what holds then, arrays of shape `(K,)`, if each of them is due but once within the window.
 
     Example:
         >>> crowd = Crowd(np.array([4, 7]), start=100, counts=np.array([101, 102]))
@@ -30,8 +31,11 @@ class Crowd:
         array([0, 1])
     """
 
-    def __init__(self, indices: np.ndarray, start: int, counts: np.ndarray) -> None:
+    def __init__(
+        self, indices: np.ndarray, start: int, counts: np.ndarray, coming: tuple[np.ndarray, ...] | None = None
+    ) -> None:
         self.indices = indices
+        self.coming = coming
         self._start = start
         self._waits = np.zeros(len(indices), np.uint8)
         self._sum = np.empty(len(indices), np.uint8)
@@ -57,4 +61,12 @@ class Crowd:
             places: which, as places in `indices`.
             counts: the counts at which they are due, unless dead steps come between from the start on.
         """
-        self._waits[places] = np.clip(counts - self._start, 0, _LONG)
+        self._waits[places] = np.maximum(np.minimum(counts - self._start, _LONG), 0)
+
+    def dismiss(self, places: np.ndarray) -> None:
+        """Note that they are not due any more.
+
+        Args:
+            places: which, as places in `indices`.
+        """
+        self._waits[places] = _LONG

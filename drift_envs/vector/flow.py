@@ -29,6 +29,9 @@ _DRAWN_WIDTH = 4  # values that cost a search to draw are not drawn far ahead
 
 Columns = Mapping[str, np.ndarray]
 Encode = Callable[[Mapping[str, Any]], Columns]
+Entry = tuple[Any, ...]
+"""Where in the pool, the tick at which that ends (negative at the end of a row), and a number for
+each column; or arrays of these."""
 
 
 class KnobFlow:
@@ -187,6 +190,27 @@ class KnobFlow:
         for name, values in self._flat.items():
             self.columns[name][indices] = values[cursor]
         return until
+
+    def ahead(self, indices: np.ndarray) -> Entry:
+        """What holds after the next change of these sub-environments, arrays of shape `(K,)`. Rows are not dense.
+
+        Args:
+            indices: the sub-environments.
+        """
+        cursor = self.cursor[indices]
+        cursor += 1
+        return (cursor, self._following[cursor], *(values[cursor] for values in self._flat.values()))
+
+    def enter(self, indices: int | np.ndarray, entry: Entry) -> None:
+        """Let what `ahead` has told hold.
+
+        Args:
+            indices: the sub-environment, or several.
+            entry: what holds in it, or in each of them.
+        """
+        self.cursor[indices] = entry[0]
+        for name, values in zip(self._flat, entry[2:], strict=True):
+            self.columns[name][indices] = values
 
     def advance_one(self, index: int) -> int:
         """The same for one sub-environment.
