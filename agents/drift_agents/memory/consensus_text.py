@@ -58,6 +58,8 @@ _CLAIM = re.compile(
     r"\(score (?P<score>-?[\d.e+-]+)(?P<ended>; the episode ended)?\)"
 )
 _LINE = re.compile(rf"\[(?P<ref>\d+\.\d+)\] {_CLAIM.pattern}")
+_STATED = re.compile(rf"(?:: |; and ){_CLAIM.pattern}")
+"""Where a text states a transition: behind a colon, or behind another statement."""
 _TITLE = re.compile(
     r"Trajectory (?P<number>\d+): score (?P<score>\S+) after (?P<steps>\d+) steps?; (the episode ended|time ran out)"
 )
@@ -148,8 +150,13 @@ def claim(transition: Transition) -> str:
 
 
 def read_claims(text: str) -> tuple[Line, ...]:
-    """The statements about transitions in a text."""
-    return tuple(_line(found, "") for found in _CLAIM.finditer(text))
+    """The statements about transitions in a text: behind a colon, or behind another statement.
+
+    Example:
+        >>> [one.action for one in read_claims('Be careful in spring: in ice action "1" led to hole (score 0).')]
+        ['"1"']
+    """
+    return tuple(_line(found, "") for found in _STATED.finditer(text))
 
 
 def _line(found: re.Match[str], ref: str) -> Line:
@@ -245,7 +252,7 @@ def _ways(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
         _item(
             f"Way to score {way[-1].score:g} in {len(way)} steps",
             "The shortest way that any trajectory took to this end.",
-            f"From {way[0].state} do {_program(way)}. At the end {_words(way[-1])}.",
+            f"From {way[0].state} do {_program(way)}. At the end: {_words(way[-1])}.",
             way,
         )
         for way in found

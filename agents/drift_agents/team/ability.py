@@ -17,7 +17,12 @@ from typing import Any
 from drift_agents.errors import ArgumentError
 
 _DETAIL = re.compile(r"\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|\d+(?:[.,]\d+)*")
-_INSTRUCTION = re.compile(r"^Instruction: .*?$", re.MULTILINE | re.IGNORECASE)
+# A purchase: what is bought, up to the options, the class of colours or the price; and the options' values.
+_THING = re.compile(
+    r"(?<=\bfind me ).*?(?= with (?:(?!with )[\w ])+:| in an? \w+ colou?r\b|,? and price\b|$)",
+    re.IGNORECASE | re.DOTALL,
+)
+_VALUE = re.compile(r"(?<=: )(?!\[)[^,]+(?=, and )")
 PRIOR = (1.0, 2.0)
 """Successes and attempts that every member is believed to have had beforehand: a rate of one half."""
 
@@ -26,14 +31,18 @@ PRIOR = (1.0, 2.0)
 def kind_of_task(task: str) -> str:
     """What a task has in common with others of its kind: its words without numbers, quotations and lists.
 
+    Of a purchase what is bought is left out, and the values of options.
+
     Args:
         task: the task in words.
 
     Example:
         >>> kind_of_task("Reach [3, 5] on a lake of 6 rows.") == kind_of_task("Reach [1, 1] on a lake of 4 rows.")
         True
+        >>> kind_of_task("Find me a mug with a lid with color: red, and price lower than 9.00 dollars")
+        'find me # with color: #, and price lower than # dollars'
     """
-    return " ".join(_DETAIL.sub("#", _INSTRUCTION.sub("Instruction: #", task)).split()).lower()
+    return " ".join(_DETAIL.sub("#", _VALUE.sub("#", _THING.sub("#", task))).split()).lower()
 
 
 class AbilityMatrix:
