@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from drift_agents.errors import ArgumentError, ContextLengthError
-from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.base import Completion, Message, Model, ask
+from drift_agents.llm.fallback import WithRules
 from drift_agents.llm.reask import REASKS, Reasking
 from drift_agents.llm.service import connect
 from drift_agents.llm.tokens import count_tokens
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Aside, Reply
 from drift_agents.policy.planner import SIGNS
 from drift_agents.policy.sheet import read_sheet
 from drift_agents.policy.telling import ARRANGEMENTS, FORMATS, arrange, size, tell, without_oldest
@@ -46,7 +47,7 @@ class LanguageModelPolicy:
         form: how the model is told to answer: `json_schema`, `json_object`, `text`; `auto` finds out.
         format: how much of the prompt is told, one of `drift_agents.policy.telling.FORMATS`.
         order: in which order records are told, one of `drift_agents.policy.telling.ARRANGEMENTS`.
-        reason: whether the model is asked for its reasons before the action.
+        reason: whether the model is asked for its reasons before the action; the format `react` always asks.
         context: tokens that prompt and answer may have together, roughly; records are left out, the
             oldest first, until they fit. Without it they are left out when the server refuses.
         reasks: how often an answer that names no admissible action is asked for again.
@@ -95,7 +96,8 @@ class LanguageModelPolicy:
                 raise ArgumentError(f"`{name}` should be a positive whole number or None. Received {number!r}")
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
-        self.format, self.order, self.reason, self.context, self.sheets = format, order, bool(reason), context, sheets
+        self.format, self.order, self.context, self.sheets = format, order, context, sheets
+        self.reason = bool(reason) or format == "react"
         self._greedy, self._room = temperature == 0, 0 if max_tokens is None else max_tokens
         own = {"temperature": temperature, "max_tokens": max_tokens}
         self.parameters = {**{key: value for key, value in own.items() if value is not None}, **(parameters or {})}
@@ -117,30 +119,74 @@ class LanguageModelPolicy:
         view = parse_prompt(prompt)
         if len(view.actions) == 1:
             return Reply(view.actions[0])
-        view = arrange(view, self.order, rng)
-        sample = 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))
-        answer, dropped = self._ask(view, sample)
-        text = answer.text if answer.data is None else str(answer.data["action"])
-        return Reply(text, **Usage.of(answer)._replace(dropped_records=dropped)._asdict())
+        return self._decide(view, None, rng)[0]
 
-    def messages(self, view: PromptView) -> list[Message]:
+    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+        """Answer a prompt, and the question beside it; an answer that cannot be used is a no.
+
+        Args:
+            prompt: the rendered text.
+            aside: the question beside the one for the action.
+            rng: for the order of records, and for samples.
+
+        Raises:
+            ArgumentError: if the prompt cannot be parsed, or the sheet does not fit the world.
+            ContextLengthError: if it is too long for the model without any record.
+            ModelError: if the model cannot be asked.
+        """
+        return self._decide(parse_prompt(prompt), aside, rng)
+
+    def answer(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
+    ) -> Completion:
+        """Answer another question by a schema; where the answer cannot be used, by the rules, which is counted.
+
+        Args:
+            messages: the question.
+            schema: the form of the answer.
+            rules: who answers else.
+            rng: for samples.
+
+        Raises:
+            ModelError: if the model cannot be asked.
+        """
+        return ask(WithRules(self._model, rules), messages, schema, None, self._sample(rng))
+
+    def _sample(self, rng: np.random.Generator) -> int:
+        return 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))
+
+    def _decide(self, view: PromptView, aside: Aside | None, rng: np.random.Generator) -> tuple[Reply, bool]:
+        view = arrange(view, self.order, rng)
+        answer, dropped = self._ask(view, aside, self._sample(rng))
+        said = answer.data or {}
+        reply = Reply(
+            str(said.get("action", answer.text)), **Usage.of(answer)._replace(dropped_records=dropped)._asdict()
+        )
+        return reply, aside is not None and said.get(aside.field) is True
+
+    def messages(self, view: PromptView, aside: Aside | None = None) -> list[Message]:
         """What the model reads.
 
         Args:
             view: the prompt.
+            aside: a question beside the one for the action.
         """
         world = next((world for world, sign in SIGNS.items() if sign in view.state), "plain")
-        sheet = "plain" if self.format == "plain" else world
-        return tell(view, read_sheet(sheet, self.sheets), sheet, self.format)
+        sheet = self.format if self.format in ("plain", "react") else world
+        system, user = tell(view, read_sheet(sheet, self.sheets), sheet, self.format)
+        return [system, user if aside is None else user._replace(content=f"{user.content}\n\n{aside.text}")]
 
-    def schema(self, view: PromptView) -> dict[str, Any]:
+    def schema(self, view: PromptView, aside: Aside | None = None) -> dict[str, Any]:
         """The form of the answer.
 
         Args:
             view: the prompt; it names the admissible actions.
+            aside: a question beside the one for the action.
         """
-        reasons = {"reasoning": {"type": "string"}} if self.reason else {}
-        properties = {**reasons, "action": {"type": "string", "enum": list(view.actions)}}
+        properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reason else {}
+        properties["action"] = {"type": "string", "enum": list(view.actions)}
+        if aside is not None:
+            properties[aside.field] = {"type": "boolean"}
         return {
             "title": "action",
             "type": "object",
@@ -149,12 +195,12 @@ class LanguageModelPolicy:
             "additionalProperties": False,
         }
 
-    def _ask(self, view: PromptView, sample: int) -> tuple[Completion, int]:
+    def _ask(self, view: PromptView, aside: Aside | None, sample: int) -> tuple[Completion, int]:
         """The answer, and how many records had to be left out."""
-        schema, most = self.schema(view), size(view, self.format)
-        dropped = self._surplus(view, most)
+        schema, most = self.schema(view, aside), size(view, self.format)
+        dropped = self._surplus(view, aside, most)
         while True:
-            messages = self.messages(without_oldest(view, self.format, dropped))
+            messages = self.messages(without_oldest(view, self.format, dropped), aside)
             try:
                 return self._model.complete(messages, schema, None, sample), dropped
             except ContextLengthError:
@@ -162,14 +208,14 @@ class LanguageModelPolicy:
                     raise
                 dropped += (most - dropped + 1) // 2
 
-    def _surplus(self, view: PromptView, most: int) -> int:
+    def _surplus(self, view: PromptView, aside: Aside | None, most: int) -> int:
         """How many records have to be left out to keep to `context`, by estimate."""
         if self.context is None:
             return 0
         low, high = 0, most
         while low < high:
             middle = (low + high) // 2
-            messages = self.messages(without_oldest(view, self.format, middle))
+            messages = self.messages(without_oldest(view, self.format, middle), aside)
             if count_tokens(message.content for message in messages) + self._room <= self.context:
                 high = middle
             else:

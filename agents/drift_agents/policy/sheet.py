@@ -21,8 +21,8 @@ from string import Template
 
 from drift_agents.errors import ArgumentError
 
-SHEETS = ("lake", "car", "shop", "plain")
-"""The names of the sheets; `plain` is for worlds without one of their own."""
+SHEETS = ("lake", "car", "shop", "plain", "react")
+"""The names of the sheets; `plain` is for worlds without one of their own, `react` for the format of that name."""
 
 SECTIONS = ("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson")
 DOUBTS = ("doubt", "surprise")

@@ -22,9 +22,13 @@ from drift_agents.policy.sheet import DOUBTS, Sheet
 from drift_agents.prompt import ANSWER, PromptView, Recollection
 from drift_agents.types import AgentClock, Outcome, Record
 
-FORMATS = ("paper", "full", "plain")
+FORMATS = ("paper", "full", "plain", "react")
 """`paper`: this state's experience and lessons, as in GLOVE's appendix B.6. `full`: also other states'
-experience, and when memory was found wrong. `plain`: the text that every policy is given."""
+experience, and when memory was found wrong. `plain`: the text that every policy is given.
+`react`: the same as `full` in the words of AdaMEM's ReAct agent, reasons first."""
+
+_WHOLE = ("full", "react")
+"""Formats that tell other states' experience, and doubt."""
 
 ARRANGEMENTS = ("memory", "oldest", "newest", "shuffled")
 """As memory recalls it, the oldest first, the newest first, at random."""
@@ -74,12 +78,12 @@ def _memory(view: PromptView, sheet: Sheet, form: str) -> str:
     """What memory says, in words."""
     worth = _outlook(view)
     blocks = [_records("here", view.here, sheet, worth)]
-    if form == "full":
+    if form in _WHOLE:
         blocks.append(_records("elsewhere", view.elsewhere, sheet, worth))
     if view.lessons and "lessons" in sheet:
         entries = [sheet.fill("lesson", {"lesson": lesson}) for lesson in view.lessons]
         blocks.append(sheet.fill("lessons", {"lessons": sheet.listing("lesson", entries)}))
-    if form == "full":
+    if form in _WHOLE:
         for section, since in zip(DOUBTS, (view.doubt_since, view.surprised_since), strict=True):
             if since is not None and section in sheet:
                 blocks.append(sheet.fill(section, {"since": str(since), "step": str(view.step)}))

@@ -155,7 +155,7 @@ def test_a_dead_server_ends_the_episode() -> None:
     [
         ({"model": 3}, "`model` should be the name of a language model, or a model. Received 3"),
         ({"model": Scripted([]), "base_url": "http://a/v1"}, "belong to a model's name. Received a model beside them"),
-        ({"format": "haiku"}, "`format` should be one of paper, full, plain. Received 'haiku'"),
+        ({"format": "haiku"}, "`format` should be one of paper, full, plain, react. Received 'haiku'"),
         ({"order": "best"}, "`order` should be one of memory, oldest, newest, shuffled. Received 'best'"),
         ({"temperature": 3}, "`temperature` should be a number in [0, 2] or None. Received 3"),
         ({"max_tokens": 0}, "`max_tokens` should be a positive whole number or None. Received 0"),

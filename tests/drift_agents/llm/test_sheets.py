@@ -84,6 +84,7 @@ VIEWS = {
     ),
     "plain": PromptView("Open the door.", '{"room": "hall"}', ("open", "wait"), step=2),
 }
+VIEWS["react"] = VIEWS["lake"]
 PROMPTS = Path(__file__).with_name("prompts")
 
 
