@@ -97,10 +97,12 @@ SHOP_ARGUMENTS = {
     "goals": "tasks",
     "pool": "tasks",
     "order": "tasks",
+    "clusters": "tasks",
+    "repeats": "tasks",
     "max_length": None,
     "native_clicks": None,
 }
-"""The arguments of the shop; `tasks` of the schedule says the same as three of them."""
+"""The arguments of the shop; `tasks` of the schedule says the same as five of them."""
 
 MOST_CONDITIONS = 16
 """The combinations of knob values for which it is made sure that the goals can be bought."""
@@ -297,7 +299,7 @@ def web_shop(
         overlay: whether pictures show phase, tick and what changed; by default those of `human` do,
             but for a browser's window.
         **arguments: those of `WebShop`: `observation_mode`, `backend`, `catalogue`, `goals`, `pool`,
-            `order`, `max_length`, `native_clicks`.
+            `order`, `clusters`, `repeats`, `max_length`, `native_clicks`.
 
     Raises:
         ArgumentError: if an argument is unknown, or the schedule says the same thing.

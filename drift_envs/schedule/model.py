@@ -128,12 +128,24 @@ class Tasks(_Model):
     """How many different goals a shop schedule draws from, and in which order they come."""
 
     pool: Span = Field(default=5, description="how many different goals an agent meets")
-    order: Literal["shuffled", "fixed"] = Field(
-        default="shuffled", description="each goal once in every round of the pool, shuffled anew, or in turn"
+    order: Literal["shuffled", "fixed", "clustered"] = Field(
+        default="shuffled",
+        description="each goal once in every round of the pool, shuffled anew, or in turn, or one group of like goals "
+        "after the other",
+    )
+    clusters: Span = Field(default=3, description="how many equally large groups of like goals; for `clustered` alone")
+    repeats: Span = Field(
+        default=1, description="how often each goal of a group comes before the next group does; for `clustered` alone"
     )
     goals: Literal["synthetic", "human", "color_class"] = Field(
         default="synthetic", description="made from a listing's options, written by people, or asking for warm colours"
     )
+
+    @model_validator(mode="after")
+    def _fill_groups(self) -> Tasks:
+        if self.order == "clustered" and self.pool % self.clusters:
+            raise PydanticCustomError("tasks", "`pool` should be a multiple of `clusters` where `order` is clustered")
+        return self
 
 
 class KnobSpec(_Model):

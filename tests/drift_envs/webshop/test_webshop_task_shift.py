@@ -1,0 +1,93 @@
+"""Tasks that change while the shop stays: goals in groups of like ones, one group after the other."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from drift_envs.envs import WebShop
+from drift_envs.envs.webshop_clusters import group_texts
+from drift_envs.errors import ArgumentError, ScheduleError
+from drift_envs.schedule.loader import load_schedule
+from hypothesis import given
+from hypothesis import strategies as st
+
+CLUSTERED = {
+    "version": 1,
+    "name": "s",
+    "tasks": {"pool": 6, "order": "clustered", "clusters": 2, "repeats": 3},
+}
+
+
+def met(env, episodes, seed=0):
+    goals = []
+    for episode in range(episodes):
+        env.reset(seed=seed if episode == 0 else None)
+        goals.append(env.unwrapped.goal_index)
+    return goals
+
+
+def test_one_group_comes_after_the_other(make_shop):
+    env = make_shop(CLUSTERED)
+    goals = met(env, 36)
+    groups = [goals[start : start + 9] for start in (0, 9, 18, 27)]
+    for group in groups:
+        assert set(Counter(group).values()) == {3}
+        assert all(len(set(group[start : start + 3])) == 3 for start in (0, 3, 6)), "each once before any comes again"
+    assert not set(groups[0]) & set(groups[1])
+    assert set(groups[0]) == set(groups[2]) and set(groups[1]) == set(groups[3])
+    assert set(env.unwrapped.task_pool) == set(goals)
+    assert met(env, 36) == goals
+    assert met(env, 36, seed=1) != goals
+
+
+def test_goals_of_a_group_are_like_each_other(make_shop):
+    env = make_shop("webshop/task-shift")
+    shop = env.unwrapped.shop
+    within, across = [], []
+    for seed in range(3):
+        goals = [{word for word in shop.goals[g].product_category.split(" › ")} for g in met(env, 60, seed)]
+        for first in range(0, 60, 4):
+            for second in range(first + 1, 60, 4):
+                shared = len(goals[first] & goals[second])
+                (within if first // 20 == second // 20 else across).append(shared)
+    assert sum(within) / len(within) > 2 * sum(across) / len(across)
+
+
+@given(st.lists(st.text("abc ", max_size=12), min_size=1, max_size=20), st.integers(1, 4), st.integers(1, 4))
+def test_groups_are_equally_large_and_share_nothing(texts, groups, size):
+    if len(texts) < groups * size:
+        with pytest.raises(ArgumentError, match="texts. Received"):
+            group_texts(texts, groups, size)
+        return
+    found = group_texts(texts, groups, size)
+    assert [len(group) for group in found] == [size] * groups
+    assert len({place for group in found for place in group}) == groups * size
+    assert found == group_texts(texts, groups, size)
+
+
+def test_what_fits_nowhere_is_left_out():
+    texts = ["red shoe", "odd thing", "red big shoe", "brass lamp", "tall brass lamp"]
+    assert group_texts(texts, 2, 2) == ((0, 2), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"order": "clustered", "pool": 5, "clusters": 2}, "`pool` should be a multiple of `clusters`"),
+        ({"order": "clustered"}, "`pool` should be a multiple of `clusters`"),
+        ({"clusters": 0}, "`clusters` should be a whole number, at least 1. Received 0"),
+        ({"repeats": True}, "`repeats` should be a whole number, at least 1. Received True"),
+    ],
+    ids=str,
+)
+def test_groups_that_cannot_be_filled_are_refused(arguments, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        WebShop(**arguments)
+
+
+def test_a_schedule_whose_groups_cannot_be_filled_is_refused():
+    tasks = {"pool": 5, "order": "clustered", "clusters": 3}
+    with pytest.raises(ScheduleError, match="`pool` should be a multiple of `clusters`"):
+        load_schedule({**CLUSTERED, "tasks": tasks})
