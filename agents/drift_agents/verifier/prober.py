@@ -22,7 +22,10 @@ from drift_agents.verifier.ways import Answers, Chart, Way
 from drift_agents.world import check_text_world, read_outcome, to_env
 
 MAX_STEPS = 1000
-"""Steps in a row."""
+"""Steps in a row without an answer: some three of the longest ways that our worlds know (300 steps)."""
+
+LAG = 5
+"""How often a twin that goes blindly repeats the last action of the way, when it is a little behind the agent."""
 
 
 class _Stand(NamedTuple):
@@ -32,11 +35,13 @@ class _Stand(NamedTuple):
         state: what it shows.
         walked: the actions of the agent's way that brought it there; `None` when it has left that way.
         start: what it showed after its reset.
+        late: how often it has repeated the last action of the way, since the agent was faster.
     """
 
     state: str
     walked: tuple[str, ...] | None
     start: str
+    late: int = 0
 
 
 class _Goal(NamedTuple):
@@ -75,8 +80,9 @@ class ReplayProber:
     * What the twin answers on the way is kept for as long, and answers later probes of the same kind
       at no further cost, each answer once.
     * Where states come back as the same text, the way is walked with open eyes: a twin that was
-      carried elsewhere takes a way on which the same actions led on before (`ways.Chart`), first of those
-      seen in this episode. Where they do not (a car starts elsewhere each time), the actions are repeated blindly.
+      carried elsewhere takes a way on which actions have led there before (`ways.Chart`), by what this
+      episode has shown or else by all that was seen. Where they do not (a car starts elsewhere each time), the
+      actions are repeated blindly, the last one up to `LAG` times more.
 
     Both ends with the agent's episode, since the world may be another one in the next. In a world
     that drifts within an episode a kept answer may be as old as the episode.
@@ -187,7 +193,7 @@ class ReplayProber:
                 vain += 1
             if over:
                 return cost + _ending(outcome)
-            stand = _advance(stand, doing, outcome.state, goal)
+            stand = _advance(stand, doing, outcome.state, goal, here)
             if vain >= room:
                 return cost
         if arrived:
@@ -209,7 +215,10 @@ class ReplayProber:
             return ahead.pop(0)[1]
         if arrived or not _is_on_way(stand, goal):
             return None
-        return next(iter(goal.prefix[len(stand.walked or ()) :]), None)
+        rest = goal.prefix[len(stand.walked or ()) :]
+        if not rest and _is_blind(stand, goal) and stand.late < LAG:
+            rest = goal.prefix[-1:]
+        return rest[0] if rest else None
 
     def _path(self, state: str, key: Hashable) -> list[tuple[str, str]] | None:
         """A way by what was seen in this episode, or else by what was ever seen."""
@@ -258,17 +267,24 @@ def _is_on_way(stand: _Stand, goal: _Goal) -> bool:
     return True
 
 
-def _advance(stand: _Stand, doing: str, state: str, goal: _Goal) -> _Stand:
+def _is_blind(stand: _Stand, goal: _Goal) -> bool:
+    """Whether the twin's episode began elsewhere than the agent's, so that states cannot be compared."""
+    return bool(goal.states) and goal.states[0] != stand.start
+
+
+def _advance(stand: _Stand, doing: str, state: str, goal: _Goal, here: bool) -> _Stand:
     """Where the twin stands after a step.
 
     A probe takes the place of the agent's own action. Whether the way leads on from there can be seen, or it hardly
     matters, as for a car; it is left where the agent's states are not known.
     """
-    walked = None
-    if _is_on_way(stand, goal):
-        done = stand.walked or ()
-        usual = goal.prefix[len(done) :][:1] or (doing,)
-        walked = (*done, *usual) if goal.states or usual == (doing,) else None
+    if not _is_on_way(stand, goal):
+        return _Stand(state, None, stand.start)
+    done = stand.walked or ()
+    usual = goal.prefix[len(done) :][:1]
+    if not usual and not here:
+        return _Stand(state, done, stand.start, stand.late + 1)
+    walked = (*done, *(usual or (doing,))) if goal.states or usual in ((), (doing,)) else None
     return _Stand(state, walked, stand.start)
 
 
