@@ -11,17 +11,29 @@ from drift_agents.agent import Agent
 from drift_agents.experiment.config import SOLO, Part
 from drift_agents.experiment.members import MEMBERS, read_members
 from drift_agents.experiment.models import make_decider
+from drift_agents.llm.fallback import WithRules
+from drift_agents.llm.metered import Meter, Metered
+from drift_agents.llm.reask import Reasking
+from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
 from drift_agents.team.base import Member
 from drift_agents.team.registry import make_team
+from drift_agents.team.rules import RULES
 from drift_agents.team_agent import TeamAgent
 from drift_agents.verifier.base import Verifier
 
 
 def make_player(
-    team: Part, policy: Policy, memory: Memory, verifier: Verifier, service: Service | None, **rest: Any
+    team: Part,
+    policy: Policy,
+    memory: Memory,
+    verifier: Verifier,
+    service: Service | None,
+    *,
+    meter: Meter,
+    **rest: Any,
 ) -> Agent | TeamAgent:
     """An agent, or a team in an agent's loop.
 
@@ -31,16 +43,22 @@ def make_player(
         memory: what is remembered, by all members together.
         verifier: what becomes of an experience.
         service: through which language models are asked, if there are any.
+        meter: what the models of memory and team cost.
         rest: what an agent takes beside these.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
     """
     if team.name == SOLO.name and not team.options:
-        return Agent(policy, memory, verifier, **rest)
+        return Agent(policy, memory, verifier, meter=meter, **rest)
     members = []
     for spec in read_members(team):
         decides, model = make_decider(spec.policy, service)
+        if model is not None:
+            # Who distils, votes and judges in a member's name costs like its policy; rules answer where it cannot.
+            asked = WithRules(Reasking(model, getattr(decides, "parameters", None)), RuleModel(RULES))
+            model = Metered(asked, meter)
         members.append(Member(spec.name, decides, model, spec.errs))
     options = {key: value for key, value in team.options.items() if key != MEMBERS}
-    return TeamAgent(make_team(team.name, members or [Member("solo", policy)], **options), memory, verifier, **rest)
+    made = make_team(team.name, members or [Member("solo", policy)], **options)
+    return TeamAgent(made, memory, verifier, meter=meter, **rest)

@@ -1,6 +1,7 @@
 """Execute, distil, verify: a team that constructs experience together.
 
 * `EDV` - the team
+* `PARADIGMS` - the whole and what the paper's tables 4 and 5 leave of it
 * `DISTILLERS`, `VERIFIERS`, `BANKS`, `SOLVERS` - who distils, who votes, where items go, who plays
 
 Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
@@ -9,7 +10,7 @@ agentic experience learning". `docs/memories/edv.md` has equations, constants an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +22,12 @@ from drift_agents.memory.base import Memory
 from drift_agents.memory.consensus import Attended
 from drift_agents.memory.consensus_bank import SHARED
 from drift_agents.memory.consensus_text import MOST, Candidate, describe_claims
-from drift_agents.memory.consensus_text import RULES as DISTILLING
 from drift_agents.memory.contaminate import Contaminator, exchanged
 from drift_agents.memory.distiller import propose
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
+from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
-from drift_agents.team.vote import RULES as VOTING
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Record, Transition
 
@@ -40,6 +40,37 @@ BANKS = ("both", "shared", "private")
 """Where items go: as the vote says; all into the shared bank; all into the private banks of those who approved."""
 SOLVERS = ("ability", "best", "first")
 """Who plays: by the ability matrix; the best single solver of all kinds of tasks; the first member."""
+
+_FULL: Mapping[str, Any] = {
+    "executors": 2,
+    "trajectories": 4,
+    "distil": "third",
+    "verify": "executors",
+    "banks": "both",
+    "solver": "ability",
+    "rotate": True,
+}
+_SINGLE: Mapping[str, Any] = {
+    "executors": 1,
+    "trajectories": 1,
+    "distil": "executor",
+    "rotate": False,
+    "solver": "first",
+}
+PARADIGMS: Mapping[str, Mapping[str, Any]] = {
+    "full": {},
+    "basic": {**_SINGLE, "verify": "none"},
+    "self-verify": _SINGLE,
+    "independent": {**_SINGLE, "verify": "external"},
+    "self-distil": {"distil": "executor"},
+    "third-party": {"verify": "distiller"},
+    "fixed-solver": {"solver": "best"},
+    "only-shared": {"banks": "shared"},
+    "only-private": {"banks": "private"},
+    "no-vote": {"verify": "none"},
+}
+"""The rows of table 4 (`basic`, `self-verify` and `independent` are a single agent: one executor, the first
+of the pool, one trajectory a task) and of table 5, and one of ours: without a vote."""
 
 Attempts = list[tuple[Episode, Sequence[Record]]]
 
@@ -76,6 +107,9 @@ class EDV(Solo):
 
     Args:
         members: the pool; as many as executors, and more where distiller or verifier stand outside.
+        paradigm: one of `PARADIGMS`: what the options below are where they are not given; `full` has two
+            executors, four trajectories, a third party that distils, executors who vote, both banks, the
+            ability matrix and roles that rotate.
         executors: how many are drawn for the execution group.
         trajectories: how many episodes of each task, all in all.
         items: how many items a task can bring.
@@ -106,52 +140,71 @@ class EDV(Solo):
         self,
         members: Iterable[Member],
         *,
-        executors: int = 2,
-        trajectories: int = 4,
+        paradigm: str = "full",
+        executors: int | None = None,
+        trajectories: int | None = None,
         items: int = MOST,
-        distil: str = "third",
-        verify: str = "executors",
-        banks: str = "both",
-        solver: str = "ability",
-        rotate: bool = True,
+        distil: str | None = None,
+        verify: str | None = None,
+        banks: str | None = None,
+        solver: str | None = None,
+        rotate: bool | None = None,
         contaminate: float = 0.0,
         correlation: float = 0.0,
         enough: float = 1.0,
         partial: bool = False,
     ) -> None:
         super().__init__(members)
-        for name, count in (("executors", executors), ("trajectories", trajectories), ("items", items)):
-            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-                raise ArgumentError(f"`{name}` should be a positive whole number. Received {count!r}")
-        for name, value, known in (
-            ("distil", distil, DISTILLERS),
-            ("verify", verify, VERIFIERS),
-            ("banks", banks, BANKS),
-            ("solver", solver, SOLVERS),
-        ):
-            if value not in known:
-                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        if not isinstance(rotate, bool):
-            raise ArgumentError(f"`rotate` should be true or false. Received {rotate!r}")
-        if isinstance(correlation, bool) or not isinstance(correlation, (int, float)) or not 0 <= correlation <= 1:
-            raise ArgumentError(f"`correlation` should be a number in [0, 1]. Received {correlation!r}")
-        if items > MOST:
-            raise ArgumentError(f"`items` should be at most {MOST}. Received {items!r}")
-        outside = 1 if distil == "third" or verify == "external" else 0
-        if executors + outside > len(self.members):
-            raise ArgumentError(
-                f"{executors} executors{' and one outside' if outside else ''} need {executors + outside} members. "
-                f"Received {len(self.members)}: {', '.join(member.name for member in self.members)}"
-            )
-        self.executors, self.trajectories, self.items = executors, trajectories, items
-        self.distil, self.verify, self.banks, self.solver_rule, self.rotate = distil, verify, banks, solver, rotate
+        if paradigm not in PARADIGMS:
+            raise ArgumentError(f"`paradigm` should be one of {', '.join(PARADIGMS)}. Received {paradigm!r}")
+        given = {
+            "executors": executors,
+            "trajectories": trajectories,
+            "distil": distil,
+            "verify": verify,
+            "banks": banks,
+            "solver": solver,
+            "rotate": rotate,
+        }
+        chosen = {**_FULL, **PARADIGMS[paradigm], **{key: value for key, value in given.items() if value is not None}}
+        self.paradigm = paradigm
+        self.executors, self.trajectories, self.items = chosen["executors"], chosen["trajectories"], items
+        self.distil, self.verify, self.banks = chosen["distil"], chosen["verify"], chosen["banks"]
+        self.solver_rule, self.rotate = chosen["solver"], chosen["rotate"]
+        self._check(correlation)
         self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
         self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
-        self._rules: Model = RuleModel({**DISTILLING, **VOTING})
+        self._rules: Model = RuleModel(RULES)
         self._memory: Attended | None = None
         self._rng = np.random.default_rng(0)
         self._proposed = self._forged = 0
         self.tally = {"proposed": 0, "unanimous": 0, "partial": 0, "dropped": 0, "wrong_proposed": 0, "wrong_kept": 0}
+
+    def _check(self, correlation: float) -> None:
+        """Refuse what cannot be meant."""
+        for name, count in (("executors", self.executors), ("trajectories", self.trajectories), ("items", self.items)):
+            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+                raise ArgumentError(f"`{name}` should be a positive whole number. Received {count!r}")
+        for name, value, known in (
+            ("distil", self.distil, DISTILLERS),
+            ("verify", self.verify, VERIFIERS),
+            ("banks", self.banks, BANKS),
+            ("solver", self.solver_rule, SOLVERS),
+        ):
+            if value not in known:
+                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
+        if not isinstance(self.rotate, bool):
+            raise ArgumentError(f"`rotate` should be true or false. Received {self.rotate!r}")
+        if isinstance(correlation, bool) or not isinstance(correlation, (int, float)) or not 0 <= correlation <= 1:
+            raise ArgumentError(f"`correlation` should be a number in [0, 1]. Received {correlation!r}")
+        if self.items > MOST:
+            raise ArgumentError(f"`items` should be at most {MOST}. Received {self.items!r}")
+        outside = self.distil == "third" or self.verify == "external"
+        if self.executors + outside > len(self.members):
+            raise ArgumentError(
+                f"{self.executors} executors{' and one outside' if outside else ''} need {self.executors + outside} "
+                f"members. Received {len(self.members)}: {', '.join(member.name for member in self.members)}"
+            )
 
     def bind(self, memory: Memory, rng: np.random.Generator) -> None:
         """Take note of memory and generator.
