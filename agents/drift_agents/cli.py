@@ -105,7 +105,8 @@ def build_parser() -> argparse.ArgumentParser:
         "list",
         parents=[common],
         help="experiments, memories, verifiers, controllers, teams and policies",
-        description="List what experiment files can name: experiments, memories, verifiers, controllers, teams and policies.",
+        description="List what experiment files can name: experiments, memories, verifiers, controllers, teams and "
+        "policies.",
         epilog="example: drift-agents list",
     )
     listing.set_defaults(command=_list)

@@ -87,6 +87,7 @@ def read_recording(path: Path) -> Recording:
                 tuple(step["reward"] for step in line["steps"]),
             )
             for line in lines
+            if line.get("stage", "test") == "test"  # what was played before it stands in a world of its own
         )
         return Recording(path, header["env"], header["content"], header["seed"], episodes)
     except OSError as error:

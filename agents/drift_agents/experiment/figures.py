@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from drift_agents.experiment.log import CONSTRUCT
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
 
 Row = Mapping[str, Any]
@@ -135,7 +136,7 @@ def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
     rows = tuple(tuple(sorted(instances[seed], key=lambda row: row["episode"])) for seed in seeds)
     plain = [[{**row, "seed": 0} for row in instance] for instance in rows]
     test, construction = (
-        tuple(tuple(row for row in instance if (row["stage"] == "construct") is wanted) for instance in rows)
+        tuple(tuple(row for row in instance if (row["stage"] == CONSTRUCT) is wanted) for instance in rows)
         for wanted in (False, True)
     )
     return Runs(player, seeds, test, all(instance == plain[0] for instance in plain), construction)

@@ -1,6 +1,7 @@
 """Lines of a run and the files that hold them.
 
 * `FIELDS` - the fields of a line, in order
+* `CONSTRUCT`, `TEST` - the stages of a cell
 * `to_line`, `from_line` - a row to its line and back
 * `CellLog` - the file of one cell: takes up where it was torn off, checks what is replayed
 * `read_rows` - all rows of a file
@@ -18,6 +19,9 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from drift_agents.errors import ExperimentError
+
+CONSTRUCT, TEST = "construct", "test"
+"""The stages of a cell, see `drift_agents.experiment.stages`."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "env": (str,),

@@ -22,13 +22,12 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, Part, World
 from drift_agents.experiment.demonstrations import furnish
 from drift_agents.experiment.extra import Extra, read_like
+from drift_agents.experiment.log import CONSTRUCT, TEST
 from drift_agents.experiment.models import make_decider, make_parts
 from drift_agents.experiment.noticing import Noticing
 from drift_agents.experiment.plan import Cell, Planned, plan_episodes
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
 from drift_agents.experiment.stages import (
-    CONSTRUCT,
-    TEST,
     Construction,
     constructs,
     episode_seed,
@@ -77,6 +76,7 @@ class Setup:
         construction: what is played before it, if anything is.
         constructor: who plays that, if it is not the agent's own policy.
         frozen: whether memory's own rule is off in the test.
+        stage: the present stage.
         stream: the seed of the present episode.
     """
 
@@ -90,6 +90,7 @@ class Setup:
     construction: Construction | None = None
     constructor: Policy | None = None
     frozen: bool = False
+    stage: str = TEST
     stream: int = 0
 
     @property
@@ -246,7 +247,7 @@ def _construct(setup: Setup) -> Iterator[_Lived]:
     setup.world.env.reset(seed=setup.construction.world_seed)
     with _other_policy(setup):
         for task in setup.construction.tasks:
-            setup.stream = task.seed
+            setup.stage, setup.stream = CONSTRUCT, task.seed
             options = {"drift_clock": "continue", "drift_tick": 0, **task.options}
             if isinstance(setup.agent, TeamAgent):
                 episodes = setup.agent.construct_episode(setup.world, seed=task.seed, options=options)
@@ -281,7 +282,7 @@ def _test(setup: Setup, seed: int) -> Iterator[_Lived]:
         options: dict[str, Any] = {"drift_clock": "continue"}
         if planned.tick is not None or planned.episode == 0:
             options["drift_tick"] = planned.tick or 0
-        setup.stream = episode_seed(seed, planned.episode)
+        setup.stage, setup.stream = TEST, episode_seed(seed, planned.episode)
         episode = setup.agent.run_episode(world, seed=setup.stream, options=options)
         number = number + 1 if world.phase == phase else 1
         phase = world.phase

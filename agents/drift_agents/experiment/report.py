@@ -52,7 +52,8 @@ LEGEND = (
     "response had changed and about which memory held something, the mean. False alarms: realignments that touched "
     "nothing that had changed since it was written, in 1,000 of the agent's own interactions; calm: in the source.",
     "Probe steps are those of all probes, prefixes and retries included. Total steps are the agent's own and these. "
-    "Calm: phases that no drift began.",
+    "Calm: phases that no drift began. What was played before the test, to fill memory, stands in no phase; its steps "
+    "are among those of the whole run, and are told apart.",
     "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
     "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
     f"Failed: at most {FAILED:.0%} of the optimum in that phase.",
@@ -173,8 +174,21 @@ def _heading(manifest: Mapping[str, Any], part: Part) -> str:
     seeds = len(next(iter(part.naming.runs.values())).seeds)
     return (
         f"{part.schedule} ({known.get('env')}, {known.get('visibility')} drift{control}): {part.measure.name}, "
-        f"{seeds} {'instance' if seeds == 1 else 'instances'}"
+        f"{seeds} {'instance' if seeds == 1 else 'instances'}{_stages(known)}"
     )
+
+
+def _stages(known: Mapping[str, Any]) -> str:
+    """What was played before the test, and what the test does to memory, where that is not as usual."""
+    told = ""
+    construct = known.get("construct")
+    if construct is not None:
+        where = "the same" if construct.get("where") == "same" else "other"
+        epochs = construct.get("epochs", 1)
+        told += f"; before the test {construct['episodes']} {where} tasks"
+        told += f" in {epochs} epochs" if epochs > 1 else ""
+        told += f", played by {construct['policy']['name']}" if "policy" in construct else ""
+    return told + ("; memory frozen in the test" if known.get("learning") == "frozen" else "")
 
 
 def _sweeps(manifest: Mapping[str, Any], parts: Sequence[Part]) -> list[Section]:

@@ -190,7 +190,9 @@ def describe(
             }
             asked = experiment.world(cell.schedule).construction
             if asked is not None and asked.episodes:
-                schedules[schedule.name]["construct"] = asked.model_dump(mode="json")
+                schedules[schedule.name]["construct"] = asked.model_dump(mode="json", exclude_defaults=True)
+            if player.frozen:
+                schedules[schedule.name]["learning"] = "frozen"
             if cell.change is not None:
                 schedules[schedule.name]["sweep"] = {
                     "of": read_schedule(cell.schedule).name,

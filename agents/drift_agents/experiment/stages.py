@@ -1,6 +1,5 @@
 """The stages of a cell: construction fills memory, the test plays the schedule.
 
-* `CONSTRUCT`, `TEST` - what lines call them
 * `Task` - one task of the construction
 * `Construction` - all of them, and the seed of the world in which they are played
 * `plan_construction` - what an experiment asks for, on one schedule with one seed
@@ -20,9 +19,6 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.watch import Watched
 from drift_envs.knobs import FrozenMapping
 from drift_envs.schedule.model import Schedule
-
-CONSTRUCT, TEST = "construct", "test"
-"""The stages, as lines call them."""
 
 TASK_STREAM, WORLD_STREAM = 0xC025, 0xC03D
 """What keeps the streams of construction apart from those of the test, of agents and of drifts."""

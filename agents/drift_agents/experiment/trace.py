@@ -27,8 +27,9 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.log import TEST
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.play import SUCCESS, Setup, episode_seed
+from drift_agents.experiment.play import SUCCESS, Setup
 from drift_agents.experiment.watch import Watched
 from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Verdict
 
@@ -113,7 +114,7 @@ class CellTracer:
                 team=self._cell.way.labels[1],
             )
             self._writer = TraceWriter(self._path, header, setup.world)
-        self._writer.note(index, episode, failed=episode.score < SUCCESS)
+        self._writer.note(index, episode, failed=episode.score < SUCCESS, seed=setup.stream, stage=setup.stage)
 
 
 class TraceWriter:
@@ -145,13 +146,15 @@ class TraceWriter:
         self._file = gzip.GzipFile("", "wb", _LEVEL, self._raw, mtime=0)
         self._write(header._asdict())
 
-    def note(self, index: int, episode: Episode, *, failed: bool) -> None:
+    def note(self, index: int, episode: Episode, *, failed: bool, seed: int, stage: str = TEST) -> None:
         """Write an episode, if it is one that is kept.
 
         Args:
             index: its number in the cell.
             episode: what happened, with its steps.
             failed: whether it was no success.
+            seed: of its own stream.
+            stage: `construct` or `test`; only the latter can be played again from the header alone.
         """
         kept = self._header.kept == "all" or failed
         steps = []
@@ -161,7 +164,8 @@ class TraceWriter:
             self._learn(step.experience, (*step.checks, step.verdict))
         if not kept:
             return
-        line: dict[str, Any] = {"episode": index, "seed": episode_seed(self._header.seed, index)}
+        line: dict[str, Any] = {"episode": index, "seed": seed}
+        line |= {} if stage == TEST else {"stage": stage}
         line |= {"start": self._world.start, "knobs_at_start": self._knobs_of(self._world.start)}
         line |= {"task": self._texts(episode.task), "steps": steps}
         line["closing"] = [self._verdict(verdict) for verdict in episode.closing]

@@ -34,6 +34,10 @@ class Frozen:
         (True, [])
     """
 
+    name: str = "frozen"
+    needs: frozenset[str] = frozenset()
+    supervision: str = "none"
+
     def __init__(self, memory: Memory) -> None:
         self.inner = memory
         self.name, self.needs, self.supervision = memory.name, memory.needs, memory.supervision

@@ -28,7 +28,8 @@ def row(verifier: str, seed: int, episode: int, score: float, **more: Any) -> di
     memory = "none" if policy == "clairvoyant" else "vanilla"
     values: dict[str, Any] = dict.fromkeys(FIELDS, 0)
     values.update(env="DriftFrozenLake-v0", schedule="frozen_lake/implicit", schedule_hash="0", controller="direct")
-    values.update(team="solo", stage="test", memory=memory, verifier="none" if policy == "clairvoyant" else verifier, policy=policy)
+    values.update(team="solo", stage="test", memory=memory, policy=policy)
+    values.update(verifier="none" if policy == "clairvoyant" else verifier)
     values.update(seed=seed, episode=episode, round=episode % ROUNDS + 1, tick=episode, steps=10)
     values.update(phase="source" if episode < ROUNDS else "reversal", score=score, regret=1.0 - score)
     values.update(detected=None, detection_delay=None, exposures=None if episode < ROUNDS else 0)

@@ -14,11 +14,10 @@ from typing import Any
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import EPISODES, TRACES, read_manifest
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.log import CONSTRUCT, read_rows
 from drift_agents.experiment.trace import SUFFIX, read_header
 
 COLUMNS = (
-    "stage",
     "episode",
     "round",
     "tick",
@@ -42,7 +41,8 @@ class Contents:
 
     Args:
         index: plain data: the run's name and versions, its schedules, and its cells with all their
-            episodes by columns. A cell's `chunk` is the number of its file, `None` without steps.
+            episodes by columns, of which the first `construction` came before the test. A cell's
+            `chunk` is the number of its file, `None` without steps.
         chunks: the files with the steps, as `drift_agents.experiment.trace` wrote them.
     """
 
@@ -77,6 +77,7 @@ def gather(folder: Path) -> Contents:
             path, cell["kept"] = files[who]
             cell["chunk"] = len(chunks)
             chunks.append(path)
+        cell["construction"] = sum(row["stage"] == CONSTRUCT for row in rows)
         cell |= _columns(rows)
         cells.append(cell)
     index = {

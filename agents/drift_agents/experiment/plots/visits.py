@@ -46,7 +46,9 @@ def count_visits(traces: Iterable[EpisodeTrace], phase_of: Mapping[int, str]) ->
     counts: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
     for trace in traces:
         phase = phase_of.get(trace.episode)
-        for step in trace.steps if phase is not None else ():
+        if phase is None:
+            continue
+        for step in trace.steps:
             tiles = tuple(step.knobs["map"])
             row, column = json.loads(step.state)["cur_pos"]
             if phase not in counts or counts[phase][0] != tiles:
