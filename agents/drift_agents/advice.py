@@ -1,6 +1,7 @@
 r"""Advice in words: a way that somebody went, told in one sentence and read back from it.
 
 * `Way` - steps that follow each other, and how they ended
+* `join_ways` - steps that follow each other, as ways
 * `tell_way` - a way in words
 * `read_ways` - the ways that a text tells
 * `read_advice` - what lessons say about single steps, as recollections of little weight
@@ -70,6 +71,35 @@ class Way(NamedTuple):
             )
             for place, action in enumerate(self.actions)
         )
+
+
+def join_ways(steps: Iterable[Recollection]) -> tuple[Way, ...]:
+    """Steps that follow each other, as ways; where one does not begin where the last one led to, a new way begins.
+
+    Args:
+        steps: in the order in which they were lived.
+
+    Example:
+        >>> steps = [Recollection(f"[{n}]", "0", Outcome(f"[{n + 1}]", 0.0, False), 1.0, n) for n in (1, 2, 7)]
+        >>> [way.states for way in join_ways(steps)]
+        [('[1]', '[2]', '[3]'), ('[7]', '[8]')]
+    """
+    ways: list[list[Recollection]] = []
+    for step in steps:
+        if ways and not ways[-1][-1].outcome.ended and ways[-1][-1].outcome.state == step.state:
+            ways[-1].append(step)
+        else:
+            ways.append([step])
+    return tuple(
+        Way(
+            (way[0].state, *(step.outcome.state for step in way)),
+            tuple(step.action for step in way),
+            way[-1].outcome.score,
+            way[-1].outcome.ended,
+            way[-1].last,
+        )
+        for way in ways
+    )
 
 
 def tell_way(way: Way) -> str:

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from drift_agents.advice import Way, tell_way
+from drift_agents.advice import join_ways, tell_way
+from drift_agents.errors import ArgumentError
 from drift_agents.memory.exemplar import Exemplar
 from drift_agents.prompt import Recollection, parse_line
 from drift_agents.types import RecordId
@@ -102,33 +104,14 @@ def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
         if head := _HEAD.fullmatch(line):
             groups.append((head["like"], []))
         elif line.startswith("- in ") and groups:
-            groups[-1][1].append(parse_line(line))
+            with suppress(ArgumentError):  # a state that is no JSON text is not told as a way
+                groups[-1][1].append(parse_line(line))
     bullets = []
     for like, steps in groups[:ITEMS]:
-        ways = " ".join(tell_way(way) for way in _join(steps[:horizon]))
+        ways = " ".join(tell_way(way) for way in join_ways(steps[:horizon]))
         if ways:
             bullets.append(f"What worked before (similarity {like}): {ways}")
     if not bullets:
         return {"reasoning": "Nothing like it is remembered.", "strategy": ["Nothing like this is remembered."]}
     reasoning = f"{len(groups)} past experiences were retrieved; the most similar ones are told as ways to go."
     return {"reasoning": reasoning, "strategy": bullets}
-
-
-def _join(steps: Iterable[Recollection]) -> list[Way]:
-    """Steps that follow each other, as ways."""
-    ways: list[list[Recollection]] = []
-    for step in steps:
-        if ways and not ways[-1][-1].outcome.ended and ways[-1][-1].outcome.state == step.state:
-            ways[-1].append(step)
-        else:
-            ways.append([step])
-    return [
-        Way(
-            (way[0].state, *(step.outcome.state for step in way)),
-            tuple(step.action for step in way),
-            way[-1].outcome.score,
-            way[-1].outcome.ended,
-            way[-1].last,
-        )
-        for way in ways
-    ]

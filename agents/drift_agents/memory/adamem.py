@@ -9,22 +9,20 @@ strategy, is `drift_agents.controller.adamem`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.matching import Matching
-from drift_agents.memory.episodic import Choice, EpisodicMemory
-from drift_agents.memory.exemplar import Exemplar
+from drift_agents.memory.episodic import Choice
 from drift_agents.memory.step_keys import StepKeys
 from drift_agents.memory.store import Ledger
-from drift_agents.memory.trajectories import Trajectories, Trajectory
-from drift_agents.memory.voyager_critic import highest_score
-from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId
+from drift_agents.memory.trajectories import Trajectory
+from drift_agents.memory.whole import TrajectoryMemory
+from drift_agents.types import AgentClock, Plain, RecordId
 
 
-class AdaMemMemory(EpisodicMemory):
+class AdaMemMemory(TrajectoryMemory):
     """Every step of every success, found by history and observation.
 
     For every step t of an episode that reached the highest score (r_T = 1) the key is
@@ -37,6 +35,8 @@ class AdaMemMemory(EpisodicMemory):
 
     Args:
         k: steps recalled, from 1 to 16; 1 in the paper's tables.
+        pool: `success`; or `all`, which also keeps episodes that failed. Strategies then tell their ways
+            too, with what came of them: an extension of ours, since the paper leaves failures out.
         cascade: what becomes of a trajectory when one of its steps goes (`drift_agents.memory.derived`).
             `cut`: it loses every key up to that step and keeps those behind it.
         embedding: phi; hashed words and letters if not given.
@@ -46,7 +46,7 @@ class AdaMemMemory(EpisodicMemory):
         ArgumentError: if an option is outside its range.
 
     Example:
-        >>> from drift_agents.types import Experience, Outcome
+        >>> from drift_agents.types import Episode, Experience, Outcome
         >>> memory = AdaMemMemory()
         >>> for step, (state, after) in enumerate([("a", "b"), ("b", "goal")]):
         ...     ended = after == "goal"
@@ -63,73 +63,26 @@ class AdaMemMemory(EpisodicMemory):
         self,
         *,
         k: int = 1,
+        pool: str = "success",
         cascade: str = "cut",
         embedding: Embedding | None = None,
         matching: Matching | None = None,
     ) -> None:
-        super().__init__(k, matching)
-        self.cascade = cascade
-        self._trajectories = Trajectories(cascade)
+        super().__init__(k, pool, cascade, matching)
         self._keys = StepKeys(HashedEmbedding() if embedding is None else embedding)
-
-    def trajectories(self) -> tuple[Trajectory, ...]:
-        """All trajectories, oldest first."""
-        return tuple(self._trajectories)
-
-    def exemplars(self, state: str, k: int | None, now: AgentClock) -> tuple[Exemplar, ...]:
-        """The steps that are most like the present moment, each with what came after it, the best first."""
-        self._attend(state, k, now)
-        found = []
-        for choice in self._chosen:
-            trajectory = self._trajectories.get(choice.item)
-            steps = tuple(self._there(trajectory, choice.place))
-            found.append(Exemplar(steps, trajectory.score, choice.similarity, trajectory.task))
-        return tuple(found)
 
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
         return tuple(Choice(*found) for found in self._keys.nearest(self.history(now), state, k))
 
-    def _there(self, trajectory: Trajectory, place: int) -> list[Record]:
-        """What is left of a trajectory from that step on."""
-        steps = trajectory.steps[place - trajectory.first :]
-        return [record for number in steps if (record := self._ledger.get(number)) is not None]
-
-    def _recalled(self) -> Iterable[RecordId]:
-        for choice in self._chosen:
-            trajectory = self._trajectories.get(choice.item)
-            yield from trajectory.steps[choice.place - trajectory.first :]
-
-    def _learn(self, result: Episode, steps: list[Record], now: AgentClock) -> None:
-        if result.score < highest_score(result.task):
-            return
-        told = tuple((record.state, record.action) for record in steps)
-        ids = tuple(record.id for record in steps)
-        trajectory = Trajectory(self._ledger.new_id(), result.task, told, ids, result.score)
-        self._trajectories.add(trajectory)
+    def _put(self, trajectory: Trajectory) -> None:
         self._keys.put(trajectory)
 
-    def _fall(self, gone: Sequence[RecordId]) -> tuple[RecordId, ...]:
-        fell = []
-        for trajectory in self._trajectories.fall(gone, self._ledger):
-            if trajectory.id in self._trajectories:
-                self._keys.put(self._trajectories.get(trajectory.id))
-            else:
-                self._keys.drop(trajectory.id)
-                fell.append(trajectory.id)
-        return tuple(fell)
-
-    def _snapshot(self) -> dict[str, Any]:
-        return {"trajectories": self._trajectories.snapshot()}
+    def _drop(self, number: RecordId) -> None:
+        self._keys.drop(number)
 
     def _restored(self, data: Plain, ledger: Ledger) -> dict[str, Any]:
-        trajectories = self._trajectories.restored(data["trajectories"], ledger)
+        own = super()._restored(data, ledger)
         keys = StepKeys(self._keys.embedding)
-        for trajectory in trajectories:
-            if trajectory.id in ledger or trajectory.id >= data["ledger"]["next_id"]:
-                raise ValueError("a trajectory should have a number of its own")
+        for trajectory in own["_trajectories"]:
             keys.put(trajectory)
-        for number, place, _ in data["chosen"]:
-            chosen = trajectories.get(number)
-            if not chosen.first <= place < len(chosen.told):
-                raise ValueError("what was chosen should be there")
-        return {"_trajectories": trajectories, "_keys": keys}
+        return {**own, "_keys": keys}

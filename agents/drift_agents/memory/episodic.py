@@ -1,6 +1,7 @@
 """What AdaMEM, Synapse and ReasoningBank have in common: a ledger, and the episode under way.
 
 * `Choice` - what was recalled: a trajectory, and a place in it
+* `POOLS`, `is_success` - which episodes are learned from
 * `EpisodicMemory` - writes every transition, learns from an episode when it is over
 """
 
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.matching import Matching
 from drift_agents.memory.store import Ledger, hash_plain
-from drift_agents.memory.voyager_critic import attempt_steps
+from drift_agents.memory.voyager_critic import attempt_steps, highest_score
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -29,6 +30,11 @@ MOST = 16
 """Items that are recalled at the most: the largest number in AdaMEM's figure 4."""
 
 
+POOLS = ("success", "all")
+"""`success`: episodes that reached the highest score that their task names (r_T = 1), as in AdaMEM and in
+its comparison. `all`: failures too, as in the original ReasoningBank."""
+
+
 class Choice(NamedTuple):
     """What was recalled.
 
@@ -43,6 +49,19 @@ class Choice(NamedTuple):
     similarity: float
 
 
+def is_success(result: Episode) -> bool:
+    """Whether an episode reached the highest score that its task names, or 1 where it names none.
+
+    Args:
+        result: the episode.
+
+    Example:
+        >>> is_success(Episode("Reach a goal. The highest score is 0.5.", 0.5, 3, True))
+        True
+    """
+    return result.score >= highest_score(result.task)
+
+
 class EpisodicMemory:
     """Writes every transition, learns from an episode when it is over.
 
@@ -54,20 +73,23 @@ class EpisodicMemory:
 
     Args:
         k: items recalled, from 1 to `MOST`.
+        pool: which episodes it learns from, one of `POOLS`.
         matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
-        ArgumentError: if `k` is outside its range.
+        ArgumentError: if an option is outside its range.
     """
 
     name = "episodic"
     needs: frozenset[str] = frozenset({"outcome"})
     supervision = "own reward"
 
-    def __init__(self, k: int, matching: Matching | None) -> None:
+    def __init__(self, k: int, pool: str, matching: Matching | None) -> None:
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
             raise ArgumentError(f"`k` should be a whole number from 1 to {MOST}. Received {k!r}")
-        self.k = k
+        if pool not in POOLS:
+            raise ArgumentError(f"`pool` should be one of {', '.join(POOLS)}. Received {pool!r}")
+        self.k, self.pool = k, pool
         self._ledger = Ledger(matching)
         self._today: dict[RecordId, None] = {}
         # The episode that is followed, and its steps so far as pairs of state and action.
@@ -134,11 +156,15 @@ class EpisodicMemory:
 
     def _attend(self, state: str, k: int | None, now: AgentClock) -> None:
         """Choose what is recalled, if the moment is a new one."""
-        if self._moment != now:
+        if self._is_new(now):
             self._moment = now
             chosen = self._choose(state, self.k if k is None else min(k, MOST), now)
             if chosen != self._chosen:
                 self._chosen, self._shown = chosen, None
+
+    def _is_new(self, now: AgentClock) -> bool:
+        """Whether it is time to choose."""
+        return self._moment != now
 
     def _by_state(self) -> dict[Hashable, tuple[Record, ...]]:
         if self._shown is None:
@@ -190,16 +216,21 @@ class EpisodicMemory:
         for number in gone:
             self._today.pop(number, None)
         fell = self._fall(gone)
-        self._forget_choice()
+        self._choose_again()
+        self._shown = None
         return Removed(gone, fell)
+
+    def _choose_again(self) -> None:
+        """Something is gone: the next question chooses anew."""
+        self._forget_choice()
 
     def _forget_choice(self) -> None:
         self._moment, self._chosen, self._shown = None, (), None
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Learn from the episode."""
+        """Learn from the episode, if it belongs to the pool."""
         steps = self._steps()
-        if steps:
+        if steps and (self.pool == "all" or is_success(result)):
             self._learn(result, steps, now)
         self._today = {}
         self._forget_choice()

@@ -27,6 +27,8 @@ MEMORIES: Registry[Memory] = Registry(
         "beliefmem": "drift_agents.memory.beliefmem:BeliefMem",
         "consensus": "drift_agents.memory.consensus:ConsensusMemory",
         "adamem": "drift_agents.memory.adamem:AdaMemMemory",
+        "synapse": "drift_agents.memory.synapse:Synapse",
+        "reasoning_bank": "drift_agents.memory.reasoning_bank:ReasoningBank",
         "managed": "drift_agents.memory.management:Managed",
     },
 )
