@@ -23,6 +23,9 @@ from drift_envs.vector.draws import StepDraws
 from drift_envs.vector.flow import Columns
 from drift_envs.wrappers.drift import DriftWrapper
 
+_IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
+"""Whether a number of single precision times a plain one is of double precision, as before NumPy 2."""
+
 
 class VectorCar(DriftVectorEnv):
     """What both kinds of cars share: positions and velocities in two arrays, starts and knobs.
@@ -91,6 +94,7 @@ class VectorCar(DriftVectorEnv):
         chances = self._starts.at(indices, self.clocks.episodes(indices))
         self._position[indices] = low + (high - low) * chances
         self._velocity[indices] = 0.0
+        self._round()
 
     def _observe(self) -> np.ndarray:
         seen = np.empty((self.num_envs, 2), np.float32)
@@ -103,20 +107,19 @@ class VectorCar(DriftVectorEnv):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         position, velocity, car = self._position, self._velocity, self._car
         self._accelerate(actions)
-        np.minimum(velocity, car.max_speed, out=velocity)
-        np.maximum(velocity, -car.max_speed, out=velocity)
+        velocity.clip(-car.max_speed, car.max_speed, out=velocity)
         np.add(position, velocity, out=position)
-        np.minimum(position, car.max_position, out=position)
+        position.clip(car.min_position, car.max_position, out=position)
         low = self._low
         np.less_equal(position, car.min_position, out=low)
         if np.count_nonzero(low):  # at the wall
-            position[low] = car.min_position
             velocity[low] = np.maximum(velocity[low], 0.0)
         ended = np.greater_equal(position, self._goals())
         if np.count_nonzero(ended):
             np.greater_equal(velocity, car.goal_velocity, out=self._mask)
             np.logical_and(ended, self._mask, out=ended)
         rewards = self._rewards(actions, ended)
+        self._round()
         if dead is not None:
             indices = dead.nonzero()[0]
             self._start(indices)
@@ -127,6 +130,9 @@ class VectorCar(DriftVectorEnv):
     @abstractmethod
     def _accelerate(self, actions: np.ndarray) -> None:
         """Change the velocities as engine and valley do."""
+
+    def _round(self) -> None:
+        """Round positions and velocities as the single environment does between two steps."""
 
     @abstractmethod
     def _goals(self) -> np.ndarray:
@@ -168,6 +174,7 @@ class VectorCar(DriftVectorEnv):
         if not self.single_observation_space.contains(np.array(value, np.float32)):
             raise ArgumentError(f"`state` should be a position and a velocity of the space. Received {value!r}")
         self._position[index], self._velocity[index] = value
+        self._round()
 
     def read_knob(self, index: int, name: str) -> Value:
         """The present value of a knob, read back from what the dynamics use.
@@ -250,7 +257,8 @@ class VectorMountainCar(VectorCar):
 class VectorMountainCarContinuous(VectorCar):
     """Thousands of continuous mountain cars at once, each with its own drift; see `VectorCar`.
 
-    Positions and velocities are of single precision, as in Gymnasium.
+    Positions and velocities are of single precision, as in Gymnasium. What a step computes in between is of
+    double precision before NumPy 2, as there.
 
     Example:
         >>> cars = VectorMountainCarContinuous(DriftWrapper(MountainCarContinuous()), num_envs=2)
@@ -260,7 +268,7 @@ class VectorMountainCarContinuous(VectorCar):
     """
 
     kind = MountainCarContinuous
-    precision = np.float32
+    precision = np.float64 if _IS_DOUBLE else np.float32
 
     def _check_actions(self, actions: Any) -> np.ndarray:
         checked = np.ascontiguousarray(actions, np.float32)
@@ -274,6 +282,9 @@ class VectorMountainCarContinuous(VectorCar):
         return checked
 
     def _accelerate(self, actions: np.ndarray) -> None:
+        if _IS_DOUBLE:
+            self._accelerate_in_double(actions)
+            return
         push, pull, knobs = self._push, self._pull, self._knobs
         # Single and double precision are mixed as in Gymnasium, so that they round alike.
         np.multiply(self._position, np.float32(3.0), out=push)
@@ -294,6 +305,25 @@ class VectorMountainCarContinuous(VectorCar):
         if cut is not None:
             push[cut] = double
         np.add(self._velocity, push, out=self._velocity)
+
+    def _accelerate_in_double(self, actions: np.ndarray) -> None:
+        """The same as NumPy 1 promotes it."""
+        push, pull, knobs = self._push, self._pull, self._knobs
+        np.multiply(self._position, 3.0, out=pull)
+        np.cos(pull, out=pull)
+        np.multiply(pull, knobs["gravity"], out=pull)
+        np.copyto(push, actions)
+        push.clip(-1.0, 1.0, out=push)
+        if self._lies:
+            self._lie(push)
+        np.multiply(push, knobs["power"], out=push)
+        np.subtract(push, pull, out=push)
+        np.add(self._velocity, push, out=self._velocity)
+
+    def _round(self) -> None:
+        if _IS_DOUBLE:
+            self._position[:] = self._position.astype(np.float32)
+            self._velocity[:] = self._velocity.astype(np.float32)
 
     def _lie(self, push: np.ndarray) -> None:
         """Put a force drawn uniformly in the place of some, with the probability `transient`."""
