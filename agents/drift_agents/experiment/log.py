@@ -53,6 +53,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "exposures": (int, type(None)),  # null without oracle, and where no drift has come yet
     "memory_size": (int,),
     "memory_truth_rate": (float, type(None)),  # null without oracle, and for an empty memory
+    "items": (int, type(None)),  # null for a memory without items
+    "item_truth_rate": (float, type(None)),  # null without oracle, and where there are none
+    "shared_hits": (int,),
+    "private_hits": (int,),
     "invalid_actions": (int,),
     "model_calls": (int,),
     "tokens_in": (int,),

@@ -19,6 +19,7 @@ import numpy as np
 from drift_agents.agent import Agent, Recall
 from drift_agents.controller.registry import make_controller
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.auditing import Audit
 from drift_agents.experiment.config import SOLO, Part, World
 from drift_agents.experiment.demonstrations import furnish
 from drift_agents.experiment.extra import Extra, read_like
@@ -109,6 +110,7 @@ class Judge:
     def __init__(self, setup: Setup) -> None:
         self.truth = Truth(setup.world)
         agent = setup.agent
+        self.audit = Audit(setup.world)
         self.noticing = Noticing(setup.world, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
 
 
@@ -155,7 +157,13 @@ def make_setup(cell: Cell, settings: World, service: Service | None = None) -> S
     else:
         verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, world))
     controller = make_controller(cell.way.controller.name, **cell.way.controller.options)
-    rest = {"controller": controller, "matching": matching, "recall": recall, "seed": seed, "meter": meter}
+    rest: dict[str, Any] = {
+        "controller": controller,
+        "matching": matching,
+        "recall": recall,
+        "seed": seed,
+        "meter": meter,
+    }
     agent = make_player(cell.way.team, policy, memory, verifier, service, **rest)
     constructor = None
     if construction is not None and asked is not None and asked.policy is not None:
@@ -294,6 +302,7 @@ def _row(cell: Cell, setup: Setup, lived: _Lived, index: int, judge: Judge) -> d
     memory, verifier, policy = cell.labels
     controller, team = cell.way.labels
     episode = lived.episode
+    audited = judge.audit.note(episode, setup.memory)
     judged, noticed = judge.truth.judge(episode, setup.memory), judge.noticing.note(episode, setup.memory)
     return {
         "env": setup.schedule.env,
@@ -325,6 +334,10 @@ def _row(cell: Cell, setup: Setup, lived: _Lived, index: int, judge: Judge) -> d
         "exposures": noticed.exposures,
         "memory_size": judged.memory_size,
         "memory_truth_rate": judged.memory_truth_rate,
+        "items": audited.items,
+        "item_truth_rate": audited.truth,
+        "shared_hits": audited.shared,
+        "private_hits": audited.private,
         "invalid_actions": episode.invalid_actions,
         "model_calls": episode.model_calls,
         "tokens_in": episode.tokens_in,

@@ -202,6 +202,10 @@ class ConsensusMemory:
         """All items of all banks, oldest first."""
         return tuple(self._banks)
 
+    def audited(self) -> Iterator[tuple[RecordId, str, tuple[RecordId, ...]]]:
+        """For audits: number, owner and evidence of every item, oldest first."""
+        return ((item.id, item.owner, item.evidence) for item in self._banks)
+
     def held(self, reader: str) -> Iterator[Item]:
         """The items that a member can read, oldest first."""
         return (item for item in self._banks if item.owner in (SHARED, reader))
