@@ -30,6 +30,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from drift_agents.cli_boards import add_board_commands
+from drift_agents.cli_export import add_export_commands
 from drift_agents.cli_models import add_model_options, describe_totals, make_service, with_models
 from drift_agents.errors import ArgumentError, DriftAgentsError, ModelError, UnknownNameError
 from drift_agents.experiment.checking import AXES
@@ -175,6 +177,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     inspect.add_argument("--port", type=_positive, metavar="N", help="where to serve (default: any that is free)")
     inspect.set_defaults(command=_inspect)
+    add_board_commands(commands, common)
+    add_export_commands(commands, common)
     return parser
 
 

@@ -1,0 +1,143 @@
+"""Figures over many schedules: interquartile means, and how sure they are.
+
+* `Resamples` - instances drawn anew within their schedules, alike for everybody who is compared
+* `interquartile` - the mean of the middle half
+
+Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021):
+interquartile means over all runs of all tasks, with percentile intervals from a bootstrap stratified by task.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from drift_agents.errors import ArgumentError
+from drift_envs.metrics import Estimate
+
+CUT = 0.25
+"""The share of values that is left out at either end."""
+RESAMPLES = 2_000
+LEVEL = 0.95
+"""What part of the resamples an interval holds."""
+
+Numbers = NDArray[np.float64]
+
+
+def interquartile(values: ArrayLike) -> Numbers:
+    """The mean of the middle half along the last axis.
+
+    Args:
+        values: numbers, shape (..., n), n at least 1.
+
+    Returns:
+        Means, shape (...).
+
+    Example:
+        >>> float(interquartile([0.0, 0.5, 0.6, 100.0]))
+        0.55
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=-1)
+    cut = int(CUT * ordered.shape[-1])
+    middle: Numbers = ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
+    return middle
+
+
+class Resamples:
+    """Instances drawn anew within their strata, alike for everybody who is compared.
+
+    So the difference of two players is one of pairs, and ranks can be counted resample by resample.
+
+    Args:
+        strata: the stratum of each instance, as the schedule that was played; length n.
+        resamples: how many.
+        seed: of the draws.
+
+    Raises:
+        ArgumentError: if there is no instance.
+
+    Example:
+        >>> drawn = Resamples(["lake", "lake", "shop"], resamples=100)
+        >>> found = drawn.estimate([0.0, 1.0, 0.5])
+        >>> found.mean, found.low, found.high, found.n
+        (0.5, 0.16666666666666666, 0.8333333333333334, 3)
+    """
+
+    def __init__(self, strata: Sequence[Hashable], resamples: int = RESAMPLES, seed: int = 0) -> None:
+        if not strata:
+            raise ArgumentError("`strata` should have at least one instance. Received none")
+        self.strata = tuple(strata)
+        rng = np.random.default_rng(seed)
+        self._drawn = np.empty((resamples, len(self.strata)), np.int64)
+        for stratum in dict.fromkeys(self.strata):
+            places = np.array([place for place, other in enumerate(self.strata) if other == stratum])
+            self._drawn[:, places] = places[rng.integers(len(places), size=(resamples, len(places)))]
+
+    def means(self, values: ArrayLike, within: Sequence[bool] | None = None) -> Numbers:
+        """The interquartile mean of every resample.
+
+        Args:
+            values: one number an instance; shape (n,).
+            within: which instances count, whole strata; all if not given.
+
+        Returns:
+            Means, shape (resamples,).
+        """
+        drawn = self._drawn if within is None else self._drawn[:, np.asarray(within)]
+        return interquartile(np.asarray(values, dtype=np.float64)[drawn])
+
+    def estimate(self, values: ArrayLike, within: Sequence[bool] | None = None) -> Estimate:
+        """The interquartile mean with its interval.
+
+        Args:
+            values: one number an instance; shape (n,).
+            within: which instances count, whole strata; all if not given.
+
+        Returns:
+            The estimate; its `n` is 0 where no instance counts.
+        """
+        numbers = np.asarray(values, dtype=np.float64)
+        chosen = numbers if within is None else numbers[np.asarray(within)]
+        if not len(chosen):
+            return Estimate(math.nan, math.nan, math.nan, 0)
+        return Estimate(float(interquartile(chosen)), *interval(self.means(numbers, within)), len(chosen))
+
+    def difference(self, ours: ArrayLike, theirs: ArrayLike) -> Estimate:
+        """The difference of two interquartile means over the same instances, with its interval.
+
+        Args:
+            ours: one number an instance; shape (n,).
+            theirs: those of somebody else for the same instances; shape (n,).
+        """
+        mean = float(interquartile(ours) - interquartile(theirs))
+        return Estimate(mean, *interval(self.means(ours) - self.means(theirs)), len(self.strata))
+
+    def ranks(self, values: Sequence[ArrayLike]) -> list[tuple[int, int]]:
+        """Between which ranks everybody comes, in as many resamples as an interval holds; equal means share a rank.
+
+        Args:
+            values: for everybody one number an instance; each of shape (n,).
+
+        Returns:
+            The best and the worst rank, from 1, for everybody.
+
+        Example:
+            >>> Resamples(["lake"] * 4, resamples=50).ranks([[0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]])
+            [(3, 3), (1, 1), (1, 1)]
+        """
+        means = np.round(np.stack([self.means(each) for each in values]), 9)
+        ranks = 1 + (means[None, :, :] > means[:, None, :]).sum(axis=1)
+        edges = np.quantile(ranks, _EDGES, axis=1, method="inverted_cdf").astype(int)
+        return [(int(low), int(high)) for low, high in edges.T]
+
+
+_EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+
+
+def interval(means: Numbers) -> tuple[float, float]:
+    """The middle part of the resamples' means."""
+    low, high = np.quantile(means, _EDGES)
+    return float(low), float(high)
