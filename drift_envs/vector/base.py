@@ -24,6 +24,7 @@ from drift_envs.vector.rendering import Painter
 from drift_envs.vector.view import SubEnvironment
 from drift_envs.vector.wishes import read_wishes
 from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.rewinds import IdleRewinds
 
 
 class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
@@ -92,6 +93,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             self._turned if self._follows_knobs() else None,
         )
         self.max_episode_steps = max_episode_steps
+        self._idle_rewinds = IdleRewinds(plan.name)
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
         self._is_reset = False
@@ -116,6 +118,9 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
 
         Raises:
             ArgumentError: if the seed or an option breaks a rule; nothing has changed then.
+
+        Warns:
+            DriftWarning: at the tenth rewind before which nothing had drifted anywhere.
         """
         wishes = read_wishes(seed, options, self.num_envs, self._is_reset, self._timeline_of)
         self._check_options(wishes.options)
@@ -129,6 +134,8 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             keys = {index: keys.get(index, base + index) for index in range(self.num_envs)}
         rewinding = np.fromiter(keys, np.int64, len(keys))
         if len(rewinding):
+            if self._is_reset and self.flow.can_change and not self._idle_rewinds.is_over:
+                self._idle_rewinds.count(any(map(self._has_changed, keys)), stacklevel=2)
             self.flow.rekey(rewinding, list(keys.values()))
             self.clocks.rewind(rewinding)
         if isinstance(wishes.jumps, list):
@@ -309,6 +316,10 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         if key is not None:
             return Timeline(self.flow.schedule, self.flow.table, key)
         return self.flow.timeline(index) if self._is_reset else self.world.timeline
+
+    def _has_changed(self, index: int) -> bool:
+        """Whether a sub-environment has reached the first change since its last rewind."""
+        return self.clocks.visited(index).last >= self.flow.timeline(index).valid_until(0)
 
     def _first_key(self) -> int:
         """The seed of the first timeline where nobody gave one."""

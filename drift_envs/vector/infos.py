@@ -47,27 +47,19 @@ class News:
             changed |= values != self._told[name]
             np.copyto(self._told[name], values, where=mask)
         changed &= mask
-        news: Infos = {"changed": changed}
-        if self._is_full:
-            states = [env.drift_state for env in vector.envs]
+        if not self._is_full:
+            return {"drift": {"changed": changed, "_changed": mask.copy()}, "_drift": mask.copy()}
+        infos: Infos = {}
+        for index in mask.nonzero()[0].tolist():
+            state = vector.envs[index].drift_state
             news = {
-                "phase": np.array([state.phase for state in states], object),
-                "tick": np.array([state.tick for state in states]),
-                "changed": changed,
-                "knobs": {name: _array([state.knobs[name] for state in states]) for name in states[0].knobs},
+                "phase": state.phase,
+                "tick": state.tick,
+                "changed": bool(changed[index]),
+                "knobs": dict(state.knobs),
             }
-            news["knobs"].update({f"_{name}": mask.copy() for name in states[0].knobs})
-        news.update({f"_{name}": mask.copy() for name in list(news)})
-        return {"drift": news, "_drift": mask.copy()}
-
-
-def _array(values: list[Any]) -> np.ndarray:
-    """Values of all sub-environments, as objects where they are no numbers."""
-    if isinstance(values[0], (int, float)):
-        return np.array(values)
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
+            infos = vector._add_info(infos, {"drift": news}, index)
+        return infos
 
 
 def merged(infos: Infos, others: Infos, mask: np.ndarray) -> Infos:
@@ -80,18 +72,16 @@ def merged(infos: Infos, others: Infos, mask: np.ndarray) -> Infos:
 
     Example:
         >>> last = np.array([False, True])
-        >>> merged({"a": np.array([1, 2])}, {"a": np.array([8, 9])}, last)
-        {'a': array([1, 9])}
+        >>> merged({"a": np.array([1, 2]), "_a": np.array([True, True])}, {"a": np.array([8, 9]), "_a": last}, last)
+        {'a': array([1, 9]), '_a': array([ True,  True])}
     """
-    found = dict(infos)
+    found = _only(infos, ~mask)
     for key, value in others.items():
-        old = infos.get(key)
+        old = found.get(key)
         if isinstance(value, dict):
             found[key] = merged(old or {}, value, mask)
-        elif old is None:
-            found[key] = value
         else:
-            found[key] = np.where(mask, value, old)
+            found[key] = value if old is None else np.where(mask, value, old)
     return found
 
 
@@ -118,11 +108,12 @@ def finals(infos: Infos, observations: np.ndarray, ended: np.ndarray) -> Infos:
 
 
 def _only(infos: Infos, mask: np.ndarray) -> Infos:
-    """The information of some sub-environments; the entries of others don't count."""
+    """The information of some sub-environments, without the keys of which none of them has an entry."""
     found: Infos = {}
     for key, value in infos.items():
-        if isinstance(value, dict):
-            found[key] = _only(value, mask)
-        else:
-            found[key] = value & mask if key.startswith("_") else value.copy()
+        if not key.startswith("_"):
+            whose = infos[f"_{key}"] & mask
+            if whose.any():
+                found[key] = _only(value, mask) if isinstance(value, dict) else value.copy()
+                found[f"_{key}"] = whose
     return found

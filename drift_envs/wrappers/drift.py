@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,19 +15,17 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.envs.tunable import TunableEnv
-from drift_envs.errors import ArgumentError, DriftWarning, DrivenKnobError, NoOracleError, StateError
+from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.wrappers.built_in import BuiltIn
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, Clock, read_options
 from drift_envs.wrappers.records import DriftLog, DriftState, Visited
+from drift_envs.wrappers.rewinds import IdleRewinds
 from drift_envs.wrappers.turning import Turner
 
 NOTIFY = ("none", "change", "full")
 """What `info["drift"]` tells: nothing, whether something changed, or the whole truth."""
-
-REWINDS = 10
-"""Rewinds that never reached the first change before a warning."""
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
 
@@ -113,7 +110,7 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         self._tells = notify != "none"
         self._is_plain = not self._tells  # nothing but time to look after when an episode begins
         self._told: Mapping[str, Value] | None = None
-        self._idle_rewinds = 0
+        self._idle_rewinds = IdleRewinds(self._plan.name)
         self.rewinds = 0
         turner.hold(self._timeline.names)
         self._driven = turner.held_names(self._timeline.names)
@@ -381,20 +378,8 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
 
     def _count_rewind(self) -> None:
         """Warn once when rewinds keep the first change from ever happening."""
-        if self._idle_rewinds >= REWINDS or not self._timeline.can_change:
-            return
-        if self._visited.last >= self._timeline.valid_until(0):
-            self._idle_rewinds = REWINDS  # it has been reached once: no warning any more
-            return
-        self._idle_rewinds += 1
-        if self._idle_rewinds == REWINDS:
-            warnings.warn(
-                f"`reset(seed=...)` has rewound the schedule `{self._plan.name}` {REWINDS} times before anything "
-                "drifted: each seed starts it from its beginning. Seed only the first reset, or pass "
-                '`options={"drift_clock": "continue"}` together with the seed',
-                DriftWarning,
-                stacklevel=3,
-            )
+        if self._timeline.can_change and not self._idle_rewinds.is_over:
+            self._idle_rewinds.count(self._visited.last >= self._timeline.valid_until(0), stacklevel=3)
 
     def _tell(
         self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
