@@ -13,8 +13,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from drift_agents.controller.registry import CONTROLLERS
-from drift_agents.errors import ExperimentError, UnknownNameError
-from drift_agents.experiment.config import Agents, Construct, Experiment, RecallOptions, World
+from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
+from drift_agents.experiment.config import Agents, Construct, Experiment, Part, RecallOptions, World
+from drift_agents.experiment.members import read_members
 from drift_agents.matching_registry import MATCHINGS
 from drift_agents.memory.registry import MEMORIES
 from drift_agents.policy.registry import POLICIES
@@ -83,6 +84,8 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                     yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
                 elif part in parts[:position]:
                     yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
+                elif axis == "team":
+                    yield from ((path, text) for text in _member_findings(part))
     for schedule, world in experiment.worlds.items():
         if schedule not in experiment.schedules:
             yield (
@@ -113,6 +116,18 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                 ("schedules", position),
                 f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
             )
+
+
+def _member_findings(team: Part) -> Iterator[str]:
+    """What is wrong with who belongs to a team."""
+    try:
+        members = read_members(team)
+    except (ArgumentError, UnknownNameError) as error:
+        yield str(error)
+        return
+    for member in members:
+        if member.policy.name not in POLICIES.names():
+            yield str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
 
 
 def _construct_findings(construct: Construct | None, path: Path) -> Iterator[tuple[Path, str]]:
