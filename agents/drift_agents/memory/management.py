@@ -18,6 +18,7 @@ from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching import Exact, Matching
+from drift_agents.memory.base import Focused
 from drift_agents.memory.management_judge import JUDGEMENT, RULES, Evaluation, noisy_oracle, strict, tell_execution
 from drift_agents.memory.management_parts import Teacher, exchanged, make_store, rules_of
 from drift_agents.memory.management_rules import ADDITIONS, COUNTS, DELETIONS, Accounts, Entry
@@ -147,6 +148,8 @@ class Managed:
         self.addition, self.deletion, self.capacity, self.counts = addition, deletion, capacity, counts
         self.threshold, self.judge, self.error_rate, self.seed = float(threshold), judge, float(error_rate), seed
         self.store = make_store(store, model, matching)
+        if isinstance(self.store, Focused):
+            self.in_mind = self.store.in_mind
         own: Model = RuleModel({**RULES, **rules_of(self.store)})
         self.model: Model = own if model is None else model
         self._matching: Matching = Exact() if matching is None else matching
