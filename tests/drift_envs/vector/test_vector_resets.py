@@ -15,11 +15,11 @@ from drift_envs.errors import DriftWarning, StateError
 from drift_envs.vector import VectorFrozenLake, VectorMountainCar
 
 LAKE = "DriftFrozenLake-v0"
-MAPS = (["SFFF", "FFFH", "FHFF", "FFFG"], ["SFH", "FFF", "FFG"])
+MAPS = (["SFFF", "FFFH", "FHFF", "FFFG"], ["SFFF", "HFFF", "FFFH", "HFFG"])
 MODES = ("NextStep", "SameStep", "Disabled")
 DRIFTS = (
     {"name": "e", "every": 7, "for": 3, "set": {"map": MAPS[1]}},
-    {"name": "r", "rate": 0.03, "for": 20, "set": {"goal_rewards": {}}},
+    {"name": "r", "rate": 0.03, "for": 4, "set": {"goal_rewards": {"3,3": 0.5}}},
 )
 
 
