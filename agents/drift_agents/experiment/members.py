@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from drift_agents.errors import ArgumentError
 from drift_agents.experiment.config import Part
+from drift_agents.experiment.pools import find_pool
 
 MEMBERS = "members"
 """The option of a team that names who belongs to it; all its other options are the team's own."""
@@ -38,11 +39,13 @@ def read_members(team: Part) -> tuple[MemberSpec, ...]:
     """All members that a team names; none where the cell's policy is the only one.
 
     Args:
-        team: its option `members` is a list; each entry is a policy (a name, or one name with its
+        team: its option `members` is a list, or the name of a pool (`drift_agents.experiment.pools`);
+            each entry is a policy (a name, or one name with its
             options), or `{policy: ..., name: ..., errs: ...}`, where `name` and `errs` may be left out.
 
     Raises:
         ArgumentError: if an entry is neither.
+        UnknownNameError: if there is no pool of that name.
 
     Example:
         >>> team = Part(name="judge", options={"members": ["random", {"policy": "planner", "name": "p", "errs": 0.1}]})
@@ -50,6 +53,8 @@ def read_members(team: Part) -> tuple[MemberSpec, ...]:
         [('random', 'random', 0.0), ('p', 'planner', 0.1)]
     """
     entries = team.options.get(MEMBERS, [])
+    if isinstance(entries, str):
+        entries = find_pool(entries)
     if not isinstance(entries, (list, tuple)):
         raise ArgumentError(f"`members` of the team {team.name!r} should be a list. Received {entries!r}")
     plain = [entry if _is_spec(entry) else {"policy": entry} for entry in entries]

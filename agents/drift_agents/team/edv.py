@@ -277,20 +277,24 @@ class EDV(Solo):
         found = propose(self._mind(group.distiller), seen, self.items)
         if seen is not attempts:
             found = [candidate._replace(refs=_refs(candidate, attempts)) for candidate in found]
-        known = [record for _, steps in attempts for record in steps] or list(memory.records())
         candidates: list[tuple[Candidate, bool]] = []
         for candidate in found:
             claims: tuple[Transition, ...] = ()
             if group.distiller.errs and self._rng.random() < group.distiller.errs:
-                claims = exchanged(known, memory.key, self._rng)
+                claims = self._wrong_claims(memory, attempts)
             candidates.append((_forge(claims, attempts), True) if claims else (candidate, False))
         self._proposed += len(found)
         for _ in range(self.contaminator.due(self._proposed, self._forged)):
-            claims = exchanged(known, memory.key, self._rng)
+            claims = self._wrong_claims(memory, attempts)
             if claims:
                 self._forged += 1
                 candidates.append((_forge(claims, attempts), False))
         return candidates
+
+    def _wrong_claims(self, memory: Attended, attempts: Attempts) -> tuple[Transition, ...]:
+        """Two actions with each other's outcomes: of these trajectories, or of anything known if they have none."""
+        seen = [record for _, steps in attempts for record in steps]
+        return exchanged(seen, memory.key, self._rng) or exchanged(memory.records(), memory.key, self._rng)
 
     def _vote(
         self,
