@@ -40,10 +40,13 @@ from drift_agents.experiment.folder import MANIFEST
 from drift_agents.experiment.html import write_html
 from drift_agents.experiment.inspect.page import LARGE, write_page
 from drift_agents.experiment.inspect.serve import make_server
+from drift_agents.experiment.references import REFERENCES
 from drift_agents.experiment.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.trace import TRACE
+from drift_agents.learner.registry import LEARNERS
 from drift_agents.llm.service import Service
+from drift_agents.registry import Registry
 from drift_envs.errors import DriftEnvsError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -206,7 +209,9 @@ def _list(options: argparse.Namespace) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     experiments = [(name, load_experiment(name).about) for name in shipped_experiments()]
-    for title, rows in (("experiments", experiments), *((_plural(axis), _described(axis)) for axis in AXES)):
+    sections = [("experiments", experiments), *((_plural(axis), _described(AXES[axis])) for axis in AXES)]
+    sections += [("learners", _described(LEARNERS)), ("references", list(REFERENCES.items()))]
+    for title, rows in sections:
         table.add_row(Text(title, style="bold underline"), "")
         for name, about in rows:
             table.add_row(Text(f"  {name}"), Text(about))
@@ -218,11 +223,11 @@ def _plural(axis: str) -> str:
     return {"memory": "memories", "policy": "policies"}.get(axis, f"{axis}s")
 
 
-def _described(axis: str) -> list[tuple[str, str]]:
-    """Every name of an axis with the first line of what stands behind it."""
+def _described(registry: Registry[Any]) -> list[tuple[str, str]]:
+    """Every name of a registry with the first line of what stands behind it."""
     rows = []
-    for name in AXES[axis].names():
-        text = (AXES[axis].load(name).__doc__ or "").strip()
+    for name in registry.names():
+        text = (registry.load(name).__doc__ or "").strip()
         rows.append((name, text.splitlines()[0] if text else ""))
     return rows
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from drift_agents.cli import main
 from drift_agents.experiment.checking import AXES
+from drift_agents.experiment.config import Reference
 from drift_agents.experiment.files import shipped_experiments
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.log import read_rows
+from drift_agents.learner.registry import LEARNERS
 
 EXPERIMENT = """\
 name: short
@@ -37,7 +40,8 @@ def run(file: Path, *more: str) -> int:
 def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     printed = capsys.readouterr().out
-    for name in (*shipped_experiments(), *(name for axis in AXES.values() for name in axis.names())):
+    axes = (name for axis in AXES.values() for name in axis.names())
+    for name in (*shipped_experiments(), *axes, *LEARNERS.names(), *get_args(Reference)):
         assert re.search(rf"^ *{re.escape(name)} ", printed, re.MULTILINE), name
     assert max(map(len, printed.splitlines())) <= 100
 
