@@ -128,8 +128,8 @@ def fit_hill(pairs: Iterable[tuple[float, float]]) -> float:
         >>> fit_hill([(0.1, -0.00025), (-0.2, 0.0005), (0.1, 0.002)])
         -0.0025
     """
-    slopes = sorted((rise / run, abs(run)) for run, rise in pairs)
-    half = sum(weight for _, weight in slopes) / 2
+    slopes = sorted([(rise / run, abs(run)) for run, rise in pairs])
+    half = sum([weight for _, weight in slopes]) / 2
     for slope, weight in slopes:
         half -= weight
         if half <= 0:

@@ -12,6 +12,7 @@ Source: Zhong et al., "MemoryBank: Enhancing large language models with long-ter
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ GAIN = 1.0
 """What a recall adds to S."""
 FAINTEST = 1e-12
 """The least weight: a record never quite vanishes, and a weight is above zero."""
+
+_Ranked = tuple[float, RecordId, Record]
 
 
 class Trace(NamedTuple):
@@ -149,34 +152,44 @@ class MemoryBank:
         self._moment: AgentClock | None = None
         # What was answered, for one unit of time: most states stay as they are from step to step.
         self._answers: dict[Hashable, dict[int, Retrieved]] = {}
+        # All records by state and then by action, the best retained first, for the same unit of time:
+        # within it, what is written or recalled moves to the front, and nothing else moves.
+        self._orders: dict[Hashable, dict[str, list[_Ranked]]] = {}
         self._answered: int | None = None
+
+    def _forget_answers(self) -> None:
+        self._answers.clear()
+        self._orders.clear()
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` best retained records of this state, the best first; the first question at a moment recalls them."""
         k = self.k if k is None else k
         time = now[self._unit]
         if self._answered != time:
-            self._answers.clear()
+            self._forget_answers()
             self._answered = time
         key = self._ledger.matching.state_key(state)
         answers = self._answers.setdefault(key, {})
         if k not in answers:
-            answers[k] = self._answer(state, k, now)
+            answers[k] = self._answer(state, key, k, now)
         answer = answers[k]
         if self.recalls == "all" or self._moment != now:
             self._recall(key, answer.records, now)
         self._moment = now
         return answer
 
-    def _answer(self, state: str, k: int, now: AgentClock) -> Retrieved:
-        groups = list(self._ledger.at(state).values())
+    def _answer(self, state: str, key: Hashable, k: int, now: AgentClock) -> Retrieved:
+        orders = self._orders.get(key)
+        if orders is None:
+            groups = self._ledger.at(state).items()
+            orders = self._orders[key] = {action: self._ranked(records, now) for action, records in groups}
+        best = sorted(entry for order in orders.values() for entry in order[:k])
         if self.per == "state":
-            groups = [[record for records in groups for record in records]]
-        best = sorted(entry for records in groups for entry in self._ranked(records, now)[:k])
+            del best[k:]
         weights = tuple(retention(faded) for faded, _, _ in best)
         return Retrieved(tuple(record for _, _, record in best), weights, self._notes(now))
 
-    def _ranked(self, records: Iterable[Record], now: AgentClock) -> list[tuple[float, RecordId, Record]]:
+    def _ranked(self, records: Iterable[Record], now: AgentClock) -> list[_Ranked]:
         """Triples of t / S, the negative id and the record: sorted, what is retained best comes first.
 
         By t / S, since retention rounds what has faded long ago to the same.
@@ -215,10 +228,15 @@ class MemoryBank:
             strength, since = self._traces[record.id]
             if since >= now:
                 continue
+            ((faded, _, _),) = self._ranked([record], now)
             if since[self._recall_unit] < now[self._recall_unit]:
                 strength += GAIN
             self._traces[record.id] = Trace(strength, now)
             self._answers.pop(key, None)
+            if faded > 0 and key in self._orders:
+                order = self._orders[key][record.action]
+                del order[bisect_left(order, (faded, -record.id))]
+                insort(order, (0.0, -record.id, record))
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId:
         """Append it, with strength 1."""
@@ -235,7 +253,13 @@ class MemoryBank:
         return self._written(state, self._ledger.append_summary(state, action, distribution, n, now), now)
 
     def _written(self, state: str, record_id: RecordId, now: AgentClock) -> RecordId:
-        self._answers.pop(self._ledger.matching.state_key(state), None)
+        key = self._ledger.matching.state_key(state)
+        self._answers.pop(key, None)
+        record = self._ledger.get(record_id)
+        if now[self._unit] != self._answered:
+            self._orders.pop(key, None)
+        elif record is not None and key in self._orders:
+            insort(self._orders[key].setdefault(record.action, []), (0.0, -record_id, record))
         self._traces[record_id] = Trace(STRENGTH, now)
         self._today.append(record_id)
         return record_id
@@ -268,7 +292,7 @@ class MemoryBank:
         notes = self._citations.fall(gone)
         for note_id in notes:
             del self._diary[note_id]
-        self._answers.clear()
+        self._forget_answers()
         return Removed(gone, notes)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:

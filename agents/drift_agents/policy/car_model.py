@@ -231,18 +231,17 @@ class _Felt(NamedTuple):
 @lru_cache(maxsize=64)
 def _gather(group: frozenset[Evidence]) -> _Felt:
     ordered = sorted(item for item in group if not item.hidden)
-    columns = [[getattr(item, name) for item in ordered] for name in ("x", "hill", "change", "n", "last")]
     pairs: list[tuple[float, float]] = []
-    before: Evidence | None = None
-    for item in sorted(ordered, key=lambda e: e.last):
-        if before is not None:
-            run = item.hill - before.hill
-            if abs(run) < CLOSE:
-                continue
-            pairs.append((run, item.change - before.change))
-        before = item
-    x, hill, change, n, last = (np.array(column, dtype=np.float64) for column in columns)
-    return _Felt(x, hill, change, n, last, tuple(pairs))
+    told = sorted([(item.last, place, item.hill, item.change) for place, item in enumerate(ordered)])
+    if told:
+        _, _, hill, change = told[0]
+        for _, _, next_hill, next_change in told:
+            run = next_hill - hill
+            if abs(run) >= CLOSE:
+                pairs.append((run, next_change - change))
+                hill, change = next_hill, next_change
+    x, hills, changes, _, _, _, n, last, _ = np.array(ordered, dtype=np.float64).reshape(-1, len(Evidence._fields)).T
+    return _Felt(x, hills, changes, n, last, tuple(pairs))
 
 
 @lru_cache(maxsize=256)
@@ -254,9 +253,7 @@ def _answers_of(
     push = felt.change - gravity * felt.hill
     kinds = _kinds(push)
     count = int(kinds.max()) + 1
-    distance = np.abs(POINTS[:, None] - felt.x)
-    near = np.argsort(distance, axis=1, kind="stable")[:, :neighbours]
-    distance = np.take_along_axis(distance, near, axis=1)
+    near, distance = _nearest(felt.x, neighbours)
     loud = felt.n[near] * np.exp((distance[:, :1] - distance) / _REACH)
     # Shape (kinds, points): how loudly each kind of answer is told, what it says, and when it was told last.
     told, said = np.zeros((count, len(POINTS))), np.zeros((count, len(POINTS)))
@@ -275,6 +272,30 @@ def _answers_of(
         said, told = np.take_along_axis(said, chosen, axis=0), np.ones((1, len(POINTS)))
     # Adding zero turns -0.0 into 0.0: models are compared by their bytes.
     return np.round(said / GRAIN) * GRAIN + 0.0, np.round(told / told.sum(axis=0), 3)
+
+
+def _nearest(x: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest places of each point, the nearest first, ties by index.
+
+    Args:
+        x: places in ascending order, at least one.
+        neighbours: how many are wanted.
+
+    Returns:
+        Indices and distances, both of shape `(points, min(neighbours, places))`.
+    """
+    count = min(neighbours, len(x))
+    # As many to the left and to the right of a point hold all that can be among its nearest. Those at the
+    # same place count by index on both sides, so the left is walked from the end of an order of its own.
+    first = np.searchsorted(x, POINTS)[:, None]
+    leftward = np.lexsort((-np.arange(len(x)), x))
+    left, right = first - 1 - np.arange(count), first + np.arange(count)
+    candidates = np.concatenate((leftward[np.maximum(left, 0)], np.minimum(right, len(x) - 1)), axis=1)
+    distance = np.abs(POINTS[:, None] - x[candidates])
+    distance[:, :count][left < 0] = np.inf
+    distance[:, count:][right >= len(x)] = np.inf
+    order = np.argsort(distance, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distance, order, axis=1)
 
 
 def _kinds(push: np.ndarray) -> np.ndarray:

@@ -183,7 +183,8 @@ class NoVerifier(BaseVerifier):
         known = memory.counterparts(experience.state, experience.action)
         surprise = bool(known) and not any(
             self._matching.same_outcome(experience.transition, transition)
-            for record in known
+            # The newest first: what memory has seen of late is most likely to be seen again.
+            for record in reversed(known)
             for transition, _ in record.transitions()
         )
         return Verdict(surprise=surprise, observed=memory.observe(experience, now))
