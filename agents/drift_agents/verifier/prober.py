@@ -175,11 +175,11 @@ class ReplayProber:
         self._stand = None  # unless it can go on from here another time
         cost, vain, arrived = ProbeCost(resets=resets), 0, False
         ahead: list[tuple[str, str]] = []
-        room = min(room, 2 * max(len(goal.prefix), 1))
+        room = min(room, len(goal.prefix) + max(len(goal.prefix), LAG))
         while len(found) < goal.times:
             here = self._matching.state_key(stand.state) == goal.key
             doing = goal.action if here else self._next(stand, goal, ahead, arrived)
-            if doing is None:
+            if doing is None or (vain >= room and not here):
                 break
             outcome, over = _step(self._twin, doing)
             transition = Transition(stand.state, doing, outcome)
@@ -194,8 +194,6 @@ class ReplayProber:
             if over:
                 return cost + _ending(outcome)
             stand = _advance(stand, doing, outcome.state, goal, here)
-            if vain >= room:
-                return cost
         if arrived:
             self._stand = stand
         return cost

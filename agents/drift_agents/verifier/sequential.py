@@ -148,6 +148,9 @@ class GloveActive(ProbingVerifier):
     def _test(self, found: Dissonance) -> tuple[list[Transition], ProbeCost, bool]:
         """Probe until it is decided; the probes, what they cost, and whether the world has drifted."""
         newest = found.experiences[-1]
+        # All that was lived before the probes stands against them. Memory alone is what was lived until something
+        # rare came: without that, the first probe that meets the rare outcome too would pass for a drift.
+        surprising = [experience.transition for experience in found.experiences]
         fresh: list[Transition] = []
         cost = ProbeCost()
         while len(fresh) < self.budget:
@@ -156,7 +159,7 @@ class GloveActive(ProbingVerifier):
             if not probed.transitions:
                 break
             fresh += probed.transitions
-            before, after = self._count(found.counterparts, fresh)
+            before, after = self._count([*found.counterparts, *surprising], fresh)
             if log_ratio(before, after, strict=self.strict) >= -math.log(self.delta):
                 return fresh, cost, True
             # The strict ratio is no measure of peace: with a long memory its first value lies far below
@@ -165,7 +168,9 @@ class GloveActive(ProbingVerifier):
                 break
         return fresh, cost, False
 
-    def _count(self, remembered: Sequence[Record], fresh: Sequence[Transition]) -> tuple[list[float], list[float]]:
+    def _count(
+        self, remembered: Sequence[Record | Transition], fresh: Sequence[Transition]
+    ) -> tuple[list[float], list[float]]:
         """What memory says and what the probes brought, as counts by outcome."""
         table = tabulate([*remembered, *fresh], self._matching, self.outcomes)
         before, after = table[: len(remembered)].sum(axis=0), table[len(remembered) :].sum(axis=0)
