@@ -3,14 +3,14 @@
 `python -m benchmarks.vector` prints, for each case and number of sub-environments, the time of a step of one
 sub-environment (resets included) and the ratio to plain `gymnasium.make` measured right before and after, one
 thread. The cases take turns, and medians of the repeats of processor time are printed, so that other work on the
-machine moves the ratios little. Then it prints how the cost grows with the number and with the size of the map.
-Others stand beside it where they are installed: SyncVectorEnv, EnvPool and gymnax.
+machine moves the ratios little. Then it prints what drifts cost beside the same lakes without any, and how the cost
+grows with the number and with the size of the map. Others stand beside it where they are installed
+(`pip install "drift-envs[benchmark]"`, best into an environment of its own): SyncVectorEnv, EnvPool, gymnax, NS-Gym.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import statistics
 import time
 from collections.abc import Callable
@@ -21,8 +21,8 @@ import numpy as np
 
 import drift_envs
 from benchmarks.envs import ramp, seconds_per_step
+from benchmarks.peers import CAR, CONTINUOUS, LAKE, drifting, peers
 
-LAKE, CAR, CONTINUOUS = "FrozenLake-v1", "MountainCar-v0", "MountainCarContinuous-v0"
 TARGETS = {1024: 250, 16_384: 450}
 ACTIONS = {LAKE: 4, CAR: 3}
 
@@ -33,12 +33,19 @@ def written(clock: str, base: dict[str, Any], *drifts: dict[str, Any]) -> dict[s
 
 
 SLIP = {"slip": 0.1}
-ONCE = {"name": "once", "rate": 0.0005, "set": {"slip": 0.2}, "for": 500}
+
+
+def once_in(steps: int) -> dict[str, Any]:
+    """A slip that changes in each lake at its own times, on average once in so many steps."""
+    drift = {"name": "once", "rate": 0.5 / steps, "set": {"slip": 0.2}, "for": steps // 2}
+    return written("step", SLIP, drift)
+
+
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("lake, default schedule (maps drift)", LAKE, {}),
     ("lake, implicit (rewards drift)", LAKE, {"schedule": "frozen_lake/implicit"}),
     ("lake, slips, no drift", LAKE, {"schedule": written("step", SLIP)}),
-    ("lake, slip drifts in each at its own time", LAKE, {"schedule": written("step", SLIP, ONCE)}),
+    ("lake, slip drifts in each at its own time", LAKE, {"schedule": once_in(1000)}),
     ("lake, slip drifts at every step", LAKE, {"schedule": ramp(SLIP, {"slip": 0.6})}),
     ("car, no drift", CAR, {"schedule": None}),
     ("car, default schedule (force drifts)", CAR, {}),
@@ -46,11 +53,6 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("continuous car, default schedule", CONTINUOUS, {}),
 ]
 """Name, plain id and arguments."""
-
-
-def drifting(plain: str) -> str:
-    """The drifting counterpart of a plain id."""
-    return f"Drift{plain.rsplit('-', 1)[0]}-v0"
 
 
 def actions_of(plain: str, number: int, rows: int = 64) -> list[Any]:
@@ -76,46 +78,6 @@ def native(plain: str, number: int, **arguments: Any) -> Callable[[Any], Any]:
     for actions in actions_of(plain, number, 32):
         env.step(actions)
     return env.step
-
-
-def others(plain: str, number: int) -> dict[str, Callable[[Any], Any]]:
-    """The steps of other packages' vector environments, where they are installed."""
-    env = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="sync")
-    env.reset(seed=0)
-    found = {"SyncVectorEnv of this": env.step}
-    try:
-        envpool = importlib.import_module("envpool")
-    except ImportError:
-        print("EnvPool is not installed")
-    else:
-        pool = envpool.make_gymnasium(
-            {LAKE: "FrozenLake-v1", CAR: "MountainCar-v0"}[plain], num_envs=number, num_threads=1
-        )
-        pool.reset()
-        found["EnvPool, no drift"] = pool.step
-    try:
-        gymnax, jax = importlib.import_module("gymnax"), importlib.import_module("jax")
-    except ImportError:
-        print("gymnax is not installed")
-    else:
-        if plain == CAR:  # it has no lake
-            found["gymnax, no drift"] = gymnax_step(gymnax, jax, number)
-    return found
-
-
-def gymnax_step(gymnax: Any, jax: Any, number: int) -> Callable[[Any], Any]:
-    """A step of gymnax's mountain cars, compiled."""
-    env, parameters = gymnax.make("MountainCar-v0")
-    keys = jax.random.split(jax.random.PRNGKey(0), number)
-    place = [jax.vmap(env.reset, in_axes=(0, None))(keys, parameters)[1]]
-    step = jax.jit(jax.vmap(env.step, in_axes=(0, 0, 0, None)))
-
-    def run(actions: Any) -> None:
-        result = step(keys, place[0], actions, parameters)
-        place[0] = result[1]
-        jax.block_until_ready(result)
-
-    return run
 
 
 class Rows:
@@ -147,12 +109,38 @@ class Rows:
             for name, (plain, number, step) in cases.items():
                 env, single = self.plain[plain]
                 before = seconds_per_step(env, single)
-                steps = max(8, self.steps // number)
+                steps = min(max(8, self.steps // number), 4096)
                 ours = seconds(step, actions_of(plain, number), number, steps)
                 base = (before + seconds_per_step(env, single)) / 2
                 ratios[name].append(base / ours)
                 times[name].append(ours)
         return {name: (statistics.median(times[name]), statistics.median(ratios[name])) for name in cases}
+
+
+def costs(number: int, steps: int, repeats: int) -> None:
+    """Print what drifts cost: each lake in turn with the same without drift, right before and after.
+
+    Args:
+        number: how many lakes.
+        steps: steps of a turn, of all lakes together.
+        repeats: how often each has its turn.
+    """
+    plans = {f"each changes once in {span:,} steps": once_in(span) for span in (1000, 4000, 16_000)}
+    plans = {"no drift again": written("step", SLIP), **plans, "at every step": ramp(SLIP, {"slip": 0.6})}
+    calm = native(LAKE, number, schedule=written("step", SLIP))
+    drifting_lakes = {name: native(LAKE, number, schedule=plan) for name, plan in plans.items()}
+    found: dict[str, list[float]] = {name: [] for name in plans}
+    actions, turn = actions_of(LAKE, number), max(8, steps // number)
+    for _ in range(repeats):
+        before = seconds(calm, actions, number, turn)
+        for name, step in drifting_lakes.items():
+            ours = seconds(step, actions, number, turn)
+            after = seconds(calm, actions, number, turn)
+            found[name].append(2 * ours / (before + after) - 1)
+            before = after
+    print(f"\nwhat drifts of the slip cost {number:,} lakes")
+    for name, shares in found.items():
+        print(f"{name:<44}{statistics.median(shares):>12.1%}")
 
 
 def lake_of(size: int) -> list[str]:
@@ -177,12 +165,17 @@ def main() -> None:
         cases = {name: (plain, number, native(plain, number, **keywords)) for name, plain, keywords in CASES}
         if number <= 1024:
             for plain in (LAKE, CAR):
-                for name, step in others(plain, number).items():
-                    cases[f"{plain}: {name}"] = plain, number, step
+                for name, count, step in peers(plain, number):
+                    cases[f"{plain}: {name}"] = plain, count, step
         target = TARGETS.get(number, "none")
         print(f"\n{number:,} sub-environments, target {target}\n{'case':<44}{'ns a step':>12}{'ratio':>8}")
         for name, (time_, ratio) in rows.measure(cases).items():
-            print(f"{name:<44}{time_ * 1e9:>12.1f}{ratio:>8.1f}")
+            print(
+                f"{name:<44}{time_ * 1e9:>12.1f}{ratio:>8.2f}"
+                if ratio < 2
+                else f"{name:<44}{time_ * 1e9:>12.1f}{ratio:>8.0f}"
+            )
+        costs(number, arguments.steps, arguments.repeats)
     print(f"\nhow the cost grows with the number (default schedules)\n{'number':>10}{'lake ns':>12}{'car ns':>12}")
     grown = {
         f"{plain} {number}": (plain, number, native(plain, number))
