@@ -36,6 +36,8 @@ VOTE: Mapping[str, Any] = {
     "required": ["accepted"],
     "additionalProperties": False,
 }
+WARNING = "Do not "
+"""What a text says that does not advise."""
 HELD = "Items that you hold: "
 OWN = "Your trajectories: "
 _CANDIDATE = re.compile(r"^Candidate (?P<number>\d+): (?P<text>.*)\nEvidence: (?P<refs>.*)$", re.MULTILINE)
@@ -87,7 +89,7 @@ def judge(text: str) -> dict[str, list[int]]:
 
     * grounded: it cites lines, all of them exist, and every statement of its text stands in one of them;
     * upheld: no trajectory contradicts a cited line as often as others confirm it;
-    * useful: a way must reach at least the best score of the voter's own trajectories;
+    * useful: what is advised must reach at least the best score of the voter's own trajectories;
     * new: the voter does not hold the same text, and no candidate before it says the same.
 
     Args:
@@ -120,8 +122,8 @@ def _passes(told: str, cited: Sequence[Line], count: int, attempts: Sequence[Att
         return False
     if not all(upheld(line, attempts) for line in cited):
         return False
-    is_way = len({line.asked for line in cited}) > 1
-    return not is_way or cited[-1].score >= best
+    advises = cited[-1].score > 0 and WARNING not in told
+    return not advises or cited[-1].score >= best
 
 
 def _after(text: str, mark: str) -> str:

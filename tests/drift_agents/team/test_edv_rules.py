@@ -1,0 +1,173 @@
+"""Distilling and voting by rule: what is proposed, and what passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from drift_agents.errors import ModelError
+from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.schema import violations
+from drift_agents.llm.scripted import Scripted
+from drift_agents.memory.consensus_text import (
+    DISTIL,
+    Candidate,
+    describe_claims,
+    distil,
+    quote,
+    read_claims,
+    read_trajectories,
+    tell_trajectories,
+)
+from drift_agents.memory.contaminate import Contaminator, exchanged
+from drift_agents.memory.distiller import propose
+from drift_agents.team.rules import RULES
+from drift_agents.team.vote import vote
+from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
+
+MODEL = RuleModel(RULES)
+Steps = Sequence[tuple[str, str, str, float, bool]]
+
+
+def attempts_of(*trajectories: Steps) -> list[tuple[Episode, list[Record]]]:
+    """Trajectories out of (state, action, after, score, ended); records are numbered through."""
+    made, number = [], 0
+    for steps in trajectories:
+        records = []
+        for state, action, after, score, ended in steps:
+            outcome = Outcome(after, score, ended)
+            records.append(Record(number, state, action, ((outcome, 1.0),), 1, AgentClock(0, number)))
+            number += 1
+        made.append((Episode("Cross the lake.", steps[-1][3], len(steps), steps[-1][4]), records))
+    return made
+
+
+SHORT = [("s", "r", "m", 0.0, False), ("m", "r", "g", 1.0, True)]
+LONG = [("s", "d", "x", 0.0, False), ("x", "u", "s", 0.0, False), *SHORT]
+FALL = [("s", "d", "x", 0.0, False), ("x", "d", "h", 0.0, True)]
+POOR = [("s", "l", "p", 0.5, True)]
+
+
+def titles(candidates: Sequence[Candidate]) -> list[str]:
+    return [candidate.title for candidate in candidates]
+
+
+def test_trajectories_are_read_back_as_they_were_told() -> None:
+    attempts = attempts_of(LONG, FALL)
+    read = read_trajectories(tell_trajectories(attempts))
+    assert [(attempt.number, attempt.score, len(attempt.lines)) for attempt in read] == [(1, 1.0, 4), (2, 0.0, 2)]
+    assert [line.ref for line in read[1].lines] == ["2.1", "2.2"]
+    assert read[1].lines[1].answer == ("h", 0.0, True)
+
+
+def test_long_states_keep_their_beginning_and_their_end() -> None:
+    page = '{"html": "' + "word " * 100 + '", "url": "http://shop/item/B01"}'
+    assert quote(page).startswith('{"html": "word')
+    assert quote(page).endswith('http://shop/item/B01"}')
+    assert len(quote(page)) < 200 < len(page)
+
+
+def test_the_rule_proposes_the_shortest_way_without_its_detours_and_every_trap() -> None:
+    found = propose(MODEL, attempts_of(LONG, FALL, POOR))
+    assert titles(found) == ["Way to score 1 in 2 steps", "Way to score 0.5 in 1 steps", 'Avoid "d"', 'Avoid "l"']
+    assert found[0].evidence == (2, 3), "the detour over x is left out"
+    assert found[0].ordered
+    assert not found[2].ordered
+    assert 'From s do "r" 2 times.' in found[0].content
+    assert not violations(distil(tell_trajectories(attempts_of(LONG, FALL))), DISTIL)
+
+
+def test_no_more_than_so_many_items() -> None:
+    falls = [[(f"s{i}", "d", f"h{i}", 0.0, True)] for i in range(8)]
+    assert len(propose(MODEL, attempts_of(*falls))) == 5
+    assert len(propose(MODEL, attempts_of(*falls), most=2)) == 2
+
+
+def test_what_another_trajectory_contradicts_is_not_proposed() -> None:
+    lie = [("m", "r", "h", 0.0, True)]
+    assert "Way to score 1 in 2 steps" not in titles(propose(MODEL, attempts_of(SHORT, lie)))
+    assert "Way to score 1 in 2 steps" in titles(propose(MODEL, attempts_of(SHORT, SHORT, lie)))
+    assert 'Avoid "r"' not in titles(propose(MODEL, attempts_of(SHORT, SHORT, lie)))
+
+
+def test_an_item_without_a_line_is_dropped_and_unknown_lines_are_passed_over() -> None:
+    item: dict[str, Any] = {"title": "t", "description": "d", "content": "c", "evidence": ["[1.2]", "9.9"]}
+    model = Scripted(
+        [
+            f'{{"items": [{{"title": "t", "description": "d", "content": "c", "evidence": {evidence}}}]}}'
+            for evidence in ('["[1.2]", "9.9"]', '["9.9"]', "[]")
+        ]
+    )
+    assert item["evidence"]
+    assert [[c.evidence for c in propose(model, attempts_of(SHORT))] for _ in range(3)] == [[(1,)], [], []]
+
+
+def test_a_distiller_that_does_not_answer_by_the_form_is_an_error() -> None:
+    with pytest.raises(ModelError, match="edv_distil"):
+        propose(Scripted(["Nothing comes to mind."]), attempts_of(SHORT))
+
+
+def test_sound_candidates_pass_for_everybody() -> None:
+    attempts = attempts_of(SHORT, FALL)
+    candidates = propose(MODEL, attempts)
+    assert vote(MODEL, attempts, candidates, [1], []) == vote(MODEL, attempts, candidates, [2], []) == {0, 1}
+
+
+def test_a_way_is_of_no_use_to_who_did_better() -> None:
+    attempts = attempts_of([("s", "a", "n", 0.0, False), ("n", "a", "p", 0.5, True)], SHORT)
+    candidates = propose(MODEL, attempts)
+    poor = titles(candidates).index("Way to score 0.5 in 2 steps")
+    assert poor in vote(MODEL, attempts, candidates, [1], [])
+    assert poor not in vote(MODEL, attempts, candidates, [2], [])
+
+
+def test_what_a_voter_holds_already_is_rejected() -> None:
+    attempts = attempts_of(SHORT, FALL)
+    candidates = propose(MODEL, attempts)
+    assert vote(MODEL, attempts, candidates, [1], [candidates[0].content]) == {1}
+    assert vote(MODEL, attempts, [candidates[1], candidates[1]], [1], []) == {0}, "nor is anything accepted twice"
+
+
+def test_a_wrong_candidate_is_rejected_because_no_line_says_it() -> None:
+    attempts = attempts_of([("s", "r", "m", 0.0, False)], [("s", "l", "h", 0.0, True)])
+    claims = (Transition("s", "r", Outcome("h", 0.0, True)), Transition("s", "l", Outcome("m", 0.0, False)))
+    wrong = describe_claims(claims)._replace(refs=("1.1", "2.1"))
+    true = describe_claims([Transition(c.state, a, c.outcome) for c, a in zip(claims, "lr", strict=True)])
+    assert len(read_claims(wrong.tell())) == 2
+    assert vote(MODEL, attempts, [wrong, true._replace(refs=("1.1", "2.1"))], [1], []) == {1}
+    assert vote(MODEL, attempts, [true], [1], []) == set(), "what cites nothing is rejected too"
+
+
+def test_votes_for_candidates_that_do_not_exist_do_not_count() -> None:
+    attempts = attempts_of(SHORT, FALL)
+    candidates = propose(MODEL, attempts)
+    assert vote(Scripted(['{"accepted": [0, 2, 7]}']), attempts, candidates, [1], []) == {1}
+
+
+def known(*steps: tuple[str, str, str, float, bool]) -> list[Record]:
+    return attempts_of(steps)[0][1]
+
+
+def test_false_claims_are_possible_outcomes_of_the_same_state_where_it_matters() -> None:
+    import numpy as np
+
+    records = known(("a", "1", "b", 0.0, False), ("a", "2", "c", 0.0, False), ("a", "3", "h", 0.0, True))
+    for seed in range(10):
+        claims = exchanged(records, str, np.random.default_rng(seed))
+        assert {claim.state for claim in claims} == {"a"}
+        assert any(claim.outcome.ended for claim in claims), "a pair that differs in its end comes first"
+        lived = {(record.action, record.outcome) for record in records}
+        assert not lived & {(claim.action, claim.outcome) for claim in claims}
+    assert (
+        exchanged(known(("a", "1", "b", 0.0, False), ("c", "1", "d", 0.0, False)), str, np.random.default_rng(0)) == ()
+    )
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_the_share_of_wrong_items_is_kept(share: float) -> None:
+    contaminator, wrong = Contaminator(share), 0
+    for sound in range(1, 200):
+        wrong += contaminator.due(sound, wrong)
+        assert wrong / (sound + wrong) <= share + 1e-9
+    assert wrong / (199 + wrong) == pytest.approx(share, abs=0.01)
