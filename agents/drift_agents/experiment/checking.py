@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from inspect import Parameter, signature
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,8 +16,9 @@ from pydantic_core import ErrorDetails
 
 from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
-from drift_agents.experiment.config import Agents, Construct, Experiment, Part, RecallOptions, World
+from drift_agents.experiment.config import Agents, Construct, Experiment, Options, Part, RecallOptions, World
 from drift_agents.experiment.members import read_members
+from drift_agents.experiment.models import OF_THE_MODEL
 from drift_agents.matching_registry import MATCHINGS
 from drift_agents.memory.registry import MEMORIES
 from drift_agents.policy.registry import POLICIES
@@ -59,6 +62,7 @@ def parse_experiment(data: Any, where: str = "<dict>", line: Callable[[Path], in
         found = list(_findings(experiment, data))
     except ValidationError as error:
         found = [_finding(details, data) for details in error.errors()]
+        found += list(_findings_of_blocks(_readable_blocks(data), data))
         experiment = None
     if found:
         problems = [Problem(where, None if line is None else line(path), key_path(path), text) for path, text in found]
@@ -72,20 +76,7 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
         if len(set(values)) < len(values):
             double = next(value for index, value in enumerate(values) if value in values[:index])
             yield (key,), f"every entry should be there once. Received {double!r} twice"
-    for index, agents in enumerate(experiment.agents):
-        block: Path = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
-        for axis, registry in AXES.items():
-            parts = getattr(agents, axis)
-            for position, part in enumerate(parts):
-                path: Path = (
-                    (*block, axis, position) if isinstance(data_at(data, (*block, axis)), list) else (*block, axis)
-                )
-                if part.name not in registry.names():
-                    yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
-                elif part in parts[:position]:
-                    yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
-                elif axis == "team":
-                    yield from ((path, text) for text in _member_findings(part))
+    yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
     for schedule, world in experiment.worlds.items():
         if schedule not in experiment.schedules:
             yield (
@@ -100,10 +91,13 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
         yield from _construct_findings(world.construction, ("worlds", schedule, "construct"))
         for axis, registry in AXES.items():
             named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
-            for name in getattr(world, axis):
+            for name, options in getattr(world, axis).items():
+                path = ("worlds", schedule, axis, name)
+                if name in named and name in registry.names():
+                    yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
                 if name not in named:
                     yield (
-                        ("worlds", schedule, axis, name),
+                        path,
                         str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
                     )
     yield from _construct_findings(experiment.construction, ("construct",))
@@ -116,6 +110,53 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                 ("schedules", position),
                 f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
             )
+
+
+def _readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
+    """The blocks of agents that can be read, in a file that has mistakes elsewhere."""
+    written = data.get("agents")
+    readable = {}
+    for index, block in enumerate(written if isinstance(written, (list, tuple)) else [written]):
+        with suppress(ValidationError):
+            readable[index] = Agents.model_validate(block)
+    return readable
+
+
+def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Names, options and doubles in blocks of agents."""
+    for index, agents in blocks.items():
+        block: Path = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
+        for axis, registry in AXES.items():
+            parts = getattr(agents, axis)
+            for position, part in enumerate(parts):
+                is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
+                path: Path = (*block, axis, position) if is_listed else (*block, axis)
+                if part.name not in registry.names():
+                    yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
+                    continue
+                if part in parts[:position]:
+                    yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
+                if axis == "team":
+                    yield from ((path, text) for text in _member_findings(part))
+                word = part.name if part.name in (data_at(data, path) or ()) else "options"
+                yield from (
+                    ((*path, word, key), text) for key, text in _wrong_options(registry, part.name, part.options)
+                )
+
+
+def _wrong_options(registry: Registry[Any], name: str, options: Options) -> Iterator[tuple[str, str]]:
+    """Options that a part does not have; their values are checked when it is made."""
+    if not options:
+        return
+    parameters = signature(registry.load(name)).parameters
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+        return
+    known = tuple(key for key in parameters if key != "self")
+    if registry is POLICIES and "model" in known:
+        known += OF_THE_MODEL
+    for key in options:
+        if key not in known:
+            yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
 
 
 def _member_findings(team: Part) -> Iterator[str]:

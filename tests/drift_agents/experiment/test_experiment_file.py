@@ -65,6 +65,13 @@ def test_the_hash_tells_experiments_apart(tmp_path: Path) -> None:
         ("seeds:", "sheds:", "mine.yaml:8: sheds: no key is called 'sheds', did you mean 'seeds'?"),
         ("{vanilla: {k: 3}}", "vanila", "mine.yaml:4: agents.memory[1]: no memory is called 'vanila', did you mean"),
         ("planner\nref", "plannr\nref", "mine.yaml:6: agents.policy: no policy is called 'plannr', did you mean"),
+        (
+            "{k: 3}",
+            "{kk: 3}",
+            "mine.yaml:4: agents.memory[1].vanilla.kk: no option of the memory 'vanilla' is called 'kk'",
+        ),
+        ("epsilon:", "epsilom:", "agents.verifier[1].glove.epsilom: no option of the verifier 'glove' is called"),
+        ("{conflict: f", "{conflct: f", "mine.yaml:11: worlds.frozen_lake/tides.policy.planner.conflct: no option of"),
         ("{k: 3}", "3", "mine.yaml:4: agents.memory[1].vanilla: should be a mapping. Received 3"),
         ("memory: [none,", "memory: [vanilla,", "agents.memory[2]: every entry should be there once"),
         ("[7, 3]", "0", "mine.yaml:8: seeds: should be at least 1. Received 0"),
@@ -100,6 +107,21 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as caught:
         load_experiment(write(tmp_path, text))
     assert len(str(caught.value).splitlines()) == 4  # seeds, rounds, the unknown key and the missing one
+
+
+def test_options_are_told_beside_mistakes_of_structure(tmp_path: Path) -> None:
+    text = (
+        GOOD.replace("seeds: [7, 3]", "seeds: x")
+        .replace("epsilon", "epsilom")
+        .replace("policy: planner", "policy: plan")
+    )
+    with pytest.raises(ExperimentError) as caught:
+        load_experiment(write(tmp_path, text))
+    assert [re.sub(r".*yaml:\d+: ", "", line).split(":")[0] for line in str(caught.value).splitlines()] == [
+        "seeds",
+        "agents.verifier[1].glove.epsilom",
+        "agents.policy",
+    ]
 
 
 @pytest.mark.parametrize(("value", "kind"), [([], "list"), ("text", "str"), (None, "NoneType")])

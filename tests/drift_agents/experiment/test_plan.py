@@ -65,7 +65,7 @@ def test_a_schedules_own_options_are_laid_over(data: dict[str, Any]) -> None:
 def test_file_names_are_safe_and_short(data: dict[str, Any]) -> None:
     data["agents"] = {
         "memory": [{"vanilla": {"k": k}} for k in (1, 2)],
-        "verifier": [{"glove": {"prober": {"replay": {"attempts": n}}, "note": "/../ " * 60}} for n in (1, 2)],
+        "verifier": [{"glove": {"prober": {"replay": {"attempts": n}}, "budget": "/../ " * 60}} for n in (1, 2)],
         "policy": "random",
     }
     keys = [cell.key for cell in plan_cells(parse_experiment(data))]
