@@ -55,6 +55,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         ArgumentError: if an argument breaks a rule.
     """
 
+    kind: ClassVar[type]
     state_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -73,6 +74,8 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
+        if not isinstance(world.unwrapped, self.kind):
+            raise ArgumentError(f"`world` should be a drifting `{self.kind.__name__}`. Received {world}")
         self.world = world
         self.num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -102,6 +105,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         self._news = None if notify == "none" else News(self, notify)
         self._painter: Painter | None = None
         self.envs = tuple(SubEnvironment(self, index) for index in range(self.num_envs))
+        self._build()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -338,6 +342,10 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     def _reset_infos(self, mask: np.ndarray) -> dict[str, Any]:
         """What the environment's `reset` tells, of these sub-environments."""
         return {}
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Make the arrays of the dynamics, at the end of the constructor."""
 
     @abstractmethod
     def _columns(self) -> dict[str, np.ndarray]:

@@ -13,15 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium.envs.classic_control import utils
-from gymnasium.vector import AutoresetMode
 
 from drift_envs.envs import MountainCar, MountainCarContinuous
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
+from drift_envs.vector.actions import WholeActions
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import StepDraws
 from drift_envs.vector.flow import Columns
-from drift_envs.wrappers.drift import DriftWrapper
 
 _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
 """Whether a number of single precision times a plain one is of double precision, as before NumPy 2."""
@@ -46,23 +45,9 @@ class VectorCar(DriftVectorEnv):
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("state",)
-    kind: ClassVar[type]
     precision: ClassVar[type]
 
-    def __init__(
-        self,
-        world: DriftWrapper,
-        num_envs: int = 1,
-        max_episode_steps: int | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        share_timeline: bool = False,
-        notify: str = "none",
-    ) -> None:
-        car = world.unwrapped
-        if not isinstance(car, self.kind):
-            raise ArgumentError(f"`world` should be a drifting `{self.kind.__name__}`. Received {world}")
-        self._car: Any = car
-        super().__init__(world, num_envs, max_episode_steps, autoreset_mode, share_timeline, notify)
+    def _build(self) -> None:
         number = self.num_envs
         self._knobs = self.flow.columns
         self._position: np.ndarray = np.zeros(number, self.precision)
@@ -74,7 +59,9 @@ class VectorCar(DriftVectorEnv):
         self._lies = "transient" in self._driven or bool(self._knobs["transient"].any())
 
     def _columns(self) -> dict[str, np.ndarray]:
-        return {name: np.full(self.num_envs, value) for name, value in self._car.read_knobs().items()}
+        car: Any = self.world.unwrapped
+        self._car = car
+        return {name: np.full(self.num_envs, value) for name, value in car.read_knobs().items()}
 
     def _encode(self, values: Mapping[str, Any]) -> Columns:
         return dict(values)
@@ -201,6 +188,7 @@ class VectorMountainCar(VectorCar):
     """Thousands of mountain cars at once, each with its own drift; see `VectorCar`.
 
     Example:
+        >>> from drift_envs.wrappers.drift import DriftWrapper
         >>> cars = VectorMountainCar(DriftWrapper(MountainCar()), num_envs=2)
         >>> observations, infos = cars.reset(seed=0, options={"low": -0.5, "high": -0.5})
         >>> cars.step(np.array([0, 2]))[0][:, 1].astype(float).round(6).tolist()
@@ -210,21 +198,12 @@ class VectorMountainCar(VectorCar):
     kind = MountainCar
     precision = np.float64
 
+    def _build(self) -> None:
+        super()._build()
+        self._actions = WholeActions(self.num_envs, count=3)
+
     def _check_actions(self, actions: Any) -> np.ndarray:
-        checked = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
-        if checked.shape != (self.num_envs,) or checked.dtype.kind not in "iu":
-            raise ArgumentError(
-                f"`actions` should be whole numbers of shape ({self.num_envs},). "
-                f"Received {checked.dtype} of shape {checked.shape}"
-            )
-        if checked.dtype != np.int64 or not checked.flags.c_contiguous:
-            checked = np.ascontiguousarray(checked, np.int64)
-        # Seen as unsigned, a negative number is larger than all actions.
-        np.greater(checked.view(np.uint64), 2, out=self._mask)
-        if np.count_nonzero(self._mask):
-            where = int(self._mask.argmax())
-            raise ArgumentError(f"`actions[{where}]` should be one of 0, 1, 2. Received {int(checked[where])}")
-        return checked
+        return self._actions.check(actions)
 
     def _accelerate(self, actions: np.ndarray) -> None:
         push, pull, knobs = self._push, self._pull, self._knobs
@@ -261,6 +240,7 @@ class VectorMountainCarContinuous(VectorCar):
     double precision before NumPy 2, as there.
 
     Example:
+        >>> from drift_envs.wrappers.drift import DriftWrapper
         >>> cars = VectorMountainCarContinuous(DriftWrapper(MountainCarContinuous()), num_envs=2)
         >>> observations, infos = cars.reset(seed=0, options={"low": -0.5, "high": -0.5})
         >>> cars.step(np.array([[-1.0], [1.0]], np.float32))[1].tolist()

@@ -9,19 +9,17 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
+from drift_envs.vector.actions import WholeActions
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import SideDraws, StepDraws, half_threshold
 from drift_envs.vector.flow import Columns
 from drift_envs.vector.lake_worlds import CELLS, LEFT, LakeWorlds
-from drift_envs.wrappers.drift import DriftWrapper
 
 _WORLD = ("map", "goal_rewards")
-_LAST_ACTION = np.array(3, np.uint64)  # as an array, since numbers have to become one first
 
 
 class VectorFrozenLake(DriftVectorEnv):
@@ -41,6 +39,7 @@ class VectorFrozenLake(DriftVectorEnv):
         notify: what `info["drift"]` tells: `none`, `change` or `full`.
 
     Example:
+        >>> from drift_envs.wrappers.drift import DriftWrapper
         >>> lakes = VectorFrozenLake(DriftWrapper(FrozenLake(is_slippery=False, show_prob=False)), num_envs=3)
         >>> lakes.reset(seed=0)
         (array([0, 0, 0]), {})
@@ -48,25 +47,10 @@ class VectorFrozenLake(DriftVectorEnv):
         array([0, 4, 1])
     """
 
+    kind = FrozenLake
     state_names: ClassVar[tuple[str, ...]] = ("s", "lastaction")
 
-    def __init__(
-        self,
-        world: DriftWrapper,
-        num_envs: int = 1,
-        max_episode_steps: int | None = None,
-        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        share_timeline: bool = False,
-        notify: str = "none",
-    ) -> None:
-        lake = world.unwrapped
-        if not isinstance(lake, FrozenLake):
-            raise ArgumentError(f"`world` should be a drifting `FrozenLake`. Received {world}")
-        self._lake = lake
-        room = int(lake.observation_space.n)  # type: ignore[attr-defined]
-        self._worlds = LakeWorlds(room, lake.reward_schedule, self._worlds_in_use)
-        self._pending: list[int] = []
-        super().__init__(world, num_envs, max_episode_steps, autoreset_mode, share_timeline, notify)
+    def _build(self) -> None:
         number = self.num_envs
         self._half, self._transient = self.flow.columns["half"], self.flow.columns["transient"]
         self._code = self.flow.columns["world"]
@@ -78,7 +62,7 @@ class VectorFrozenLake(DriftVectorEnv):
         self._slipped = np.zeros((2, number), bool)
         self._side = np.zeros(number, np.int8)
         self._here = self._state.copy()
-        self._bad = np.zeros(number, bool)
+        self._actions = WholeActions(number, count=4)
         self._choose_draws()
         self._see_as_numbers()
 
@@ -92,6 +76,10 @@ class VectorFrozenLake(DriftVectorEnv):
         self._slipped_numbers = self._slipped.view(np.int8)
 
     def _columns(self) -> dict[str, np.ndarray]:
+        lake: Any = self.world.unwrapped
+        self._lake = lake
+        self._worlds = LakeWorlds(int(lake.observation_space.n), lake.reward_schedule, self._worlds_in_use)
+        self._pending: list[int] = []
         now = self._lake.read_knobs()
         self._slip = np.full(self.num_envs, now["slip"])  # where no schedule drives it
         return {
@@ -185,20 +173,7 @@ class VectorFrozenLake(DriftVectorEnv):
         return {"prob": np.where(mask, 1.0, 0.0), "_prob": mask.copy()} if self._lake.shows_prob else {}
 
     def _check_actions(self, actions: Any) -> np.ndarray:
-        checked = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
-        if checked.shape != (self.num_envs,) or checked.dtype.kind not in "iu":
-            raise ArgumentError(
-                f"`actions` should be whole numbers of shape ({self.num_envs},). "
-                f"Received {checked.dtype} of shape {checked.shape}"
-            )
-        if checked.dtype != np.int64 or not checked.flags.c_contiguous:
-            checked = np.ascontiguousarray(checked, np.int64)
-        # Seen as unsigned, a negative number is larger than all actions.
-        np.greater(checked.view(np.uint64), _LAST_ACTION, out=self._bad)
-        if np.count_nonzero(self._bad):
-            where = int(self._bad.argmax())
-            raise ArgumentError(f"`actions[{where}]` should be one of 0, 1, 2, 3. Received {int(checked[where])}")
-        return checked
+        return self._actions.check(actions)
 
     def _transition(
         self, actions: np.ndarray, dead: np.ndarray | None
