@@ -1,0 +1,132 @@
+"""Experience following and misaligned replay, over the cells of an experiment.
+
+* `watch_cell` - play a cell and keep its executions
+* `measure` - what they say, as a table
+* `main` - the command: `python -m drift_agents.experiment.experience deletion --seeds 3`
+
+Cells are played once more for it, since a run's lines do not say what was recalled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Mapping, Sequence
+
+from drift_agents.errors import DriftAgentsError
+from drift_agents.experiment.config import World
+from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.measures import (
+    Execution,
+    Pair,
+    correlation,
+    execution_of,
+    follow_executions,
+    follow_steps,
+    split_by_fate,
+)
+from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.play import Setup, play
+from drift_agents.experiment.sheets import MISSING, Sheet, to_markdown
+from drift_agents.matching import Exact
+from drift_agents.types import Episode
+from drift_envs.errors import DriftEnvsError
+
+HEADS = (
+    "schedule, memory",
+    "executions\nfollowed",
+    "input\nalike",
+    "output\nalike",
+    "corre-\nlation",
+    "of\nsteps",
+    "deleted: in /\nout / n",
+    "retained: in /\nout / n",
+)
+
+
+def watch_cell(cell: Cell, settings: World) -> list[Execution]:
+    """Play a cell and keep its executions.
+
+    Args:
+        cell: the cell.
+        settings: what the experiment says about its schedule.
+    """
+    executions: list[Execution] = []
+
+    def note(setup: Setup, index: int, episode: Episode) -> None:
+        key = getattr(setup.agent, "matching", Exact()).state_key
+        executions.append(execution_of(index, episode, getattr(setup.memory, "dropped", ()), key))
+
+    for _ in play(cell, settings, note):
+        pass
+    return executions
+
+
+def measure(runs: Mapping[str, Sequence[Sequence[Execution]]]) -> Sheet:
+    """What the executions say; instances are put together.
+
+    Args:
+        runs: by name of who played where, the executions of each instance.
+    """
+    sheet = Sheet("Experience following, and which executions were deleted later", HEADS)
+    for name, instances in runs.items():
+        pairs = [pair for one in instances for pair in follow_executions(one)]
+        by_step = [pair for one in instances for pair in follow_steps(one)]
+        deleted: list[Pair] = []
+        retained: list[Pair] = []
+        for one in instances:
+            gone, kept = split_by_fate(one, follow_executions(one, by="output"))
+            deleted += gone
+            retained += kept
+        cells = [str(len(pairs)), *_means(pairs), _show(correlation(pairs)), _show(correlation(by_step))]
+        sheet.add(name, *cells, _group(deleted), _group(retained))
+    return sheet
+
+
+def _means(pairs: Sequence[Pair]) -> tuple[str, str]:
+    if not pairs:
+        return MISSING, MISSING
+    return tuple(_show(sum(values) / len(pairs)) for values in list(zip(*pairs, strict=True))[2:4])  # type: ignore[return-value]
+
+
+def _group(pairs: Sequence[Pair]) -> str:
+    return f"{' / '.join(_means(pairs))} / {len(pairs)}" if pairs else MISSING
+
+
+def _show(value: float) -> str:
+    return MISSING if math.isnan(value) else f"{value:.2f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command.
+
+    Args:
+        arguments: those of the command line if not given.
+
+    Returns:
+        The exit status.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m drift_agents.experiment.experience", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("experiment", help="a shipped name, or a file, as in `deletion`")
+    parser.add_argument("--seeds", type=int, default=3, help="how many instances, from seed 0 (default 3)")
+    given = parser.parse_args(arguments)
+    try:
+        experiment = load_experiment(given.experiment, {"seeds": given.seeds})
+        runs: dict[str, list[list[Execution]]] = {}
+        for cell in plan_cells(experiment):
+            if cell.reference is None:
+                verifier = "" if cell.labels[1] == "none" else f" + {cell.labels[1]}"
+                name = f"{cell.place}, {cell.labels[0]}{verifier}"
+                runs.setdefault(name, []).append(watch_cell(cell, experiment.world(cell.schedule)))
+    except (DriftAgentsError, DriftEnvsError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(to_markdown(measure(runs)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
