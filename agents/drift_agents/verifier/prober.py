@@ -224,10 +224,15 @@ class ReplayProber:
         return self._ever.path(state, key) if today is None else today
 
     def _is_near(self, stand: _Stand, goal: _Goal) -> bool:
-        """Whether going on from here is known to lead there, and is no longer than from a reset."""
+        """Whether going on from here is known to lead there, and is worth it.
+
+        A reset may stand nearer, but gives up how far the twin has come on the agent's way: the next surprise will
+        be farther along, and all of the way would have to be walked again.
+        """
         on = self._distance(stand, goal)
         again = self._distance(_Stand(stand.start, (), stand.start), goal)
-        return on is not None and (again is None or on <= again)
+        gone = len(stand.walked or ()) if _is_on_way(stand, goal) else 0
+        return on is not None and (again is None or on <= again + gone)
 
     def _distance(self, stand: _Stand, goal: _Goal) -> int | None:
         """How many steps it should take to get there; `None` if no way is known."""

@@ -52,14 +52,23 @@ def test_an_episode_later_it_begins_anew(line, TableWorld) -> None:
     assert prober.probe('"a"', "1", ("0",), 1).cost == ProbeCost(steps=2, resets=1)
 
 
-def test_it_does_not_go_on_when_the_start_is_nearer(Rules, TableWorld, outcome) -> None:
-    """From c the only known way to a is round by the end of the line; a reset stands one step from it."""
-    table = {(f'"{a}"', "0"): [(outcome(b), 1.0)] for a, b in pairwise(["start", "a", "b", "c", "start"])}
+def test_off_the_agents_way_it_goes_on_only_if_the_start_is_not_nearer(Rules, TableWorld, outcome) -> None:
+    """A probe led to x, from where the only known way to a is a long one; a reset stands one step from it."""
+    table = {(f'"{a}"', "0"): [(outcome(b), 1.0)] for a, b in pairwise(["start", "a", "x", "y", "start"])}
     twin = TableWorld(Rules(table))
     prober = ReplayProber(twin)
+    walk(prober, "start", "a", "x", "y", "start", "a", actions="00000")
+    walk(prober, "start", "a", "b", actions="00")
+    prober.probe('"a"', "0", ("0",), 1)
+    assert prober.probe('"a"', "1", ("0",), 1).cost == ProbeCost(steps=2, resets=1)
+
+
+def test_on_the_agents_way_it_does_not_give_up_how_far_it_has_come(Rules, TableWorld, outcome) -> None:
+    table = {(f'"{a}"', "0"): [(outcome(b), 1.0)] for a, b in pairwise(["start", "a", "b", "c", "start"])}
+    prober = ReplayProber(TableWorld(Rules(table)))
     walk(prober, "start", "a", "b", "c", "start", "a", actions="00000")
     prober.probe('"b"', "0", ("0", "0"), 1)
-    assert prober.probe('"a"', "1", ("0",) * 5, 1).cost == ProbeCost(steps=2, resets=1)
+    assert prober.probe('"a"', "1", ("0",) * 5, 1).cost == ProbeCost(steps=3), "a reset would take two, and lose three"
 
 
 def test_answers_on_the_way_count_once_and_for_this_episode_alone(line, TableWorld, outcome) -> None:
