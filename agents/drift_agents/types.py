@@ -260,12 +260,16 @@ class Thought(NamedTuple):
     """How a strategy was made: what AdaMEM's fine-tuning set is made from (STEP-MFT).
 
     Args:
-        question: what was asked for it: the present state and what was retrieved.
-        strategy: the answer, in words.
+        instructions: what whoever made it was told to do.
+        question: what it was made from: the present state and what was retrieved.
+        answer: what was answered, as JSON.
+        strategy: its words, as they stand in prompts.
         baseline: the action that the policy had in mind without any strategy, where it was asked.
     """
 
+    instructions: str
     question: str
+    answer: str
     strategy: str
     baseline: str | None = None
 

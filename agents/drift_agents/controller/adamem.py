@@ -9,6 +9,7 @@ algorithm 1 and appendix B.2. `docs/memories/adamem.md` says what is faithful an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -144,7 +145,7 @@ class AdaMem:
                 return first
             prompt, shown = render(recall=False)
             return Decision(prompt, policy.decide(prompt, rng), shown)
-        question, answer, strategy = made
+        thought, answer, strategy = made
         if self.effort == "low":
             self._current, self._astray = strategy, 0
         prompt, shown = render(recall=False, strategy=strategy.text)
@@ -159,15 +160,15 @@ class AdaMem:
                 reply._replace(**spent._asdict()),
                 (*shown, *sorted(strategy.evidence - set(shown))),
                 strategy.text,
-                Thought(question, strategy.text, baseline),
-                (question, strategy.text),
+                thought._replace(baseline=baseline),
+                (thought.instructions, thought.question, thought.answer),
             ),
         )
 
     def _make(
         self, exemplars: tuple[Exemplar, ...], policy: Policy, render: Render, rng: np.random.Generator
-    ) -> tuple[str, Completion, Strategy] | None:
-        """The question, the answer and the strategy; `None` where rules have nothing to make one of."""
+    ) -> tuple[Thought, Completion, Strategy] | None:
+        """How a strategy was made, what that cost, and the strategy; `None` where rules have nothing to make one of."""
         if not exemplars and not isinstance(policy, Speaking):
             return None
         prompt, _ = render(recall=False)
@@ -183,7 +184,8 @@ class AdaMem:
             answer = ask(self._rules, messages, STRATEGY)
         text = "\n".join(f"- {bullet}" for bullet in answer.data["strategy"])
         evidence = frozenset(record.id for exemplar in exemplars for record in exemplar.steps)
-        return messages[1].content, answer, Strategy(text, evidence)
+        told = json.dumps(answer.data, ensure_ascii=False)
+        return Thought(messages[0].content, messages[1].content, told, text), answer, Strategy(text, evidence)
 
     def _propose(
         self, state: str, policy: Policy, prompt: str, render: Render, rng: np.random.Generator

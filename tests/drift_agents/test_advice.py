@@ -1,0 +1,97 @@
+"""Ways in words: told and read back exactly, and what does not have that form is left alone."""
+
+from __future__ import annotations
+
+import json
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from drift_agents.advice import ADVICE, Way, join_ways, read_advice, read_ways, tell_way
+from drift_agents.policy.planner import Planner
+from drift_agents.prompt import PromptView, Recollection
+from drift_agents.types import Outcome
+from hypothesis import given
+
+states = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=8), max_size=2).map(
+    lambda data: json.dumps(data, ensure_ascii=False)
+)
+scores = st.integers(-1000, 1000).map(lambda n: n / 1000)
+
+
+@st.composite
+def ways(draw: st.DrawFn) -> Way:
+    count = draw(st.integers(1, 4))
+    return Way(
+        tuple(draw(states) for _ in range(count + 1)),
+        tuple(draw(st.text(max_size=8)) for _ in range(count)),
+        draw(scores),
+        draw(st.booleans()),
+        draw(st.integers(-1, 10**6)),
+    )
+
+
+@given(st.lists(ways(), max_size=3))
+def test_what_is_told_reads_back(told: list[Way]) -> None:
+    assert read_ways("Be careful. " + " Then: ".join(map(tell_way, told)) + " From here on: good luck.") == tuple(told)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From here do it.",
+        'From [1] do "0" to get to [2].',
+        "From [1] do 0 to get to [2]: score 1, last seen at step 3.",
+        'Skill cross: From [1] to [2]. Score 1 after 2 steps. Program: "1".',
+        'From [1] do "0" to get to [2: score 1, last seen at step 3.',
+        "From " + "[" * 3000,
+    ],
+)
+def test_other_words_are_left_alone(text: str) -> None:
+    assert read_ways(text) == ()
+    assert read_advice((text,)) == ()
+
+
+def test_a_step_told_by_several_ways_counts_as_often() -> None:
+    way = Way(("[1]", "[2]", "[3]"), ("0", "1"), 1.0, True, 7)
+    later = Way(("[1]", "[2]"), ("0",), 0.0, False, 9)
+    first, second = read_advice((tell_way(way), tell_way(later)))
+    assert (first.n, first.support, first.last) == (2.0, 2 * ADVICE, 9)
+    assert (second.outcome, second.support) == (Outcome("[3]", 1.0, True), ADVICE)
+
+
+def test_a_gap_begins_a_new_way() -> None:
+    steps = [
+        Recollection("[1]", "0", Outcome("[2]", 0.0, False), 1.0, 4),
+        Recollection("[2]", "0", Outcome("[9]", 0.0, True), 1.0, 5),
+        Recollection("[9]", "0", Outcome("[3]", 0.5, False), 1.0, 6),
+    ]
+    assert [(way.states, way.ended, way.last) for way in join_ways(steps)] == [
+        (("[1]", "[2]", "[9]"), True, 5),
+        (("[9]", "[3]"), False, 6),
+    ]
+
+
+def cell(row: int, column: int) -> str:
+    return json.dumps({"cur_pos": [row, column], "tile_type": "F", "gold_collected": 0})
+
+
+TASK = (
+    "A lake of 2 rows x 3 columns. There are a total of 1 destination(s): [0, 2]. The highest score is 1. "
+    "Actions: 0 left, 1 down, 2 right, 3 up."
+)
+
+
+def decide(*lessons: str, here: tuple[Recollection, ...] = ()) -> set[str]:
+    view = PromptView(TASK, cell(0, 0), ("0", "1", "2", "3"), here, lessons=lessons)
+    return {Planner().decide(view.render(), np.random.default_rng(seed)).text for seed in range(8)}
+
+
+def test_the_planner_takes_advice_and_trusts_what_was_lived_more() -> None:
+    detour = Way((cell(0, 0), cell(1, 0), cell(1, 1), cell(1, 2)), ("1", "2", "2"), 0.0, False, 3)
+    hole = Way((cell(0, 0), cell(0, 1)), ("2",), 0.0, True, 3)
+    assert decide() == {"2"}, "straight on"
+    assert decide(tell_way(hole)) == {"1"}, "words alone are heard"
+    assert decide(tell_way(hole), tell_way(detour)) == {"1"}
+    lived = Recollection(cell(0, 0), "2", Outcome(cell(0, 1), 0.0, False), 1.0, 1)
+    assert decide(tell_way(hole), here=(lived,)) == {"2"}, "what was lived outweighs words"
