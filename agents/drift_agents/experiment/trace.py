@@ -31,7 +31,7 @@ from drift_agents.experiment.log import TEST
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.play import SUCCESS, Setup
 from drift_agents.experiment.watch import Watched
-from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Verdict
+from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Thought, Verdict
 
 TRACE = ("all", "failures", "none")
 """What may be kept: the steps of all episodes, of those without success, or of none."""
@@ -204,6 +204,9 @@ class TraceWriter:
         }
         if step.reply.strip() != experience.action:
             data["reply"] = self._texts(step.reply)
+        if step.thought is not None:
+            told = {name: text.split("\n") for name, text in step.thought._asdict().items() if text is not None}
+            data["thought"] = {name: [self._texts(line) for line in lines] for name, lines in told.items()}
         if step.checks:
             data["checks"] = [self._verdict(verdict) for verdict in step.checks]
         return data
@@ -348,6 +351,7 @@ class StepView:
         outcome: the state after, the score so far, and whether the episode ended there.
         reward: the reward of the step.
         retrieved: the numbers of what memory recalled.
+        thought: how the strategy was made, at a step at which one was.
     """
 
     tick: int
@@ -358,6 +362,7 @@ class StepView:
     outcome: Outcome
     reward: float | None
     retrieved: tuple[RecordId, ...]
+    thought: Thought | None = None
 
 
 @dataclass(frozen=True)
@@ -411,4 +416,11 @@ def _view(step: Mapping[str, Any], texts: list[str], knobs: list[Mapping[str, An
         Outcome(texts[state], score, bool(ended)),
         step["reward"],
         tuple(step["retrieved"]),
+        _thought(step.get("thought"), texts),
     )
+
+
+def _thought(told: Mapping[str, list[int]] | None, texts: list[str]) -> Thought | None:
+    if told is None:
+        return None
+    return Thought(**{name: "\n".join(texts[line] for line in lines) for name, lines in told.items()})
