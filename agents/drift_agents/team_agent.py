@@ -191,7 +191,8 @@ class TeamAgent:
         """An episode begins: choose who plays it."""
         member = self._forced or self.team.solver(task)
         self._speaker.begin(member, adjudicates=self.team.adjudicates and self._forced is None)
-        if isinstance(self.memory, Addressed):
+        # A team that is none leaves memory as an agent does, which tells it nothing.
+        if self.team.name != "solo" and isinstance(self.memory, Addressed):
             self.memory.address(member, task)
 
     def _charged(self, episode: Episode) -> Episode:

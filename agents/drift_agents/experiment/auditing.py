@@ -3,7 +3,7 @@
 * `Audit` - keeps track of the items of a memory, episode by episode
 * `ItemNote` - what it says about an episode
 * `Itemised`, `Entry` - a memory whose items can be audited, and what it tells of one
-* `banks` - the table of a report
+* `banks`, `epochs` - the tables of a report
 
 Source: EDV, section 5.3 (people audited what was written; here the oracle does) and section 5.5.2 (how
 often each bank is read, and what a hit is worth).
@@ -156,3 +156,36 @@ def _gain(rows: Sequence[Row], field: str, measure: Measure) -> float:
     """What episodes with a hit reached more than those without; not a number where one kind is missing."""
     hit, without = ([row for row in rows if bool(row[field]) is wanted] for wanted in (True, False))
     return measure.of(hit) - measure.of(without) if hit and without else math.nan
+
+
+def epochs(naming: Naming, measure: Measure, number: int) -> Sheet:
+    """The construction, epoch by epoch: what was reached, and how many items there were and how true.
+
+    Args:
+        naming: who stands in which row.
+        measure: what is reported.
+        number: how many epochs were played; there is nothing to tell of one.
+    """
+    heads = [head for epoch in range(1, number + 1) for head in (f"epoch {epoch}", "items", "true")]
+    sheet = Sheet(f"Construction, epoch by epoch: {measure.name}, items, and how many are true", ("method", *heads))
+    if number < 2:
+        return sheet
+    for name, run, reference in naming.rows():
+        if not any(run.construction):
+            continue
+        cells = []
+        for epoch in range(number):
+            parts = [_epoch(rows, epoch, number) for rows in run.construction]
+            last = [rows[-1] for rows in parts if rows]
+            items = [float(row["items"]) for row in last if row["items"] is not None]
+            true = [100 * row["item_truth_rate"] for row in last if row["item_truth_rate"] is not None]
+            cells += [show(estimate([measure.of(rows) for rows in parts if rows]))]
+            cells += [show_count(estimate(items)) if items else MISSING, show(estimate(true)) if true else MISSING]
+        sheet.add(name, *cells, reference=reference)
+    return sheet
+
+
+def _epoch(rows: Sequence[Row], epoch: int, number: int) -> list[Row]:
+    """The rows of one epoch: all are equally long, counted in tasks."""
+    tasks = rows[-1]["round"] // number if rows else 0
+    return [row for row in rows if epoch * tasks < row["round"] <= (epoch + 1) * tasks]

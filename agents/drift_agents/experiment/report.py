@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.auditing import banks
+from drift_agents.experiment.auditing import banks, epochs
 from drift_agents.experiment.bills import bills
 from drift_agents.experiment.comparisons import compare, holm, paired_differences
 from drift_agents.experiment.figures import TOLERANCE, WINDOW, Row, Runs, group, phases
@@ -141,6 +141,8 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Sectio
         own = [(one, chance) for one, chance in corrected if one.schedule == schedule]
         sheets += paired_differences(own, naming, measure, order)
         sheets += [detections(naming, order), banks(naming, measure), costs(naming), bills(naming)]
+        stage = manifest["schedules"].get(schedule, {}).get("construct") or {}
+        sheets += [epochs(naming, measure, stage.get("epochs", 1))]
         more = [spread(naming, measure, order)]
         more += held_before(naming, measure, order) if measure.field == "score" else []
         more += [probes(naming), equal_interaction(naming, measure, order), prices(naming, measure)]

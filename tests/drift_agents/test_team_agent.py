@@ -1,0 +1,202 @@
+"""A team in the agent's loop: who plays, what counts, what is charged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from drift_agents.agent import Agent
+from drift_agents.errors import ArgumentError
+from drift_agents.llm.metered import Meter, Metered
+from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.scripted import Scripted
+from drift_agents.memory.consensus import ConsensusMemory
+from drift_agents.memory.registry import make_memory
+from drift_agents.policy.base import Reply
+from drift_agents.policy.registry import make_policy
+from drift_agents.prompt import parse_prompt
+from drift_agents.team.base import Member
+from drift_agents.team.edv import EDV
+from drift_agents.team.judge import Judge
+from drift_agents.team.router import Router
+from drift_agents.team.rules import RULES
+from drift_agents.team.solo import Solo
+from drift_agents.team_agent import TeamAgent
+from drift_agents.verifier.registry import make_verifier
+
+import drift_envs  # noqa: F401 - registers the worlds
+
+HERE = {"drift_clock": "continue", "drift_tick": 0}
+
+
+def lake(schedule: str = "frozen_lake/explicit") -> gym.Env[str, Any]:
+    world = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
+    world.reset(seed=0)
+    return world
+
+
+class Always:
+    """Says one thing and notes that it was asked."""
+
+    name = "always"
+
+    def __init__(self, action: str, cost: int = 0) -> None:
+        self.action, self.cost, self.prompts = action, cost, list[str]()
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        self.prompts.append(prompt)
+        return Reply(self.action, model_calls=self.cost, tokens_in=10 * self.cost)
+
+
+def planners(*risks: float) -> list[Member]:
+    return [Member(f"risk-{risk}", make_policy("planner", lake={"risk": risk})) for risk in risks]
+
+
+@pytest.mark.parametrize("memory", ["vanilla", "consensus"])
+def test_a_team_of_one_is_the_agent_to_the_byte(memory: str) -> None:
+    episodes = []
+    for is_team in (False, True):
+        kept, policy, world = make_memory(memory), make_policy("planner"), lake()
+        verifier = make_verifier("overwrite")
+        agent: Any = (
+            TeamAgent(Solo([Member("only", policy)]), kept, verifier, seed=5)
+            if is_team
+            else Agent(policy, kept, verifier, seed=5)
+        )
+        episodes.append([agent.run_episode(world) for _ in range(6)] + [kept.content_hash()])
+    assert episodes[0] == episodes[1]
+
+
+def test_all_trajectories_are_of_one_task_and_count_as_interaction() -> None:
+    world = gym.make("DriftWebShop-v0", schedule="webshop/implicit", text=True)
+    world.reset(seed=0)
+    agent = TeamAgent(Router([Member(name, make_policy("planner")) for name in "abc"]), make_memory("vanilla"))
+    tasks = []
+    for number in range(3):
+        episodes = agent.construct_episode(world, seed=number, options=HERE)
+        assert len({episode.task for episode in episodes}) == 1
+        assert len({episode.trace[0].experience.state for episode in episodes}) == 1
+        tasks.append(episodes[0].task)
+    assert len(set(tasks)) == 3, "the order of tasks goes on"
+    assert agent.clock.episode == 9
+    assert agent.clock.step == sum(1 for _ in agent.memory.records())
+
+
+def test_the_router_plays_with_who_was_best() -> None:
+    world = lake()
+    lost, wins = Always("0"), make_policy("planner")
+    agent = TeamAgent(Router([Member("lost", lost), Member("wins", wins)]), make_memory("vanilla"))
+    for number in range(6):
+        agent.construct_episode(world, seed=number, options=HERE)
+    asked = len(lost.prompts)
+    agent.run_episode(world, seed=9, options=HERE)
+    assert agent.member == "wins"
+    assert len(lost.prompts) == asked
+
+
+def test_the_judge_weighs_actions_and_every_member_is_charged() -> None:
+    members = [Member("a", Always("2", 1)), Member("b", Always("1", 1)), Member("c", Always("1", 1))]
+    episode = TeamAgent(Judge(members)).run_episode(lake())
+    assert {step.experience.action for step in episode.trace} == {"1"}
+    assert episode.model_calls == 3 * episode.steps
+    assert episode.tokens_in == 30 * episode.steps
+
+
+def test_the_judge_asks_its_model_only_where_members_differ() -> None:
+    model = Scripted(['{"reason": "to the right", "choice": 1}'] * 50)
+    meter = Meter()
+    members = [Member("a", Always("2")), Member("b", Always("nonsense")), Member("c", Always("0"))]
+    agent = TeamAgent(Judge(members, model=Metered(model, meter)), meter=meter)
+    episode = agent.run_episode(lake())
+    assert {step.experience.action for step in episode.trace} == {"2"}
+    assert episode.model_calls == episode.steps
+    assert TeamAgent(Judge(members[:1] * 1, model=model)).run_episode(lake()).model_calls == 0
+
+
+def test_a_judge_who_names_no_proposal_is_overruled_by_the_majority() -> None:
+    members = [Member(name, Always(action)) for name, action in zip("abc", "211", strict=True)]
+    judge = Judge(members, model=Scripted(['{"choice": 9}']))
+    assert judge.propose("p", ["2", "1", "1"], np.random.default_rng(0)) == "1"
+
+
+def test_edv_learns_a_lake_and_plays_it() -> None:
+    world = lake()
+    memory = ConsensusMemory()
+    agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9)), memory, seed=1)
+    for number in range(8):
+        assert len(agent.construct_episode(world, seed=number, options=HERE)) == 4
+    items = len(memory.items())
+    assert items > 0
+    scores = [agent.run_episode(world, seed=100 + number, options=HERE).score for number in range(5)]
+    assert scores == [1.0] * 5
+    assert len(memory.items()) == items, "nothing is distilled in the test"
+    trace = agent.run_episode(world, seed=200, options=HERE).trace
+    notes = {item.id for item in memory.items()}
+    assert any(notes & set(step.retrieved) for step in trace)
+    lessons = [lesson for step in trace for lesson in parse_prompt(step.prompt).lessons]
+    assert any(lesson.startswith("Way to score 1") for lesson in lessons)
+
+
+def test_distillers_and_voters_are_charged_to_the_last_trajectory() -> None:
+    meter = Meter()
+    asked = Scripted(['{"items": [{"title": "T", "description": "D", "content": "C", "evidence": ["1.1"]}]}'])
+    voting = RuleModel(RULES)
+    members = planners(0.2, 0.5, 0.9)
+    members = [
+        *(member._replace(model=voting) for member in members[:2]),
+        members[2]._replace(model=Metered(asked, meter)),
+    ]
+    agent = TeamAgent(EDV(members, rotate=False), ConsensusMemory(), meter=meter)
+    episodes = agent.construct_episode(lake(), seed=1, options=HERE)
+    assert [episode.model_calls for episode in episodes] == [0, 0, 0, 1]
+    assert agent.run_episode(lake(), seed=2, options=HERE).model_calls == 0
+
+
+def test_who_acts_reads_its_own_private_bank() -> None:
+    world = lake()
+    memory = ConsensusMemory()
+    agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9), banks="private", rotate=False), memory)
+    for number in range(4):
+        agent.construct_episode(world, seed=number, options=HERE)
+    owners = {item.id: item.owner for item in memory.items()}
+    assert set(owners.values()) == {"risk-0.2", "risk-0.5"}
+    for number in range(4):
+        trace = agent.run_episode(world, seed=50 + number, options=HERE).trace
+        read = {owners[item] for step in trace for item in step.retrieved if item in owners}
+        assert read == {agent.member}
+
+
+def test_a_member_that_is_not_there_cannot_play() -> None:
+    class Odd(Solo):
+        def construct(self, task: str, rollout: Any) -> Any:
+            return [rollout("nobody")]
+
+    with pytest.raises(ArgumentError, match="the team 'solo' has no member 'nobody'"):
+        TeamAgent(Odd([Member("only", Always("0"))])).construct_episode(lake())
+
+
+def test_glove_repairs_what_a_team_agreed_on() -> None:
+    """After the drift the shared way ends in a hole: with GLOVE its item is cut or falls, without it stays."""
+    from drift_agents.verifier.glove import Glove
+    from drift_agents.verifier.prober import ReplayProber
+
+    from drift_envs.wrappers.twin import twin
+
+    left = {}
+    for name in ("none", "glove"):
+        world = lake()
+        verifier = Glove(epsilon=0.5, prober=ReplayProber(twin(world))) if name == "glove" else make_verifier("none")
+        memory = ConsensusMemory()
+        agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9)), memory, verifier, seed=1)
+        for number in range(6):
+            agent.construct_episode(world, seed=number, options=HERE)
+        before = {item.id: item for item in memory.items()}
+        after = {"drift_clock": "continue", "drift_tick": 20}
+        fell = [agent.run_episode(world, seed=100 + number, options=after) for number in range(6)]
+        lost = [item for number, item in before.items() if item not in memory.items()]
+        left[name] = (len(lost), sum(episode.realignments for episode in fell))
+    assert left["none"] == (0, 0)
+    assert left["glove"][0] > 0
+    assert left["glove"][1] > 0
