@@ -18,12 +18,14 @@ STUDY = [name for name in shipped_experiments() if name != "glove-quick" and nam
 
 
 def cover(cells: tuple[Cell, ...]) -> list[Cell]:
-    """As few cells as hold every schedule, memory, verifier, policy and reference at least once."""
+    """As few cells as hold every schedule, memory, verifier, controller, team, policy and reference at least once."""
     seen: set[str] = set()
     kept = []
     for cell in cells:
         memory, verifier, policy = cell.labels
-        names = {cell.place, f"memory {memory}"} | {f"{cell.schedule} {label}" for label in (verifier, policy)}
+        names = {cell.place, f"memory {memory}"} | {
+            f"{cell.schedule} {label}" for label in (verifier, policy, *cell.way.labels)
+        }
         if not names <= seen:
             seen |= names
             kept.append(cell)
