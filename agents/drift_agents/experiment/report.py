@@ -21,6 +21,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.auditing import banks, epochs
 from drift_agents.experiment.bills import bills
 from drift_agents.experiment.comparisons import compare, holm, paired_differences
+from drift_agents.experiment.efforts import efforts
 from drift_agents.experiment.figures import TOLERANCE, WINDOW, Row, Runs, group, phases
 from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
 from drift_agents.experiment.log import read_rows
@@ -140,7 +141,13 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Sectio
         sheets += phase_details(naming, measure, order)
         own = [(one, chance) for one, chance in corrected if one.schedule == schedule]
         sheets += paired_differences(own, naming, measure, order)
-        sheets += [detections(naming, order), banks(naming, measure), costs(naming), bills(naming)]
+        sheets += [
+            detections(naming, order),
+            banks(naming, measure),
+            costs(naming),
+            bills(naming),
+            efforts(naming, measure, order),
+        ]
         stage = manifest["schedules"].get(schedule, {}).get("construct") or {}
         sheets += [epochs(naming, measure, stage.get("epochs", 1))]
         more = [spread(naming, measure, order)]
