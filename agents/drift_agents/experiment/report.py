@@ -28,6 +28,7 @@ from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.overviews import Part, over_policies, over_sweep
 from drift_agents.experiment.paper import GPT_4O
 from drift_agents.experiment.probing import detections, equal_interaction, prices, probes
+from drift_agents.experiment.remembered import remembered
 from drift_agents.experiment.sheets import Sheet, to_markdown, to_rich
 from drift_agents.experiment.strata import FAILED, around, held_before, spread
 from drift_agents.experiment.summary import in_short
@@ -59,6 +60,8 @@ LEGEND = (
     "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
     "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
     f"Failed: at most {FAILED:.0%} of the optimum in that phase.",
+    "Gap to the error-free twin: the same agent, but wrong executions are replaced by the clairvoyant's before they are "
+    "added; its score minus the agent's, over the whole run.",
     "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
     "clairvoyant plays the best known policy of every tick. All three are told the truth.",
 )
@@ -143,6 +146,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Sectio
         sheets += paired_differences(own, naming, measure, order)
         sheets += [
             detections(naming, order),
+            remembered(naming),
             banks(naming, measure),
             costs(naming),
             bills(naming),
