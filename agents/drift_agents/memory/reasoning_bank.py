@@ -8,21 +8,34 @@ AdaMEM compares with it (section 4.1). `docs/memories/reasoning_bank.md` says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from drift_agents.advice import join_ways, tell_way
 from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching import Matching
+from drift_agents.memory.contaminate import Contaminator
 from drift_agents.memory.derived import Citations
 from drift_agents.memory.episodic import Choice, EpisodicMemory, is_success
 from drift_agents.memory.reasoning_items import ITEMS, RULES, Item, tell_episode
 from drift_agents.memory.store import Ledger
 from drift_agents.memory.synapse import Starts
-from drift_agents.types import AgentClock, Episode, Note, Plain, Record, RecordId, Retrieved
+from drift_agents.prompt import Recollection
+from drift_agents.types import (
+    AgentClock,
+    Episode,
+    Experience,
+    Note,
+    Plain,
+    Record,
+    RecordId,
+    Retrieved,
+    Transition,
+)
 
 
 class PastTask(NamedTuple):
@@ -53,6 +66,8 @@ class ReasoningBank(EpisodicMemory):
         k: past tasks whose items are recalled, from 1 to 16; 1 in both papers.
         pool: `success`, as in AdaMEM's comparison; `all` learns from failures too, as the original does.
         cascade: what becomes of an item whose evidence goes (`drift_agents.memory.derived`).
+        contaminate: the share of wrong but coherent items among all, in [0, 1), for tests of what they do
+            (`drift_agents.memory.contaminate`).
         model: who makes items; a declared rule if not given.
         embedding: of first observations; hashed words and letters if not given.
         matching: when two states count as the same; texts must be equal if not given.
@@ -79,6 +94,7 @@ class ReasoningBank(EpisodicMemory):
         k: int = 1,
         pool: str = "success",
         cascade: str = "cut",
+        contaminate: float = 0.0,
         model: Model | None = None,
         embedding: Embedding | None = None,
         matching: Matching | None = None,
@@ -86,6 +102,9 @@ class ReasoningBank(EpisodicMemory):
         super().__init__(k, pool, matching)
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
+        self.contaminator = Contaminator(contaminate)
+        # How many items were written, sound and wrong ones; what falls stays counted.
+        self._sound = self._wrong = 0
         self._citations = Citations(cascade)
         self._items: dict[RecordId, Item] = {}
         self._tasks: dict[RecordId, PastTask] = {}
@@ -94,6 +113,10 @@ class ReasoningBank(EpisodicMemory):
     def items(self) -> tuple[Item, ...]:
         """All items, oldest first."""
         return tuple(self._items.values())
+
+    def audited(self) -> Iterator[tuple[RecordId, str, tuple[RecordId, ...]]]:
+        """For audits: number, owner (nobody's own) and evidence of every item, oldest first."""
+        return ((number, "", self._citations.evidence(number)) for number in self._items)
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """What is shown of this state, with the items that were chosen when the episode began."""
@@ -121,14 +144,31 @@ class ReasoningBank(EpisodicMemory):
         made = ask(self.model, read_messages(template, attempt=tell_episode(result, steps)), ITEMS).data["items"]
         numbers = []
         for entry in made:
-            number = self._ledger.new_id()
-            self._items[number] = Item(**entry)
-            self._citations.add(number, [record.id for record in steps])
-            numbers.append(number)
+            numbers.append(self._write(Item(**entry), [record.id for record in steps]))
+        self._sound += len(numbers)
+        for _ in range(self.contaminator.due(self._sound, self._wrong)):
+            claims = self.contaminator.claims(self._ledger, self._ledger.matching.state_key, self._wrong)
+            if not claims:
+                break
+            numbers.append(self._write_wrong(claims, now))
         if numbers:
             task = self._ledger.new_id()
             self._tasks[task] = PastTask(steps[0].state, result.task, tuple(numbers))
             self._starts.put(task, steps[0].state)
+
+    def _write(self, item: Item, evidence: Sequence[RecordId]) -> RecordId:
+        number = self._ledger.new_id()
+        self._items[number] = item
+        self._citations.add(number, evidence)
+        return number
+
+    def _write_wrong(self, claims: Sequence[Transition], now: AgentClock) -> RecordId:
+        """An item that claims what nobody lived, in the words of a sound one."""
+        self._wrong += 1
+        steps = [Recollection(*claim, 1.0, now.step) for claim in claims]
+        ways = " ".join(tell_way(way) for way in join_ways(steps))
+        evidence = [self._ledger.append(Experience(*claim, 0.0, now), now) for claim in claims]
+        return self._write(Item("A way that worked.", "What these actions lead to.", ways), evidence)
 
     def _fall(self, gone: Sequence[RecordId]) -> tuple[RecordId, ...]:
         fell = self._citations.fall(gone)
@@ -146,10 +186,12 @@ class ReasoningBank(EpisodicMemory):
     def _snapshot(self) -> dict[str, Any]:
         return {
             "items": [[n, list(item), list(self._citations.evidence(n))] for n, item in self._items.items()],
+            "written": [self._sound, self._wrong],
             "tasks": [[n, task.start, task.task, list(task.items)] for n, task in self._tasks.items()],
         }
 
     def _restored(self, data: Plain, ledger: Ledger) -> dict[str, Any]:
+        sound, wrong = map(int, data["written"])
         items: dict[RecordId, Item] = {}
         citations = Citations(self.cascade)
         for number, (title, description, content), evidence in data["items"]:
@@ -166,4 +208,5 @@ class ReasoningBank(EpisodicMemory):
             raise ValueError("items and past tasks should have numbers of their own")
         if any(number not in tasks for number, _, _ in data["chosen"]):
             raise ValueError("what was chosen should be there")
-        return {"_items": items, "_citations": citations, "_tasks": tasks, "_starts": starts}
+        own = {"_items": items, "_citations": citations, "_tasks": tasks, "_starts": starts}
+        return {**own, "_sound": sound, "_wrong": wrong}
