@@ -60,8 +60,8 @@ LEGEND = (
     "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
     "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
     f"Failed: at most {FAILED:.0%} of the optimum in that phase.",
-    "Gap to the error-free twin: the same agent, but wrong executions are replaced by the clairvoyant's before they are "
-    "added; its score minus the agent's, over the whole run.",
+    "Gap to the error-free twin: the same agent, but wrong executions are replaced by the clairvoyant's before they "
+    "are added; its score minus the agent's, over the whole run.",
     "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
     "clairvoyant plays the best known policy of every tick. All three are told the truth.",
 )
