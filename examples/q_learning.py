@@ -110,9 +110,8 @@ def plot(rates: np.ndarray, span: int, out: str) -> None:
     for drift in range(span, len(rates), span):
         axes.axvline(drift, linestyle="--", color="gray")
         time = recovery_time(rates, drift)
-        axes.annotate(
-            "never" if time is None else f"{time} episodes", (drift, 0.02), xytext=(4, 0), textcoords="offset points"
-        )
+        back = "never back" if time is None else f"back after\n{time} episodes"
+        axes.annotate(back, (drift, 0.5), xytext=(-4, 0), textcoords="offset points", ha="right")
     axes.set(xlabel="episode", ylabel="success rate", ylim=(0, 1), title="Q-learning on drifting lakes")
     figure.tight_layout()
     figure.savefig(out)
