@@ -1,6 +1,7 @@
 """Reference agents for drifting worlds: pluggable memories, GLOVE, and the experiments that compare them.
 
 * `Agent` - memory, verifier and policy in one loop
+* `TeamAgent`, `Member`, `make_team` - several members who share one memory, in the same loop
 * `Glove`, `ReplayProber` - verification by doing the same again
 * `ReplayLiveProber`, `SnapshotProber` - without a second instance of the world; with saved states (privileged)
 * `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
@@ -15,6 +16,9 @@ from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt import PromptView, parse_prompt
 from drift_agents.recall import Recall
+from drift_agents.team.base import Member
+from drift_agents.team.registry import make_team
+from drift_agents.team_agent import TeamAgent
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
 from drift_agents.verifier.base import Probed, Prober, Verifier
 from drift_agents.verifier.glove import Glove
@@ -29,6 +33,7 @@ __all__ = [
     "Experience",
     "Glove",
     "Matching",
+    "Member",
     "Memory",
     "Outcome",
     "Policy",
@@ -42,9 +47,11 @@ __all__ = [
     "Reply",
     "Retrieved",
     "SnapshotProber",
+    "TeamAgent",
     "Verifier",
     "make_memory",
     "make_policy",
+    "make_team",
     "make_verifier",
     "parse_prompt",
 ]
