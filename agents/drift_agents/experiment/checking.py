@@ -155,7 +155,8 @@ def _wrong_options(registry: Registry[Any], name: str, options: Options) -> Iter
     if registry is POLICIES and "model" in known:
         known += OF_THE_MODEL
     for key in options:
-        if key not in known:
+        # What `model` of a memory means is said where it is made.
+        if key not in known and (registry is not MEMORIES or key != "model"):
             yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
 
 
