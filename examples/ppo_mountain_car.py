@@ -46,10 +46,12 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[Any]]:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     try:
+        import torch
         from stable_baselines3 import PPO
         from stable_baselines3.common.env_util import make_vec_env
     except ImportError as error:
         raise SystemExit(MISSING) from error
+    torch.set_num_threads(1)  # a network this small only waits for more
     cars = make_vec_env(
         "DriftMountainCar-v0", n_envs=given.number, seed=given.seed, env_kwargs={"schedule": reversed_at(given.drift)}
     )
