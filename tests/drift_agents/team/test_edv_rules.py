@@ -171,3 +171,9 @@ def test_the_share_of_wrong_items_is_kept(share: float) -> None:
         wrong += contaminator.due(sound, wrong)
         assert wrong / (sound + wrong) <= share + 1e-9
     assert wrong / (199 + wrong) == pytest.approx(share, abs=0.01)
+
+
+def test_a_candidate_that_cites_a_line_which_does_not_exist_is_rejected() -> None:
+    attempts = attempts_of(SHORT, FALL)
+    sound = propose(MODEL, attempts)[0]
+    assert vote(MODEL, attempts, [sound._replace(refs=(*sound.refs, "3.1"))], [1], []) == set()

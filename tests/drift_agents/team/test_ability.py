@@ -1,0 +1,59 @@
+"""The ability matrix: kinds of tasks, rates, and who is best."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from drift_agents.errors import ArgumentError
+from drift_agents.team.ability import AbilityMatrix, kind_of_task
+
+LAKE = "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. There is a destination: [5, 5]."
+SHOP = "Find me rain jackets with zip closure with color: red, and pack: single, and price lower than 30.00 dollars"
+WARM = "Find me hand wash scarves in a warm color, and price lower than 20.00 dollars"
+
+
+def test_kinds_leave_out_what_tells_tasks_of_one_kind_apart() -> None:
+    assert kind_of_task(LAKE) == kind_of_task(LAKE.replace("[5, 5]", "[1, 3]").replace("6", "4"))
+    assert kind_of_task(SHOP) == "find me # with color: #, and pack: #, and price lower than # dollars"
+    assert kind_of_task(WARM) == "find me # in a warm color, and price lower than # dollars"
+    assert len({kind_of_task(task) for task in (LAKE, SHOP, WARM, WARM.replace("warm", "cool"))}) == 4
+
+
+def test_each_kind_has_its_own_best_and_an_unknown_one_goes_by_all_of_them() -> None:
+    matrix = AbilityMatrix(["a", "b"])
+    for task, wins in ((LAKE, {"a": 3, "b": 0}), (WARM, {"a": 0, "b": 2})):
+        for member in "ab":
+            for number in range(4):
+                matrix.note(task, member, float(number < wins[member]))
+    assert [matrix.best(task) for task in (LAKE, WARM)] == ["a", "b"]
+    assert matrix.rate(LAKE, "a") == pytest.approx((3 + 1) / (4 + 2))
+    assert matrix.rate(SHOP, "b") == pytest.approx((2 + 1) / (8 + 2)), "nobody has tried it: all kinds together"
+    assert matrix.overall() == "a"
+    matrix.note(WARM, "b", 1.0)
+    matrix.note(WARM, "b", 1.0)
+    assert matrix.best(SHOP) == "b"
+
+
+def test_of_equals_the_first_and_one_lucky_attempt_is_not_everything() -> None:
+    matrix = AbilityMatrix(["a", "b"])
+    assert matrix.best(LAKE) == "a"
+    for _ in range(10):
+        matrix.note(LAKE, "a", 1.0)
+    matrix.note(LAKE, "b", 1.0)
+    assert matrix.best(LAKE) == "a"
+
+
+def test_part_of_a_score_counts_where_it_is_asked_for() -> None:
+    strict, partial = AbilityMatrix(["a"], 0.8), AbilityMatrix(["a"], 0.8, partial=True)
+    for matrix in (strict, partial):
+        matrix.note(LAKE, "a", 0.4)
+        matrix.note(LAKE, "a", 0.9)
+    assert (strict.rows()[0]["wins"], partial.rows()[0]["wins"]) == (1.0, 1.5)
+
+
+def test_wrong_values_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=re.escape("`enough` should be a number in (0, 1]. Received 2")):
+        AbilityMatrix(["a"], 2)
+    with pytest.raises(ArgumentError, match=re.escape("`partial` should be true or false. Received 1")):
+        AbilityMatrix(["a"], partial=1)  # type: ignore[arg-type]
