@@ -1,6 +1,6 @@
-"""The command `drift-agents leaderboard`.
+"""The commands `drift-agents leaderboard` and `drift-agents study`.
 
-* `add_board_commands` - it, with its options
+* `add_board_commands` - both, with their options
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.experiment.leaderboard import write_leaderboard
+from drift_agents.experiment.studies import STUDIES, run_study
 
 
 def add_board_commands(commands: Any, common: argparse.ArgumentParser) -> None:
-    """Add the command.
+    """Add the commands.
 
     Args:
         commands: the subparsers of the command line.
@@ -31,7 +32,33 @@ def add_board_commands(commands: Any, common: argparse.ArgumentParser) -> None:
     board.add_argument("--out", type=Path, metavar="FILE", required=True, help="the page")
     board.set_defaults(command=_leaderboard)
 
+    study = commands.add_parser(
+        "study",
+        parents=[common],
+        help="simulate what becomes of a memory, without playing episodes",
+        description="Simulate what becomes of a memory under declared evidence. Writes a file of JSON lines and a "
+        f"Markdown report into the study's folder. Studies: {', '.join(STUDIES)}.",
+        epilog="example: drift-agents study belief-correction --seeds 3",
+    )
+    study.add_argument("name", metavar="NAME", help=", ".join(STUDIES))
+    study.add_argument("--out", type=Path, metavar="DIR", help="the study's folder (default: runs/NAME)")
+    study.add_argument("--seeds", type=_positive, metavar="N", help="use the first N instances of the study")
+    study.set_defaults(command=_study)
+
+
+def _positive(text: str) -> int:
+    value = int(text) if text.isdigit() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"should be a positive whole number. Received {text!r}")
+    return value
+
 
 def _leaderboard(options: argparse.Namespace) -> None:
     path = write_leaderboard(options.folder, options.out)
     print(f"wrote {path}")
+
+
+def _study(options: argparse.Namespace) -> None:
+    path = run_study(options.name, options.out or Path("runs") / options.name, options.seeds)
+    print(path.read_text("utf-8"))
+    print(f"The same, and every line of it: {path.parent}")
