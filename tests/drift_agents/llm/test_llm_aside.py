@@ -1,0 +1,111 @@
+"""A language model that says beside its action whether it asks memory, and makes strategies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from drift_agents.agent import Agent
+from drift_agents.controller.adamem import AdaMem
+from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
+from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.scripted import Scripted
+from drift_agents.memory.adamem import AdaMemMemory
+from drift_agents.policy.base import Aside, Speaking
+from drift_agents.policy.llm import LanguageModelPolicy
+from drift_agents.prompt import PromptView
+
+import drift_envs  # noqa: F401 - registers the worlds
+
+VIEW = PromptView("Any task.", '{"at": 1}', ("0", "1"), lessons=("Go left.",))
+ASIDE = Aside("refresh", "Is a refresh necessary?")
+LINE = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SFG"]}, "drifts": []}
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("said", "action", "wants"),
+    [
+        ('{"action": "1", "refresh": true}', "1", True),
+        ('{"action": "1", "refresh": false}', "1", False),
+    ],
+)
+def test_it_says_beside_its_action_whether_it_asks(said: str, action: str, wants: bool) -> None:
+    script = Scripted([said])
+    policy = LanguageModelPolicy(script)
+    assert isinstance(policy, Speaking)
+    reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
+    assert (reply.text, asked, reply.model_calls) == (action, wants, 1)
+    (question,) = script.asked
+    assert question.schema is not None
+    assert question.schema["required"] == ["action", "refresh"]
+    assert question.messages[1].content.endswith(ASIDE.text)
+
+
+def test_an_answer_without_it_is_asked_for_again_and_then_a_no() -> None:
+    policy = LanguageModelPolicy(Scripted(['{"action": "1"}', "I go.", '{"action": "1"}']), reasks=2)
+    reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
+    assert (asked, reply.model_calls, reply.reasks) == (False, 3, 2)
+
+
+def test_react_gives_reasons_first_and_tells_strategies() -> None:
+    script = Scripted(['{"reasoning": "Why not.", "action": "1"}'])
+    assert LanguageModelPolicy(script, format="react").decide(VIEW.render(), rng()).text == "1"
+    (question,) = script.asked
+    assert question.schema is not None
+    assert list(question.schema["properties"]) == ["reasoning", "action"]
+    assert "Below are some strategy items" in question.messages[1].content
+    assert "Go left." in question.messages[1].content
+
+
+def test_a_strategy_that_cannot_be_used_is_made_by_the_rule() -> None:
+    rules = RuleModel({STRATEGY["title"]: make_strategy})
+    messages = [Message("user", f"{RETRIEVED}None.")]
+    policy = LanguageModelPolicy(Scripted(["No."]), reasks=0)
+    answer = policy.answer(messages, STRATEGY, rules, rng())
+    assert (answer.data, answer.fallbacks, answer.model_calls) == (make_strategy(RETRIEVED), 1, 1)
+
+
+class Mind:
+    """A model that always goes right; whether it asks, and what it makes of memory, is fixed."""
+
+    name = "mind"
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[str, str]] = []
+
+    def complete(self, messages: Any, schema: Any = None, parameters: Any = None, sample_index: int = 0) -> Completion:
+        self.questions.append((schema["title"], messages[-1].content))
+        data: dict[str, Any] = {"reasoning": "Right."}
+        if schema["title"] == STRATEGY["title"]:
+            data["strategy"] = ["Keep right."]
+        else:
+            data = {
+                "action": "2",
+                **{name: True for name in ("request_memory", "refresh") if name in schema["properties"]},
+            }
+        return Completion(json.dumps(data), data, model_calls=1, tokens_in=100, tokens_out=5)
+
+
+@pytest.mark.parametrize(("effort", "calls", "strategies"), [("high", 6, 2), ("low", 6, 2), ("max", 4, 2)])
+def test_on_a_lake_it_plays_algorithm_1(effort: str, calls: int, strategies: int) -> None:
+    world = gym.make("DriftFrozenLake-v0", schedule={"name": "line", **LINE}, text=True)
+    mind = Mind()
+    agent = Agent(LanguageModelPolicy(mind), AdaMemMemory(), controller=AdaMem(effort=effort))
+    agent.run_episode(world, seed=0)
+    mind.questions.clear()
+    episode = agent.run_episode(world)
+    assert (episode.score, episode.steps) == (1.0, 2)
+    assert (episode.model_calls, episode.tokens_in, episode.refreshes) == (calls, 100 * calls, strategies)
+    asked = [title for title, _ in mind.questions]
+    assert asked == [*(["action"] if effort != "max" else []), STRATEGY["title"], "action"] * 2
+    last = mind.questions[-1][1]
+    assert "Keep right." in last
+    assert "led to" not in last.split("Keep right.")[1], "what was retrieved stands in no other prompt"
