@@ -1,8 +1,7 @@
 """Execute, distil, verify: a team that constructs experience together.
 
 * `EDV` - the team
-* `PARADIGMS` - the whole and what the paper's tables 4 and 5 leave of it
-* `DISTILLERS`, `VERIFIERS`, `BANKS`, `SOLVERS` - who distils, who votes, where items go, who plays
+* `Group` - who does what for one task
 
 Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
 agentic experience learning". `docs/memories/edv.md` has equations, constants and what was decided here.
@@ -10,7 +9,7 @@ agentic experience learning". `docs/memories/edv.md` has equations, constants an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,51 +25,11 @@ from drift_agents.memory.contaminate import Contaminator, exchanged
 from drift_agents.memory.distiller import propose
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
+from drift_agents.team.paradigms import BANKS, DISTILLERS, FULL, PARADIGMS, SOLVERS, VERIFIERS
 from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Record, Transition
-
-DISTILLERS = ("third", "executor")
-"""`third`: a member outside the execution group. `executor`: the first executor, of its own trajectories."""
-VERIFIERS = ("executors", "distiller", "external", "none")
-"""`executors`: all of them. `distiller`: whoever distilled. `external`: a member outside the execution
-group that did not distil, if there is one. `none`: nobody votes, and all is accepted."""
-BANKS = ("both", "shared", "private")
-"""Where items go: as the vote says; all into the shared bank; all into the private banks of those who approved."""
-SOLVERS = ("ability", "best", "first")
-"""Who plays: by the ability matrix; the best single solver of all kinds of tasks; the first member."""
-
-_FULL: Mapping[str, Any] = {
-    "executors": 2,
-    "trajectories": 4,
-    "distil": "third",
-    "verify": "executors",
-    "banks": "both",
-    "solver": "ability",
-    "rotate": True,
-}
-_SINGLE: Mapping[str, Any] = {
-    "executors": 1,
-    "trajectories": 1,
-    "distil": "executor",
-    "rotate": False,
-    "solver": "first",
-}
-PARADIGMS: Mapping[str, Mapping[str, Any]] = {
-    "full": {},
-    "basic": {**_SINGLE, "verify": "none"},
-    "self-verify": _SINGLE,
-    "independent": {**_SINGLE, "verify": "external"},
-    "self-distil": {"distil": "executor"},
-    "third-party": {"verify": "distiller"},
-    "fixed-solver": {"solver": "best"},
-    "only-shared": {"banks": "shared"},
-    "only-private": {"banks": "private"},
-    "no-vote": {"verify": "none"},
-}
-"""The rows of table 4 (`basic`, `self-verify` and `independent` are a single agent: one executor, the first
-of the pool, one trajectory a task) and of table 5, and one of ours: without a vote."""
 
 Attempts = list[tuple[Episode, Sequence[Record]]]
 
@@ -118,6 +77,8 @@ class EDV(Solo):
         banks: where items go, one of `BANKS`.
         solver: who plays in the test, one of `SOLVERS`.
         rotate: whether roles are drawn anew for each task; otherwise they follow the order of the pool.
+        online: whether the episodes of the test are distilled and voted on too, one trajectory at a time,
+            with who played as the execution group. Not in the paper, whose memory is built beforehand.
         contaminate: the share of wrong candidates that are put before the vote, in [0, 1).
         correlation: the probability that two voters err together instead of each by itself, in [0, 1].
         enough: the score from which an attempt counts as a success, in (0, 1].
@@ -149,6 +110,7 @@ class EDV(Solo):
         banks: str | None = None,
         solver: str | None = None,
         rotate: bool | None = None,
+        online: bool = False,
         contaminate: float = 0.0,
         correlation: float = 0.0,
         enough: float = 1.0,
@@ -166,11 +128,12 @@ class EDV(Solo):
             "solver": solver,
             "rotate": rotate,
         }
-        chosen = {**_FULL, **PARADIGMS[paradigm], **{key: value for key, value in given.items() if value is not None}}
+        chosen = {**FULL, **PARADIGMS[paradigm], **{key: value for key, value in given.items() if value is not None}}
         self.paradigm = paradigm
         self.executors, self.trajectories, self.items = chosen["executors"], chosen["trajectories"], items
         self.distil, self.verify, self.banks = chosen["distil"], chosen["verify"], chosen["banks"]
         self.solver_rule, self.rotate = chosen["solver"], chosen["rotate"]
+        self.online = online
         self._check(correlation)
         self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
         self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
@@ -193,8 +156,9 @@ class EDV(Solo):
         ):
             if value not in known:
                 raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        if not isinstance(self.rotate, bool):
-            raise ArgumentError(f"`rotate` should be true or false. Received {self.rotate!r}")
+        for name, flag in (("rotate", self.rotate), ("online", self.online)):
+            if not isinstance(flag, bool):
+                raise ArgumentError(f"`{name}` should be true or false. Received {flag!r}")
         if isinstance(correlation, bool) or not isinstance(correlation, (int, float)) or not 0 <= correlation <= 1:
             raise ArgumentError(f"`correlation` should be a number in [0, 1]. Received {correlation!r}")
         if self.items > MOST:
@@ -229,7 +193,10 @@ class EDV(Solo):
         """Who does what for the next task."""
         order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
         pool = [self.members[place] for place in order]
-        executors, outside = tuple(pool[: self.executors]), pool[self.executors :]
+        return self._group(tuple(pool[: self.executors]), pool[self.executors :])
+
+    def _group(self, executors: tuple[Member, ...], outside: Sequence[Member]) -> Group:
+        """Who distils and votes, given who plays and who stands outside in order."""
         distiller = outside[0] if self.distil == "third" else executors[0]
         voters: tuple[Member, ...] = ()
         if self.verify == "executors":
@@ -259,13 +226,32 @@ class EDV(Solo):
             attempts.append((episode, memory.attempt()))
             players.append(player)
             self.ability.note(task, player.name, episode.score)
+        self._learn(memory, task, group, attempts, players)
+        return [episode for episode, _ in attempts]
+
+    def end_episode(self, task: str, member: str, result: Episode) -> None:
+        """Distil and vote on an episode of the test, when `online`.
+
+        Raises:
+            ModelError: if a model's answer does not have the form that it should have.
+        """
+        steps = () if self._memory is None or not self.online else self._memory.attempt()
+        if self._memory is None or not steps:
+            return
+        player = next(one for one in self.members if one.name == member)
+        order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
+        outside = [self.members[place] for place in order if self.members[place] is not player]
+        self.ability.note(task, member, result.score)
+        self._learn(self._memory, task, self._group((player,), outside), [(result, steps)], [player])
+
+    def _learn(self, memory: Attended, task: str, group: Group, attempts: Attempts, players: Sequence[Member]) -> None:
+        """Distil these trajectories, and write what the voters let pass."""
         # What a later trajectory's verifier took out of memory can no longer be cited.
         there = {record.id for record in memory.records()}
         attempts = [(episode, [record for record in steps if record.id in there]) for episode, steps in attempts]
         candidates = self._propose(memory, group, attempts, players)
         if candidates:
             self._vote(memory, task, group, attempts, players, candidates)
-        return [episode for episode, _ in attempts]
 
     def _propose(
         self, memory: Attended, group: Group, attempts: Attempts, players: Sequence[Member]

@@ -13,7 +13,8 @@ from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.simple import RandomPolicy
 from drift_agents.team.base import Member, Team
-from drift_agents.team.edv import EDV, PARADIGMS
+from drift_agents.team.edv import EDV
+from drift_agents.team.paradigms import PARADIGMS
 from drift_agents.team.registry import TEAMS, make_team
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
@@ -264,3 +265,15 @@ def test_a_memory_without_banks_is_refused() -> None:
 def test_members_whose_errors_cannot_be_meant_are_refused() -> None:
     with pytest.raises(ArgumentError, match=re.escape("`errs` of a should be a number in [0, 1]. Received 2")):
         EDV(pool(2))
+
+
+def test_the_test_is_distilled_only_where_that_is_asked_for() -> None:
+    written = []
+    for online in (False, True):
+        bench = Bench(EDV(pool(), online=online, rotate=False))
+        bench.team.end_episode("Cross.", "c", bench.rollout("c"))
+        written.append(bench.owners())
+    assert written[0] == {}
+    assert written[1] == {"Way to score 0.5 in 1 steps": {""}}
+    with pytest.raises(ArgumentError, match="`online` should be true or false"):
+        EDV(pool(), online=1)  # type: ignore[arg-type]
