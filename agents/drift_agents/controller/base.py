@@ -20,10 +20,15 @@ from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 class Render(Protocol):
     """Makes the prompt of the present step: task, present state, admissible actions and clock are its own."""
 
-    now: AgentClock
-    """The agent's clock."""
-    matching: Matching
-    """When two states count as the same."""
+    @property
+    def now(self) -> AgentClock:
+        """The agent's clock."""
+        ...
+
+    @property
+    def matching(self) -> Matching:
+        """When two states count as the same."""
+        ...
 
     def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
         """Make the prompt.

@@ -87,7 +87,9 @@ class Speaker(Doer):
     """A policy that also answers other questions."""
 
     def __init__(self, wants: bool) -> None:
-        self.wants, self.asides, self.questions = wants, [], []
+        self.wants = wants
+        self.asides: list[Aside] = []
+        self.questions: list[tuple[Any, Any]] = []
 
     def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
         self.asides.append(aside)

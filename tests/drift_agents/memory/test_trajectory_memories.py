@@ -215,7 +215,8 @@ class Talker:
     name = "talker"
 
     def __init__(self, data: Any) -> None:
-        self.data, self.asked = data, []
+        self.data = data
+        self.asked: list[tuple[Any, Any]] = []
 
     def complete(self, messages: Any, schema: Any = None, parameters: Any = None, sample_index: int = 0) -> Completion:
         self.asked.append((messages, schema))
