@@ -4,7 +4,8 @@
 * `measure` - what they say, as a table
 * `main` - the command: `python -m drift_agents.experiment.experience deletion --seeds 3`
 
-Cells are played once more for it, since a run's lines do not say what was recalled.
+Cells are played once more for it, since a run's lines do not say what was recalled; on seeds of their
+own, from 0, so that the instances that a study is played on stay unseen.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=3, help="how many instances, from seed 0 (default 3)")
     given = parser.parse_args(arguments)
     try:
-        experiment = load_experiment(given.experiment, {"seeds": given.seeds})
+        experiment = load_experiment(given.experiment, {"seeds": list(range(given.seeds))})
         runs: dict[str, list[list[Execution]]] = {}
         for cell in plan_cells(experiment):
             if cell.reference is None:
