@@ -13,6 +13,7 @@ from drift_agents.llm.metered import Meter, Metered
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import Scripted
 from drift_agents.memory.consensus import ConsensusMemory
+from drift_agents.memory.frozen import freeze
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.base import Reply
 from drift_agents.policy.registry import make_policy
@@ -200,3 +201,17 @@ def test_glove_repairs_what_a_team_agreed_on() -> None:
     assert left["none"] == (0, 0)
     assert left["glove"][0] > 0
     assert left["glove"][1] > 0
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_a_frozen_memory_is_not_written_by_a_team_that_learns_online(is_frozen: bool) -> None:
+    world, memory = lake(), ConsensusMemory()
+    team = EDV(planners(0.2, 0.5, 0.9), online=True)
+    agent = TeamAgent(team, memory, seed=1)
+    agent.construct_episode(world, seed=0, options=HERE)
+    before = team.report()["proposed"]
+    if is_frozen:
+        agent.agent.memory = freeze(memory)
+    for number in range(4):
+        agent.run_episode(world, seed=50 + number, options=HERE)
+    assert (team.report()["proposed"] > before) != is_frozen

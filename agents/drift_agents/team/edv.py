@@ -29,7 +29,7 @@ from drift_agents.team.paradigms import BANKS, DISTILLERS, FULL, PARADIGMS, SOLV
 from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
 from drift_agents.team.vote import vote
-from drift_agents.types import AgentClock, Episode, Record, Transition
+from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 
 Attempts = list[tuple[Episode, Sequence[Record]]]
 
@@ -141,6 +141,7 @@ class EDV(Solo):
         self._memory: Attended | None = None
         self._rng = np.random.default_rng(0)
         self._proposed = self._forged = 0
+        self._done: tuple[RecordId, ...] = ()
         self.tally = {"proposed": 0, "unanimous": 0, "partial": 0, "dropped": 0, "wrong_proposed": 0, "wrong_kept": 0}
 
     def _check(self, correlation: float) -> None:
@@ -224,6 +225,7 @@ class EDV(Solo):
             player = group.executors[number % len(group.executors)]
             episode = rollout(player.name)
             attempts.append((episode, memory.attempt()))
+            self._done = tuple(record.id for record in attempts[-1][1])
             players.append(player)
             self.ability.note(task, player.name, episode.score)
         self._learn(memory, task, group, attempts, players)
@@ -235,9 +237,13 @@ class EDV(Solo):
         Raises:
             ModelError: if a model's answer does not have the form that it should have.
         """
-        steps = () if self._memory is None or not self.online else self._memory.attempt()
-        if self._memory is None or not steps:
+        if self._memory is None or not self.online:
             return
+        steps = self._memory.attempt()
+        numbers = tuple(record.id for record in steps)
+        if not steps or numbers == self._done:  # a frozen memory notes no attempt, so the last one stays
+            return
+        self._done = numbers
         player = next(one for one in self.members if one.name == member)
         order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
         outside = [self.members[place] for place in order if self.members[place] is not player]
