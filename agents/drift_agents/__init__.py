@@ -9,6 +9,7 @@
 """
 
 from drift_agents.agent import Agent
+from drift_agents.controller.registry import make_controller
 from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.registry import make_memory
@@ -49,6 +50,7 @@ __all__ = [
     "SnapshotProber",
     "TeamAgent",
     "Verifier",
+    "make_controller",
     "make_memory",
     "make_policy",
     "make_team",
