@@ -1,6 +1,7 @@
 """Pools of members that experiment files can name instead of listing them.
 
 * `POOLS` - name -> members, as a file would list them
+* `DEFAULT` - the one of a team that names no members
 * `find_pool` - one of them
 
 Where there is no language model "heterogeneous" means planners with different declared options: they
@@ -39,6 +40,10 @@ POOLS: Mapping[str, list[dict[str, Any]]] = {
 """`planners`: four different ones whose judgement does not err. `erring`: the same, and each judgement
 errs with probability `ERRS`. `alike`: four that share every failure (EDV, appendix G: consensus bias).
 `weak`: three and one who acts and votes at random (appendix G: interference from low-quality agents)."""
+
+
+DEFAULT = "planners"
+"""The pool of a team that names no members, where the policy is the planner."""
 
 
 def find_pool(name: str) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from drift_agents.agent import Agent
 from drift_agents.experiment.config import SOLO, Part
 from drift_agents.experiment.members import MEMBERS, read_members
 from drift_agents.experiment.models import make_decider
+from drift_agents.experiment.pools import DEFAULT
 from drift_agents.llm.fallback import WithRules
 from drift_agents.llm.metered import Meter, Metered
 from drift_agents.llm.reask import Reasking
@@ -38,7 +39,8 @@ def make_player(
     """An agent, or a team in an agent's loop.
 
     Args:
-        team: the team; its option `members` says who belongs to it, the others are its own.
+        team: the team; its option `members` says who belongs to it, the others are its own. Where it names
+            none and the policy is the planner, the pool `planners` plays.
         policy: who decides, where the team names no members.
         memory: what is remembered, by all members together.
         verifier: what becomes of an experience.
@@ -52,6 +54,8 @@ def make_player(
     if team.name == SOLO.name and not team.options:
         return Agent(policy, memory, verifier, meter=meter, **rest)
     members = []
+    if MEMBERS not in team.options and team.name != SOLO.name and policy.name == "planner":
+        team = Part(name=team.name, options={**team.options, MEMBERS: DEFAULT})
     for spec in read_members(team):
         decides, model = make_decider(spec.policy, service)
         if model is not None:

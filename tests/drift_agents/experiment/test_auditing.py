@@ -79,7 +79,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]]
         {
             "name": "tiny",
             "schedules": ["frozen_lake/explicit"],
-            "agents": {"memory": "consensus", "policy": "planner", "team": ["solo", {"edv": {"members": "planners"}}]},
+            "agents": {"memory": "consensus", "policy": "planner", "team": ["solo", "edv"]},
             "seeds": 2,
             "rounds": 2,
             "construct": {"episodes": 2, "where": "same", "epochs": 2},
@@ -103,3 +103,20 @@ def test_lines_and_report_tell_of_items(rows: Any) -> None:
     assert any(row["shared_hits"] > 0 for row in rows[0] if row["stage"] == "test")
     assert "Items of the test" in rows[1]
     assert "Construction, epoch by epoch" in rows[1]
+
+
+def test_a_team_without_members_is_the_default_pool_of_planners_and_nothing_else() -> None:
+    from drift_agents.experiment.plan import plan_cells
+    from drift_agents.experiment.play import make_setup
+    from drift_agents.team_agent import TeamAgent
+
+    agents = {"memory": "vanilla", "policy": ["planner", "random"], "team": "judge"}
+    experiment = load_experiment(
+        {"name": "tiny", "schedules": ["frozen_lake/explicit"], "agents": agents, "seeds": 1, "rounds": 1}
+    )
+    names = []
+    for cell in plan_cells(experiment):
+        agent = make_setup(cell, experiment.world(cell.schedule)).agent
+        assert isinstance(agent, TeamAgent)
+        names.append([member.name for member in agent.team.members])
+    assert names == [["bold", "careful", "newest", "literal"], ["solo"]]
