@@ -109,7 +109,7 @@ def name_of(key: Key) -> str:
         >>> name_of(("vanilla", "glove", "direct", "solo", "planner"))
         'Vanilla + GLOVE'
         >>> name_of(("adamem", "none", "adamem(effort=high)", "solo", "planner"))
-        'adamem, controller adamem(effort=high)'
+        'AdaMEM, controller adamem(effort=high)'
     """
     memory, verifier, controller, team, policy = key
     if policy in ALONE:

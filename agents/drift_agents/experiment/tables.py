@@ -36,6 +36,12 @@ MEMORY_NAMES = {
     "memory_bank": "MemoryBank",
     "voyager": "Voyager",
     "generative_agents": "Generative Agents",
+    "beliefmem": "BeliefMem",
+    "managed": "Managed",
+    "adamem": "AdaMEM",
+    "synapse": "Synapse",
+    "reasoning_bank": "ReasoningBank",
+    "consensus": "Consensus",
 }
 VERIFIER_NAMES = {
     "glove": "GLOVE",
