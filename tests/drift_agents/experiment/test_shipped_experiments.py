@@ -49,7 +49,8 @@ def test_everything_in_it_can_be_made(name: str) -> None:
 def test_the_study_is_played_on_instances_that_nothing_was_set_on(name: str) -> None:
     experiment = load_experiment(name)
     assert experiment.seeds == tuple(range(1000, 1030))
-    assert {experiment.seeds_of(schedule) for schedule in experiment.schedules} == {experiment.seeds}
+    for schedule in experiment.schedules:  # where instances are dear, the first of them
+        assert experiment.seeds_of(schedule) == experiment.seeds[: len(experiment.seeds_of(schedule))]
     assert experiment.about
 
 

@@ -227,7 +227,8 @@ class TestOracle:
         assert not any(oracle.changed(deeper, f"click[{label}]", 0, 20) for label in "abcde")
 
     def test_it_finds_its_way_from_anywhere(self, make_shop, walker):
-        env = make_shop({"extends": "webshop/explicit", "name": "p", "base": {"ad_page": True, "ad_right_button": "A"}}, text=True)
+        base = {"ad_page": True, "ad_right_button": "A"}
+        env = make_shop({"extends": "webshop/explicit", "name": "p", "base": base}, text=True)
         env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")
         won = 0
