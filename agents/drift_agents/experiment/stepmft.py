@@ -94,7 +94,8 @@ def pick(samples: Sequence[Sample], outcome_only: bool = False) -> list[Sample]:
     both = [sample for sample in successes if sample.changed]
     if not outcome_only:
         return both
-    drawn: Sequence[int] = np.random.default_rng(0).choice(len(successes), size=len(both), replace=False).tolist() if both else []
+    rng = np.random.default_rng(0)
+    drawn: list[int] = rng.choice(len(successes), size=len(both), replace=False).tolist() if both else []
     return [successes[place] for place in sorted(drawn)]
 
 

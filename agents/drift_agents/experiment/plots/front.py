@@ -31,7 +31,7 @@ def draw_front(
     if not costs:
         return []
     title = f"{schedule}: {measure.name} after drifts against tokens"
-    with new_figure(1, 1, width=8.4, height=max(3.6, 0.24 * len(costs))) as (figure, axes):
+    with new_figure(1, 1, width=10.5, height=max(3.6, 0.6 + 0.2 * len(costs))) as (figure, axes):
         (axis,) = axes.flat
         for number, cost in enumerate(costs):
             look = look_of(number)
@@ -58,6 +58,6 @@ def draw_front(
         axis.set_ylim(-3, 103)
         axis.set_xlabel("tokens a step")
         axis.set_ylabel(f"{measure.name} after drifts, %")
-        axis.set_title(title)
-        figure.legend(loc="outside right upper", fontsize=7)
+        figure.suptitle(title)
+        figure.legend(loc="outside right center", fontsize=7)
         return [save(figure, title, folder, f"{prefix}-tokens")]
