@@ -70,6 +70,7 @@ class Resamples:
         if not strata:
             raise ArgumentError("`strata` should have at least one instance. Received none")
         self.strata = tuple(strata)
+        self._single = len(set(self.strata)) == len(self.strata)
         rng = np.random.default_rng(seed)
         self._drawn = np.empty((resamples, len(self.strata)), np.int64)
         for stratum in dict.fromkeys(self.strata):
@@ -97,13 +98,15 @@ class Resamples:
             within: which instances count, whole strata; all if not given.
 
         Returns:
-            The estimate; its `n` is 0 where no instance counts.
+            The estimate; its `n` is 0 where no instance counts, and 1 where each stratum has but one, so that
+            there is nothing to draw.
         """
         numbers = np.asarray(values, dtype=np.float64)
         chosen = numbers if within is None else numbers[np.asarray(within)]
         if not len(chosen):
             return Estimate(math.nan, math.nan, math.nan, 0)
-        return Estimate(float(interquartile(chosen)), *interval(self.means(numbers, within)), len(chosen))
+        n = 1 if self._single else len(chosen)
+        return Estimate(float(interquartile(chosen)), *interval(self.means(numbers, within)), n)
 
     def difference(self, ours: ArrayLike, theirs: ArrayLike) -> Estimate:
         """The difference of two interquartile means over the same instances, with its interval.
@@ -113,7 +116,7 @@ class Resamples:
             theirs: those of somebody else for the same instances; shape (n,).
         """
         mean = float(interquartile(ours) - interquartile(theirs))
-        return Estimate(mean, *interval(self.means(ours) - self.means(theirs)), len(self.strata))
+        return Estimate(mean, *interval(self.means(ours) - self.means(theirs)), 1 if self._single else len(self.strata))
 
     def ranks(self, values: Sequence[ArrayLike]) -> list[tuple[int, int]]:
         """Between which ranks everybody comes, in as many resamples as an interval holds; equal means share a rank.

@@ -145,10 +145,10 @@ def _main(standings: Standings) -> Sheet:
     sheet = Sheet("All drifts", (*heads, "supervision"))
     everybody = [*standings.ranked, *standings.references]
     names = _names(everybody)
-    for number, one in enumerate(everybody, 1):
+    for one in everybody:
         sheet.add(
             names[one.key],
-            MISSING if one.reference else str(number),
+            MISSING if one.reference else str(1 + sum(_is_ahead(other, one) for other in standings.ranked)),
             MISSING if one.reference else _span(*one.ranks),
             show(one.kept, 1),
             MISSING if one.gain is None else show_difference(one.gain, 1),
@@ -161,6 +161,11 @@ def _main(standings: Standings) -> Sheet:
             one.supervision,
         )
     return sheet.used()
+
+
+def _is_ahead(one: Standing, other: Standing) -> bool:
+    """Whether the one kept more; equal means share a rank."""
+    return round(one.kept.mean, 9) > round(other.kept.mean, 9)
 
 
 def _by_part(standings: Standings) -> Sheet:
