@@ -126,7 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run.add_argument("experiment", metavar="NAME|FILE", help="a shipped experiment, or the path of an experiment file")
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/NAME)")
-    run.add_argument("--seeds", type=_positive, metavar="N", help="play the seeds 0 to N-1")
+    run.add_argument("--seeds", type=_positive, metavar="N", help="play the first N of the file's seeds, on every schedule")
     run.add_argument("--rounds", type=_positive, metavar="N", help="play the first N episodes of every phase")
     run.add_argument("--memory", type=_names, metavar="A,B", help="play these memories, of every block of the file")
     run.add_argument("--controller", type=_names, metavar="A,B", help="play with these controllers")
