@@ -3,7 +3,7 @@
 * `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of the hill
 * `Motion` - one transition of a car in numbers
 * `read_motion`, `read_state` - from the texts to the numbers
-* `fit_hill` - how strongly the hill pulls
+* `fit_hill`, `weigh_slopes` - how strongly the hill pulls
 * `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
 
 The texts are those of the worlds made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -128,7 +128,22 @@ def fit_hill(pairs: Iterable[tuple[float, float]]) -> float:
         >>> fit_hill([(0.1, -0.00025), (-0.2, 0.0005), (0.1, 0.002)])
         -0.0025
     """
-    slopes = sorted([(rise / run, abs(run)) for run, rise in pairs])
+    return weigh_slopes(sorted([(rise / run, abs(run)) for run, rise in pairs]))
+
+
+def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
+    """The weighted median of slopes.
+
+    Args:
+        slopes: pairs of a slope and its weight, sorted.
+
+    Returns:
+        The median; 0.0 without a slope.
+
+    Example:
+        >>> weigh_slopes([(-2.0, 1.0), (0.5, 3.0), (1.0, 1.0)])
+        0.5
+    """
     half = sum([weight for _, weight in slopes]) / 2
     for slope, weight in slopes:
         half -= weight

@@ -20,11 +20,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.matching_grid import CLOSE, POSITIONS, fit_hill, read_motion
+from drift_agents.matching_grid import CLOSE, POSITIONS, read_motion, weigh_slopes
 from drift_agents.prompt import Recollection
 
 POINTS = np.linspace(POSITIONS[0], POSITIONS[1], 181)
@@ -36,6 +37,7 @@ TOP = math.pi / 6
 GRAIN = 1e-5
 """Models are rounded to this, in velocity a step: far below what an engine does, and equal models share a plan."""
 
+_APART = float(POINTS[1] - POINTS[0])
 # Two pushes that lie closer count as one answer; rounding makes 2e-6, the smallest drift of an engine 2e-4.
 _SAME = 1e-4
 # A neighbour this much farther away than the nearest one counts 1/e as much.
@@ -97,13 +99,24 @@ class CarModel:
         return np.frombuffer(self.pushes).reshape(shape), np.frombuffer(self.weights).reshape(shape)
 
 
-@lru_cache(maxsize=1 << 16)
-def _read(item: Recollection) -> Evidence:
-    motion = read_motion(item.state, item.outcome.state)
-    hidden = motion.low != motion.high
-    won = item.outcome.ended and item.outcome.score > 0
-    change = 0.0 if hidden else motion.low
-    return Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
+# Recollections come back prompt after prompt as the same objects, and looking for one of many numbers costs more
+# than reading it. Each stands here with its evidence, so that no other one can have its number.
+_read: dict[int, tuple[Recollection, Evidence]] = {}
+_KEPT = 1 << 16
+
+
+def _evidence(item: Recollection) -> Evidence:
+    known = _read.get(id(item))
+    if known is None:
+        motion = read_motion(item.state, item.outcome.state)
+        hidden = motion.low != motion.high
+        won = item.outcome.ended and item.outcome.score > 0
+        change = 0.0 if hidden else motion.low
+        made = Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
+        if len(_read) >= _KEPT:
+            _read.clear()
+        known = _read[id(item)] = item, made
+    return known[1]
 
 
 def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
@@ -118,9 +131,10 @@ def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str])
     """
     by_action: dict[str, list[Evidence]] = {action: [] for action in actions}
     for item in recollections:
-        if item.action in by_action:
-            by_action[item.action].append(_read(item))
-    return tuple(frozenset(group) for group in by_action.values())
+        group = by_action.get(item.action)
+        if group is not None:
+            group.append(_evidence(item))
+    return tuple(map(frozenset, by_action.values()))
 
 
 @lru_cache(maxsize=64)
@@ -140,7 +154,7 @@ def fit_model(
         neighbours: how many of the nearest pieces of evidence are asked.
     """
     felt = [_gather(group) for group in evidence]
-    gravity = round(fit_hill(pair for group in felt for pair in group.pairs) / GRAIN) * GRAIN
+    gravity = round(weigh_slopes(sorted(chain.from_iterable(group.slopes for group in felt))) / GRAIN) * GRAIN
     tables = [
         _answers_of(group, gravity, conflict, neighbours)
         for group, felt_group in zip(evidence, felt, strict=True)
@@ -195,7 +209,7 @@ def insist_on(
         if not places:
             continue
         stretch = slice(_point(min(x, *places)), _point(max(x, *places)) + 1)
-        push, weight = (table[:, stretch] for table in _answers_of(group, model.gravity, conflict, neighbours))
+        push, weight = _answers_at(POINTS[stretch], _gather(group), model.gravity, conflict, neighbours)
         row, count = model.actions.index(action), len(push)
         if np.array_equal(pushes[row, :count, stretch], push) and np.array_equal(weights[row, :count, stretch], weight):
             continue
@@ -213,7 +227,7 @@ def insist_on(
 
 def _point(x: float) -> int:
     """The index of the nearest point."""
-    return round((x - POSITIONS[0]) / (POINTS[1] - POINTS[0]))
+    return round((x - POSITIONS[0]) / _APART)
 
 
 class _Felt(NamedTuple):
@@ -224,61 +238,74 @@ class _Felt(NamedTuple):
     change: np.ndarray
     n: np.ndarray
     last: np.ndarray
-    pairs: tuple[tuple[float, float], ...]
-    """Run and rise between steps that follow each other in time: there the action's own part falls out."""
+    slopes: list[tuple[float, float]]
+    """Slope and run between steps that follow each other in time, sorted: there the action's own part falls out."""
 
 
 @lru_cache(maxsize=64)
 def _gather(group: frozenset[Evidence]) -> _Felt:
-    ordered = sorted(item for item in group if not item.hidden)
-    pairs: list[tuple[float, float]] = []
-    told = sorted([(item.last, place, item.hill, item.change) for place, item in enumerate(ordered)])
-    if told:
-        _, _, hill, change = told[0]
-        for _, _, next_hill, next_change in told:
+    # As plain tuples, which are sorted much faster.
+    ordered = sorted([tuple(item) for item in group if not item.hidden])
+    columns = np.array([(x, hill, change, n, last) for x, hill, change, _, _, _, n, last, _ in ordered], np.float64)
+    x, hills, changes, n, last = np.ascontiguousarray(columns.reshape(-1, 5).T)
+    told = np.argsort(last, kind="stable")
+    slopes: list[tuple[float, float]] = []
+    if len(told):
+        steps = zip(hills[told].tolist(), changes[told].tolist(), strict=True)
+        hill, change = next(steps)
+        for next_hill, next_change in steps:
             run = next_hill - hill
             if abs(run) >= CLOSE:
-                pairs.append((run, next_change - change))
+                slopes.append(((next_change - change) / run, abs(run)))
                 hill, change = next_hill, next_change
-    x, hills, changes, _, _, _, n, last, _ = np.array(ordered, dtype=np.float64).reshape(-1, len(Evidence._fields)).T
-    return _Felt(x, hills, changes, n, last, tuple(pairs))
+        slopes.sort()
+    return _Felt(x, hills, changes, n, last, slopes)
 
 
 @lru_cache(maxsize=256)
 def _answers_of(
     group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one action adds at every point: pushes and weights, shape `(answers, points)`."""
-    felt = _gather(group)
+    """What one action adds at every point."""
+    return _answers_at(POINTS, _gather(group), gravity, conflict, neighbours)
+
+
+def _answers_at(
+    points: np.ndarray, felt: _Felt, gravity: float, conflict: str, neighbours: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What one action adds at these points: pushes and weights, shape `(answers, points)`."""
     push = felt.change - gravity * felt.hill
-    kinds = _kinds(push)
-    count = int(kinds.max()) + 1
-    near, distance = _nearest(felt.x, neighbours)
+    near, distance = _nearest(felt.x, points, neighbours)
     loud = felt.n[near] * np.exp((distance[:, :1] - distance) / _REACH)
+    kinds = _kinds(push)
+    if kinds is None:
+        said = ((loud * push[near]).sum(axis=1) / loud.sum(axis=1))[None]
+        return _rounded(said), np.ones_like(said)
     # Shape (kinds, points): how loudly each kind of answer is told, what it says, and when it was told last.
-    told, said = np.zeros((count, len(POINTS))), np.zeros((count, len(POINTS)))
-    latest = np.full((count, len(POINTS)), -1.0)
-    for kind in range(count):
-        mine = kinds[near] == kind
-        told[kind] = np.where(mine, loud, 0.0).sum(axis=1)
-        said[kind] = np.where(mine, loud * push[near], 0.0).sum(axis=1)
-        latest[kind] = np.where(mine, felt.last[near], -1.0).max(axis=1)
+    mine = kinds[near] == np.arange(int(kinds.max()) + 1)[:, None, None]
+    told, said = np.where(mine, loud, 0.0).sum(axis=2), np.where(mine, loud * push[near], 0.0).sum(axis=2)
+    latest = np.where(mine, felt.last[near], -1.0).max(axis=2)
     said = np.divide(said, told, out=np.zeros_like(said), where=told > 0)
     if conflict in ("majority", "newest"):
         if conflict == "majority":
             # Equally loud: the one that was told last.
             latest[told < told.max(axis=0) * (1 - 1e-9)] = -2.0
-        chosen = latest.argmax(axis=0)[None]
-        said, told = np.take_along_axis(said, chosen, axis=0), np.ones((1, len(POINTS)))
+        said = said[latest.argmax(axis=0), np.arange(len(points))][None]
+        return _rounded(said), np.ones_like(said)
+    return _rounded(said), np.round(told / told.sum(axis=0), 3)
+
+
+def _rounded(pushes: np.ndarray) -> np.ndarray:
     # Adding zero turns -0.0 into 0.0: models are compared by their bytes.
-    return np.round(said / GRAIN) * GRAIN + 0.0, np.round(told / told.sum(axis=0), 3)
+    return np.round(pushes / GRAIN) * GRAIN + 0.0
 
 
-def _nearest(x: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+def _nearest(x: np.ndarray, points: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
     """The nearest places of each point, the nearest first, ties by index.
 
     Args:
         x: places in ascending order, at least one.
+        points: of which the nearest are wanted.
         neighbours: how many are wanted.
 
     Returns:
@@ -287,22 +314,29 @@ def _nearest(x: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
     count = min(neighbours, len(x))
     # As many to the left and to the right of a point hold all that can be among its nearest. Those at the
     # same place count by index on both sides, so the left is walked from the end of an order of its own.
-    first = np.searchsorted(x, POINTS)[:, None]
-    leftward = np.lexsort((-np.arange(len(x)), x))
-    left, right = first - 1 - np.arange(count), first + np.arange(count)
+    first, step = np.searchsorted(x, points)[:, None], np.arange(count)
+    leftward = np.searchsorted(x, x, "left") + np.searchsorted(x, x, "right") - 1 - np.arange(len(x))
+    left, right = first - 1 - step, first + step
     candidates = np.concatenate((leftward[np.maximum(left, 0)], np.minimum(right, len(x) - 1)), axis=1)
-    distance = np.abs(POINTS[:, None] - x[candidates])
+    distance = np.abs(points[:, None] - x[candidates])
     distance[:, :count][left < 0] = np.inf
     distance[:, count:][right >= len(x)] = np.inf
     order = np.argsort(distance, axis=1, kind="stable")[:, :count]
-    return np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distance, order, axis=1)
+    rows = np.arange(len(points))[:, None]
+    return candidates[rows, order], distance[rows, order]
 
 
-def _kinds(push: np.ndarray) -> np.ndarray:
-    """The kind of answer of each push: sorted, a new kind begins where a gap is wider than `_SAME`."""
+def _kinds(push: np.ndarray) -> np.ndarray | None:
+    """The kind of answer of each push; `None` if all are of one kind.
+
+    Sorted, a new kind begins where a gap is wider than `_SAME`.
+    """
     order = np.argsort(push, kind="stable")
+    apart = np.diff(push[order]) > _SAME
+    if not apart.any():
+        return None
     kinds = np.empty(len(push), dtype=np.int64)
-    kinds[order] = np.concatenate(([0], np.cumsum(np.diff(push[order]) > _SAME)))
+    kinds[order] = np.concatenate(([0], np.cumsum(apart)))
     return kinds
 
 
@@ -312,24 +346,21 @@ def _find_goal(evidence: Iterable[frozenset[Evidence]], conflict: str) -> float:
     While nobody is known to have won, the flag is looked for at the top of the hill, and beyond it
     at the right end once the car has been there.
     """
-    won: list[tuple[float, float, int]] = []
-    passed: list[tuple[float, float, int]] = []
-    for group in evidence:
-        for item in group:
-            if item.won:
-                won.append((item.x2, item.n, item.last))
-            elif item.v2 >= 0:
-                passed.append((item.x2, item.n, item.last))
-    farthest = max((x for x, _, _ in passed), default=-math.inf)
-    first = min((x for x, _, _ in won), default=math.inf)
-    if won and (conflict == "max" or farthest < first):
+    reach = [_reach(group) for group in evidence]
+    farthest = max((far for far, _ in reach), default=-math.inf)
+    first = min((end for _, end in reach), default=math.inf)
+    if first < math.inf and (conflict == "max" or farthest < first):
         return first
+    if first == math.inf:
+        return TOP if farthest < TOP else POSITIONS[1]
+    won = [(item.x2, item.n, item.last) for group in evidence for item in group if item.won]
+    passed = [(item.x2, item.n, item.last) for group in evidence for item in group if not item.won and item.v2 >= 0]
     if conflict == "newest":
         # A win counts unless its place was passed without an end later on.
         kept = [x for x, _, last in won if not any(at >= x and then > last for at, _, then in passed)]
         if kept:
             return min(kept)
-    elif won:
+    else:
         # The end that contradicts the least, told by how many responses it makes false; ties to the right.
         def falsified(x: float) -> float:
             return sum(n for at, n, _ in won if at < x) + sum(n for at, n, _ in passed if at >= x)
@@ -339,3 +370,12 @@ def _find_goal(evidence: Iterable[frozenset[Evidence]], conflict: str) -> float:
         if falsified(best) <= sum(n for _, n, _ in won):
             return best
     return TOP if farthest < TOP else POSITIONS[1]
+
+
+@lru_cache(maxsize=64)
+def _reach(group: frozenset[Evidence]) -> tuple[float, float]:
+    """How far the car got to the right without an end, and the first place where it won."""
+    return (
+        max((item.x2 for item in group if not item.won and item.v2 >= 0), default=-math.inf),
+        min((item.x2 for item in group if item.won), default=math.inf),
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -24,14 +25,25 @@ HOLD = 8
 _STRIDE = 3
 PLACES = (len(POINTS) - 1) // _STRIDE + 1
 VELOCITIES = 41
+NODES = PLACES * VELOCITIES
 # Values are at most one; what a sweep still moves by less than this cannot turn a decision that matters.
 _SETTLED = 1e-4
 _SWEEPS = 200
+# Answers whose moves are kept: those of a few models.
+_KEPT = 8
 
 _LEFT, _RIGHT = POSITIONS
 _FINE = (_RIGHT - _LEFT) / (len(POINTS) - 1)
 _WIDTH = (_RIGHT - _LEFT) / (PLACES - 1)
 _HEIGHT = 2 * SPEED_LIMIT / (VELOCITIES - 1)
+# The nodes of the grid, place by place, each with its slope and its nearest point.
+_GRID_X = np.repeat(POINTS[::_STRIDE], VELOCITIES)
+_GRID_V = np.tile(np.linspace(-SPEED_LIMIT, SPEED_LIMIT, VELOCITIES), PLACES)
+_GRID_HILL = np.cos(3 * _GRID_X)
+_GRID_POINT = ((_GRID_X - _LEFT) / _FINE + 0.5).astype(np.int64)
+# From the lower left corner of a mesh to all four.
+_CORNERS = np.array([0, 1, VELOCITIES, VELOCITIES + 1], dtype=np.int32)
+_ALL = np.arange(NODES)
 
 
 class Plan:
@@ -108,46 +120,120 @@ def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
     """Value iteration on the grid of positions and velocities; returns values of shape `(places, velocities)`."""
     pushes, weights = model.arrays()
     actions, answers, _ = pushes.shape
-    grid_x, grid_v = (
-        a.ravel()
-        for a in np.meshgrid(POINTS[::_STRIDE], np.linspace(-SPEED_LIMIT, SPEED_LIMIT, VELOCITIES), indexing="ij")
-    )
-    nodes = len(grid_x)
-    flat = pushes.reshape(actions * answers, len(POINTS))
-    rows = np.arange(actions * answers)[:, None]
-    x = np.tile(grid_x, (actions * answers, 1))
-    v = np.tile(grid_v, (actions * answers, 1))
-    paid, over = np.zeros_like(x), np.zeros(x.shape, dtype=bool)
-    for held in range(1, HOLD + 1):
-        place = ((x - _LEFT) / _FINE + 0.5).astype(np.int64)
-        v = np.clip(v + flat[rows, place] + model.gravity * np.cos(3 * x), -SPEED_LIMIT, SPEED_LIMIT)
-        x = np.clip(x + v, _LEFT, _RIGHT)
-        v = np.where((x <= _LEFT) & (v < 0), 0.0, v)
-        arrived = ~over & (x >= model.goal) & (v >= 0)
-        paid[arrived] = DISCOUNT**held
-        over |= arrived
-    move = _interpolation(x.ravel(), v.ravel(), np.where(over.ravel(), 0.0, DISCOUNT**HOLD), nodes)
-    believed = np.repeat(weights[:, :, ::_STRIDE, None], VELOCITIES, axis=3).reshape(actions, answers, nodes)
-    values = np.zeros(nodes)
+    held = _held(model.gravity, model.goal)
+    moves = [held.moves(push) for push in pushes.reshape(actions * answers, len(POINTS))]
+    paid = np.concatenate([move.paid for move in moves])
+    shares = np.concatenate([move.shares for move in moves]).ravel()
+    columns = np.concatenate([move.columns for move in moves]).ravel()
+    starts = np.arange(0, 4 * len(paid) + 1, 4, dtype=np.int32)
+    reading = sparse.csr_matrix((shares, columns, starts), shape=(len(paid), NODES))
+    # One answer that is believed outright needs no weighing: most models are such.
+    believed = None
+    if answers > 1 or (weights != 1).any():
+        believed = np.repeat(weights[:, :, ::_STRIDE], VELOCITIES, axis=2)
+    values, new, change = np.zeros(NODES), np.empty(NODES), np.empty(NODES)
     for _ in range(_SWEEPS):
-        worth = (paid.ravel() + move @ values).reshape(actions, answers, nodes)
-        worth = np.where(believed > 0, worth, 0.0).max(axis=1) if hopeful else (believed * worth).sum(axis=1)
-        new = worth.max(axis=0)
-        moved = float(np.abs(new - values).max())
-        values = new
-        if moved < _SETTLED:
+        worth = reading @ values
+        worth += paid
+        if believed is None:
+            worth = worth.reshape(actions, NODES)
+        else:
+            worth = worth.reshape(actions, answers, NODES)
+            worth = np.where(believed > 0, worth, 0.0).max(axis=1) if hopeful else (believed * worth).sum(axis=1)
+        worth.max(axis=0, out=new)
+        np.subtract(new, values, out=change)
+        values, new = new, values
+        if np.abs(change, out=change).max() < _SETTLED:
             break
     return values.reshape(PLACES, VELOCITIES)
 
 
-def _interpolation(x: np.ndarray, v: np.ndarray, scale: np.ndarray, nodes: int) -> sparse.csr_matrix:
-    """The matrix that reads scaled values between the grid's nodes, bilinear; shape `(len(x), nodes)`."""
+class _Moves(NamedTuple):
+    """Where holding one answer to one action leads from every node, and what that pays.
+
+    Args:
+        points: the points that are passed; shape `(nodes, HOLD)`.
+        columns: the nodes around the state that is reached; shape `(nodes, 4)`.
+        shares: how much the value of each of them counts, discounted; shape `(nodes, 4)`.
+        paid: what was paid on the way; shape `(nodes,)`.
+    """
+
+    points: np.ndarray
+    columns: np.ndarray
+    shares: np.ndarray
+    paid: np.ndarray
+
+
+class _Held:
+    """The moves under one gravity with one goal.
+
+    From one step to the next a model changes at a point or two. So the last moves are kept, and what
+    is new is driven only from those nodes that led over a point that changed: the numbers stay the same.
+
+    Args:
+        gravity: factor of cos(3x) in the change of velocity.
+        goal: position from which on an episode ends with success.
+    """
+
+    def __init__(self, gravity: float, goal: float) -> None:
+        self._gravity, self._goal = gravity, goal
+        self._last: list[tuple[np.ndarray, _Moves]] = []
+
+    def moves(self, pushes: np.ndarray) -> _Moves:
+        """The moves of one answer.
+
+        Args:
+            pushes: what it adds to the velocity; shape `(points,)`.
+        """
+        changes = [pushes != old for old, _ in self._last]
+        counts = [int(np.count_nonzero(changed)) for changed in changes]
+        if not counts:
+            moves = self._drive(pushes, _ALL)
+        else:
+            place = counts.index(min(counts))
+            moves = self._last[place][1]
+            if counts[place]:
+                nodes = np.flatnonzero(changes[place][moves.points].any(axis=1))
+                mended = _Moves(*map(np.copy, moves))
+                for whole, part in zip(mended, self._drive(pushes, nodes), strict=True):
+                    whole[nodes] = part
+                moves = mended
+            else:
+                del self._last[place]
+        self._last = [(pushes, moves), *self._last[: _KEPT - 1]]
+        return moves
+
+    def _drive(self, pushes: np.ndarray, nodes: np.ndarray) -> _Moves:
+        """Hold the action from these nodes."""
+        x, v, hill, point = _GRID_X[nodes], _GRID_V[nodes], _GRID_HILL[nodes], _GRID_POINT[nodes]
+        points = np.empty((len(nodes), HOLD), dtype=np.intp)
+        paid, over = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=bool)
+        for held in range(1, HOLD + 1):
+            if held > 1:
+                point, hill = ((x - _LEFT) / _FINE + 0.5).astype(np.intp), np.cos(3 * x)
+            points[:, held - 1] = point
+            v += pushes[point]
+            v += self._gravity * hill
+            np.clip(v, -SPEED_LIMIT, SPEED_LIMIT, out=v)
+            x += v
+            np.clip(x, _LEFT, _RIGHT, out=x)
+            v[(x <= _LEFT) & (v < 0)] = 0.0
+            arrived = (x >= self._goal) & (v >= 0) & ~over
+            paid[arrived] = DISCOUNT**held
+            over |= arrived
+        return _Moves(points, *_interpolation(x, v, np.where(over, 0.0, DISCOUNT**HOLD)), paid)
+
+
+@lru_cache(maxsize=8)
+def _held(gravity: float, goal: float) -> _Held:
+    return _Held(gravity, goal)
+
+
+def _interpolation(x: np.ndarray, v: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes around these states, and how much the value of each counts, bilinear and scaled; both `(len(x), 4)`."""
     fx, fv = (x - _LEFT) / _WIDTH, (v + SPEED_LIMIT) / _HEIGHT
-    i = np.minimum(fx.astype(np.int64), PLACES - 2)
-    j = np.minimum(fv.astype(np.int64), VELOCITIES - 2)
+    i = np.minimum(fx.astype(np.int32), PLACES - 2)
+    j = np.minimum(fv.astype(np.int32), VELOCITIES - 2)
     fx, fv = fx - i, fv - j
-    corner = i * VELOCITIES + j
-    columns = np.stack([corner, corner + 1, corner + VELOCITIES, corner + VELOCITIES + 1], axis=1)
-    shares = np.stack([(1 - fx) * (1 - fv), (1 - fx) * fv, fx * (1 - fv), fx * fv], axis=1) * scale[:, None]
-    starts = np.arange(0, 4 * len(x) + 1, 4)
-    return sparse.csr_matrix((shares.ravel(), columns.ravel(), starts), shape=(len(x), nodes))
+    shares = np.stack([(1 - fx) * (1 - fv), (1 - fx) * fv, fx * (1 - fv), fx * fv], axis=1)
+    return (i * VELOCITIES + j)[:, None] + _CORNERS, shares * scale[:, None]

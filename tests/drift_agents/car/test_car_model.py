@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
+from drift_agents.policy import car_plan
 from drift_agents.policy.car_model import GRAIN, POINTS, TOP, fit_model, insist_on, read_evidence
+from drift_agents.policy.car_plan import make_plan
 from drift_agents.prompt import Recollection
 from drift_agents.types import Outcome
 
@@ -220,3 +222,20 @@ def test_other_worlds_are_refused():
     lake = Recollection('{"cur_pos": [0, 0]}', "2", Outcome('{"cur_pos": [0, 1]}', 0.0, False), 1.0, 0)
     with pytest.raises(ArgumentError, match="should be a JSON object with the numbers"):
         read_evidence([lake], ACTIONS)
+
+
+@pytest.mark.parametrize("hopeful", [False, True])
+@pytest.mark.parametrize("point", [0, 60, 180])
+def test_a_plan_does_not_depend_on_the_plans_made_before(point, hopeful):
+    """What is mended after a change at one point is what would have been made from the start."""
+    before = fit([*COASTED, felt(-0.5, 0.001), felt(-0.3, -0.001, action="0")], conflict="frequency")
+    changed = np.frombuffer(before.pushes).copy()
+    changed[[point, 2 * len(POINTS) + point]] += 5e-4
+    after = replace(before, pushes=changed.tobytes())
+    make_plan(before, hopeful=hopeful)
+    mended = make_plan(after, hopeful=hopeful)
+    for cache in (make_plan, car_plan._held):
+        cache.cache_clear()
+    fresh = make_plan(after, hopeful=hopeful)
+    assert mended is not fresh
+    assert mended._values == fresh._values != make_plan(before, hopeful=hopeful)._values
