@@ -119,8 +119,12 @@ def freeze(memory: Memory) -> Frozen:
         >>> freeze(VanillaMemory(k=3)).k
         3
     """
+    # A managed memory has what its store offers in the instance.
+    own = [name for name, value in vars(memory).items() if callable(value) and name != "inner"]
     more = {
-        name: _forwarded(name) for name in dir(type(memory)) if not name.startswith("_") and not hasattr(Frozen, name)
+        name: _forwarded(name)
+        for name in sorted({*dir(type(memory)), *own})
+        if not name.startswith("_") and not hasattr(Frozen, name)
     }
     kind: type[Frozen] = type("Frozen", (Frozen,), more)
     return kind(memory)

@@ -18,7 +18,6 @@ from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching import Exact, Matching
-from drift_agents.memory.base import Focused
 from drift_agents.memory.management_judge import JUDGEMENT, RULES, Evaluation, noisy_oracle, strict, tell_execution
 from drift_agents.memory.management_parts import Teacher, exchanged, make_store, rules_of
 from drift_agents.memory.management_rules import ADDITIONS, COUNTS, DELETIONS, Accounts, Entry
@@ -34,6 +33,11 @@ from drift_agents.types import (
     Removed,
     Retrieved,
 )
+
+OFFERS = ("follow", "in_mind", "exemplars", "address", "audited")
+"""What the store is asked in the place of the managed memory: steps are told to it, and it knows what is in mind,
+which parts of earlier episodes are like the present, who acts, and what its items rest on. A team that writes
+items itself (`attend`) is not among them: no policy of addition would be asked."""
 
 JUDGES = ("noisy_oracle", "model")
 BETAS = {True: 0.3, False: 0.7}
@@ -148,8 +152,10 @@ class Managed:
         self.addition, self.deletion, self.capacity, self.counts = addition, deletion, capacity, counts
         self.threshold, self.judge, self.error_rate, self.seed = float(threshold), judge, float(error_rate), seed
         self.store = make_store(store, model, matching)
-        if isinstance(self.store, Focused):
-            self.in_mind = self.store.in_mind
+        # What a memory may offer beside the protocol, this one offers when its store does.
+        for name in OFFERS:
+            if callable(offer := getattr(self.store, name, None)):
+                setattr(self, name, offer)
         own: Model = RuleModel({**RULES, **rules_of(self.store)})
         self.model: Model = own if model is None else model
         self._matching: Matching = Exact() if matching is None else matching

@@ -11,19 +11,28 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import gymnasium as gym
 import hypothesis.strategies as st
 import pytest
+from drift_agents.agent import Agent
+from drift_agents.controller.registry import make_controller
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import Focused, Following, Memory
+from drift_agents.memory.exemplar import Exemplary
+from drift_agents.memory.frozen import freeze
 from drift_agents.memory.management import Managed
 from drift_agents.memory.management_judge import JUDGEMENT, judge_by_end, noisy_oracle, tell_execution
 from drift_agents.memory.management_rules import Accounts, size_bound
 from drift_agents.memory.registry import make_memory
+from drift_agents.policy.registry import make_policy
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 from hypothesis import given, settings
 
+import drift_envs  # noqa: F401 - registers the worlds
+
 STATES = ("a", "b", "c")
+POND = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SF", "FG"]}, "drifts": []}
 STORES: tuple[Any, ...] = (
     "vanilla",
     {"vanilla": {"k": 1, "order": "newest"}},
@@ -32,6 +41,7 @@ STORES: tuple[Any, ...] = (
     {"voyager": {"mode": "skills"}},
     "generative_agents",
     "beliefmem",
+    "adamem",
     "none",
 )
 POLICIES: tuple[dict[str, Any], ...] = (
@@ -126,6 +136,37 @@ def test_a_restored_memory_goes_on_like_the_saved_one(
             live(twin, number, *episode)
         assert len({twin.content_hash() for twin in twins}) == 1
         assert len({twin.dropped for twin in twins}) == 1
+
+
+@pytest.mark.parametrize("controller", ["direct", "adamem"])
+@pytest.mark.parametrize("name", ["adamem", "synapse", "reasoning_bank", "consensus", "vanilla"])
+def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, controller: str) -> None:
+    """Also what a memory offers beside the protocol: steps it is told of, states in mind, parts of episodes."""
+    lives = []
+    for memory in (make_memory(name), Managed(store=name)):
+        world = gym.make("DriftFrozenLake-v0", schedule=POND, text=True)
+        agent = Agent(make_policy("planner"), memory, controller=make_controller(controller), seed=3)
+        episodes = [agent.run_episode(world, 7 if number == 0 else None) for number in range(12)]
+        inner = getattr(memory, "store", memory)
+        offered = [isinstance(memory, kind) for kind in (Following, Focused, Exemplary)]
+        lives.append((episodes, inner.content_hash(), list(memory.records()), offered))
+    assert lives[0] == lives[1]
+    assert any(episode.score > 0 for episode in lives[0][0])
+
+
+@pytest.mark.parametrize("kind", [Following, Focused, Exemplary])
+def test_it_offers_what_its_store_offers(kind: type) -> None:
+    assert isinstance(Managed(store="synapse"), kind)
+    assert isinstance(freeze(Managed(store="synapse")), kind), "frozen too"
+    assert isinstance(freeze(freeze(Managed(store="synapse"))), kind)
+    assert not isinstance(Managed(store="vanilla"), kind)
+
+
+def test_a_copy_offers_what_its_own_store_offers() -> None:
+    memory = Managed(store="synapse")
+    twin = copy.deepcopy(memory)
+    twin.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))  # type: ignore[attr-defined]
+    assert twin.store.content_hash() != memory.store.content_hash() == Managed(store="synapse").store.content_hash()
 
 
 def step(state: str, after: str = "x", extra: str = "") -> tuple[str, str, Outcome, str]:
