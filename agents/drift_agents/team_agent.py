@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,10 +17,11 @@ from drift_agents.agent import Agent
 from drift_agents.controller.base import Controller, Decision, Render
 from drift_agents.controller.direct import Direct
 from drift_agents.errors import ArgumentError
+from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.metered import Meter
 from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.policy.base import Policy, Reply
+from drift_agents.policy.base import Aside, Policy, Reply, Speaking
 from drift_agents.prompt import parse_prompt
 from drift_agents.recall import Recall
 from drift_agents.team.base import Team
@@ -49,7 +50,9 @@ class TeamAgent:
         team: who decides.
         memory: what is remembered; nothing if not given.
         verifier: as in `Agent`.
-        controller: how a member makes one decision; memory and policy are asked once if not given.
+        controller: how one decision is made; memory and policy are asked once if not given. Its questions
+            beside the action go to the member that plays. Where the team adjudicates they go to all members
+            that are language models, more than half of whom must say yes; other answers the first of them gives.
         matching: as in `Agent`.
         recall: as in `Agent`.
         seed: of the generators of policies, verifier and team.
@@ -87,7 +90,8 @@ class TeamAgent:
     ) -> None:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self.team = team
-        self._speaker = _Speaker(team)
+        speaks = any(isinstance(member.policy, Speaking) for member in team.members)
+        self._speaker = _SpeakingTeam(team) if speaks else _Speaker(team)
         self.agent = Agent(
             self._speaker,
             memory,
@@ -131,8 +135,8 @@ class TeamAgent:
 
     @property
     def policy(self) -> Policy:
-        """Who decides at present."""
-        return self._speaker
+        """Who decides at present: the member that plays, or all of them together."""
+        return self._speaker.present
 
     @property
     def member(self) -> str:
@@ -202,7 +206,7 @@ class TeamAgent:
 
 
 class _Speaker:
-    """The member that plays, or all of them and whoever adjudicates, as one policy."""
+    """The members and whoever adjudicates, as one policy; or, at present, the member that plays."""
 
     name = "team"
 
@@ -212,21 +216,63 @@ class _Speaker:
         self.member = team.members[0].name
         self._adjudicates = False
 
+    @property
+    def present(self) -> Policy:
+        """Who decides: the member's own policy, so that a controller sees what it can; else all of them."""
+        return self if self._adjudicates else self._policies[self.member]
+
     def begin(self, member: str, *, adjudicates: bool) -> None:
         """This member plays the episode that begins."""
         self.member, self._adjudicates = member, adjudicates
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """The member's answer; or the one of all answers that the team chooses."""
-        if not self._adjudicates:
-            return self._policies[self.member].decide(prompt, rng)
+        """Of all answers the one that the team chooses."""
+        return self._choose(prompt, [policy.decide(prompt, rng) for policy in self._policies.values()], rng)
+
+    def _choose(self, prompt: str, replies: Sequence[Reply], rng: np.random.Generator) -> Reply:
+        """The action that the team chooses, with what all answers cost."""
         actions = parse_prompt(prompt).actions
-        replies = [policy.decide(prompt, rng) for policy in self._policies.values()]
         said = [reply.text.strip() for reply in replies]
         proposals = [text if text in actions else actions[0] for text in said]
         chosen = self._team.propose(prompt, proposals, rng)
         usage = sum((Usage.of(reply) for reply in replies), Usage())
         return Reply(chosen, **usage._asdict())
+
+
+class _SpeakingTeam(_Speaker):
+    """Members of whom some are language models: these answer other questions in the name of all."""
+
+    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+        """The action that the team chooses; the answer beside it is that of more than half of those who can give one.
+
+        Args:
+            prompt: the text that all of them are given.
+            aside: the question beside the one for the action.
+            rng: for ties.
+        """
+        replies, says = [], []
+        for policy in self._policies.values():
+            if isinstance(policy, Speaking):
+                reply, yes = policy.decide_and_say(prompt, aside, rng)
+                says.append(yes)
+            else:
+                reply = policy.decide(prompt, rng)
+            replies.append(reply)
+        return self._choose(prompt, replies, rng), 2 * sum(says) > len(says)
+
+    def answer(
+        self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
+    ) -> Completion:
+        """What the first member says that can answer: the one that also judges, if no other model does.
+
+        Args:
+            messages: the question.
+            schema: the form of the answer.
+            rules: who answers where it cannot.
+            rng: for samples.
+        """
+        first = next(policy for policy in self._policies.values() if isinstance(policy, Speaking))
+        return first.answer(messages, schema, rules, rng)
 
 
 class _Led:
@@ -240,7 +286,8 @@ class _Led:
         self.inner.begin_episode(task)
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
-        return self.inner.act(state, memory, policy, render, rng)
+        present = policy.present if isinstance(policy, _Speaker) else policy
+        return self.inner.act(state, memory, present, render, rng)
 
     def on_removed(self, removed: Removed) -> None:
         self.inner.on_removed(removed)

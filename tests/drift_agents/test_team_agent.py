@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.controller.registry import make_controller
+from drift_agents.controller.strategy import STRATEGY
 from drift_agents.errors import ArgumentError
+from drift_agents.llm.base import Completion
 from drift_agents.llm.metered import Meter, Metered
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import Scripted
@@ -16,6 +20,7 @@ from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.frozen import freeze
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.base import Reply
+from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt import parse_prompt
 from drift_agents.team.base import Member
@@ -32,7 +37,7 @@ import drift_envs  # noqa: F401 - registers the worlds
 HERE = {"drift_clock": "continue", "drift_tick": 0}
 
 
-def lake(schedule: str = "frozen_lake/explicit") -> gym.Env[str, Any]:
+def lake(schedule: str | dict[str, Any] = "frozen_lake/explicit") -> gym.Env[str, Any]:
     world = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
     world.reset(seed=0)
     return world
@@ -215,3 +220,67 @@ def test_a_frozen_memory_is_not_written_by_a_team_that_learns_online(is_frozen: 
     for number in range(4):
         agent.run_episode(world, seed=50 + number, options=HERE)
     assert (team.report()["proposed"] > before) != is_frozen
+
+
+class Minded:
+    """A model that goes one way, says whether it asks for a strategy, and makes one in its own name."""
+
+    def __init__(self, name: str, action: str, wants: bool) -> None:
+        self.name, self.forms = name, list[str]()
+        self.action, self.wants = action, wants
+
+    def complete(self, messages: Any, schema: Any = None, parameters: Any = None, sample_index: int = 0) -> Completion:
+        self.forms.append(schema["title"])
+        data: dict[str, Any] = {"action": self.action, "refresh": self.wants}
+        if schema["title"] == STRATEGY["title"]:
+            data = {"reasoning": "So it is.", "strategy": [f"{self.name} says: go on."]}
+        told = {key: value for key, value in data.items() if key in schema["properties"]}
+        return Completion(json.dumps(told), told, model_calls=1, tokens_in=100, tokens_out=5)
+
+
+LINE = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SFG"]}, "drifts": []}
+
+
+def speaking(*minds: Minded) -> list[Member]:
+    return [Member(mind.name, LanguageModelPolicy(mind)) for mind in minds]
+
+
+def test_a_member_that_is_a_model_makes_strategies_as_it_does_alone() -> None:
+    lives = []
+    for is_team in (False, True):
+        mind = Minded("ann", "2", wants=True)
+        rest: dict[str, Any] = {"memory": make_memory("adamem"), "controller": make_controller("adamem"), "seed": 4}
+        agent: Any = TeamAgent(Solo(speaking(mind)), **rest) if is_team else Agent(LanguageModelPolicy(mind), **rest)
+        lives.append([agent.run_episode(lake({"name": "line", **LINE})) for _ in range(2)])
+    assert lives[0] == lives[1]
+    assert lives[1][1].refreshes == 2
+    assert mind.forms.count(STRATEGY["title"]) == 4
+
+
+def test_who_plays_says_whether_a_strategy_is_made() -> None:
+    """A planner's strategies come from declared rules, a model's from the model, in one team."""
+    ann = Minded("ann", "2", wants=True)
+    router = Router([*speaking(ann), Member("plan", make_policy("planner"))])
+    agent = TeamAgent(router, make_memory("adamem", pool="all"), controller=make_controller("adamem"))
+    world = lake({"name": "line", **LINE})
+    by_model, by_rule = agent.construct_episode(world, seed=0)
+    assert agent.member == "plan"
+    assert "ann says" in by_model.trace[0].prompt
+    assert by_rule.refreshes > 0, "of what the model has lived"
+    assert all("ann says" not in step.prompt for step in by_rule.trace)
+    assert (by_model.model_calls, by_rule.model_calls) == (6, 0)
+
+
+@pytest.mark.parametrize(
+    ("wants", "strategies"), [((True, True, False), 2), ((True, False, False), 0), ((True, False), 0)]
+)
+def test_where_all_propose_more_than_half_decide_whether_a_strategy_is_made(
+    wants: tuple[bool, ...], strategies: int
+) -> None:
+    minds = [Minded(name, "2", wants=says) for name, says in zip(("ann", "bob", "cid"), wants, strict=False)]
+    doer = Member("plan", Always("2"))
+    agent = TeamAgent(Judge([doer, *speaking(*minds)]), make_memory("adamem"), controller=make_controller("adamem"))
+    episode = agent.run_episode(lake({"name": "line", **LINE}))
+    assert (episode.score, episode.steps, episode.refreshes) == (1.0, 2, strategies)
+    assert [mind.forms.count(STRATEGY["title"]) for mind in minds] == [strategies, *[0] * (len(minds) - 1)]
+    assert episode.model_calls == len(minds) * (2 + strategies) + strategies, "all answers are paid for"
