@@ -24,7 +24,8 @@ from drift_agents.experiment.models import needs_model, play_in_threads
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import Setup, make_setup, play
 from drift_agents.experiment.stages import constructs
-from drift_agents.experiment.trace import TRACE, CellTracer
+from drift_agents.experiment.trace import TRACE
+from drift_agents.experiment.tracing import CellTracer
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cached import Replies
 from drift_agents.llm.service import Service

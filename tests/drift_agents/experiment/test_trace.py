@@ -17,7 +17,8 @@ from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.play import play
 from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.trace import CellTracer, EpisodeTrace, TraceHeader, read_header, read_trace
+from drift_agents.experiment.trace import EpisodeTrace, TraceHeader, read_header, read_trace
+from drift_agents.experiment.tracing import CellTracer
 from drift_agents.prompt import parse_prompt
 from drift_agents.types import Episode
 
