@@ -105,6 +105,16 @@ class Citations:
         """The items that cite this one, in the order of their numbers."""
         return tuple(sorted(self._citing.get(number, ())))
 
+    def resting(self, numbers: Iterable[RecordId]) -> set[RecordId]:
+        """The items that rest on these, through other items or not."""
+        todo, found = list(numbers), set[RecordId]()
+        while todo:
+            for item in self._citing.get(todo.pop(), ()):
+                if item not in found:
+                    found.add(item)
+                    todo.append(item)
+        return found
+
     def fall(self, gone: Iterable[RecordId]) -> tuple[RecordId, ...]:
         """Take note that something went.
 

@@ -212,12 +212,11 @@ class GenerativeAgents:
 
     def _reflect_on_place(self, state: str, recalled: Sequence[Record], now: AgentClock) -> None:
         """Draw insights from what the present question brought up, when enough was written about this state."""
-        fresh = [item for item in self._stream.at(state) if item in self._stream.fresh]
+        fresh = self._stream.fresh_at(state)
         if self._stream.importance(fresh) < self.threshold:
             return
         self._infer(ask_about(state), sorted(record.id for record in recalled), now)
-        for item in fresh:
-            del self._stream.fresh[item]
+        self._stream.settle(fresh)
 
     def _reflect_on_stream(self, now: AgentClock) -> None:
         """Ask questions about the latest items, and draw insights from what answers each."""
@@ -229,7 +228,7 @@ class GenerativeAgents:
             items = stream.choose_items(asked, self.focus)
             stream.refresh(items, self._hour(now))
             self._infer(asked, sorted(items), now)
-        stream.fresh.clear()
+        stream.settle(list(stream.fresh))
 
     def _infer(self, question: str, items: Sequence[RecordId], now: AgentClock) -> None:
         """Draw insights from these items, and write them."""

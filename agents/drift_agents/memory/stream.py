@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from drift_agents.memory.derived import Citations
 from drift_agents.memory.reflection import tell
 from drift_agents.memory.salience import salience
 from drift_agents.memory.store import Ledger
+from drift_agents.memory.stream_columns import Columns, Place
 from drift_agents.types import Note, Plain, Record, RecordId, Removed, Retrieved
 
 PER = ("action", "state", "stream")
@@ -94,16 +94,44 @@ class Stream:
         self.insights: dict[RecordId, str] = {}
         self.fresh: dict[RecordId, None] = {}
         """Observations that were not reflected upon."""
+        self._fresh_at: dict[Hashable, dict[RecordId, None]] = {}
         self._ids: dict[str, RecordId] = {}
         # What was answered about a state, by k: most states stay as they are from step to step.
         self._answers: dict[Hashable, dict[int, Retrieved]] = {}
-        self._columns: _Columns | None = None
+        self._columns: Columns | None = None
+        self._places: dict[Hashable, Place] = {}
+        # By state: the insights that rest on its observations with their relevance, and those that were answered.
+        self._resting: dict[Hashable, tuple[list[RecordId], NDArray[np.float64]]] = {}
+        self._notes: dict[tuple[Hashable, int], tuple[Note, ...]] = {}
 
     def write(self, record_id: RecordId, trace: Trace) -> None:
         """Take note of an observation that was appended to the ledger."""
         self.traces[record_id] = trace
         self.fresh[record_id] = None
-        self._forget_answers(self.ledger.get(record_id))
+        record = self.ledger.get(record_id)
+        if record is not None:
+            key = self.ledger.matching.state_key(record.state)
+            self._fresh_at.setdefault(key, {})[record_id] = None
+            if key in self._places:
+                self._places[key].append(record, *trace)
+            self._forget_answers(key)
+
+    def fresh_at(self, state: str) -> list[RecordId]:
+        """The observations of a state that were not reflected upon, oldest first."""
+        return list(self._fresh_at.get(self.ledger.matching.state_key(state), ()))
+
+    def settle(self, items: Iterable[RecordId]) -> None:
+        """Note that these were reflected upon."""
+        for item in items:
+            self.fresh.pop(item, None)
+        self._index_fresh()
+
+    def _index_fresh(self) -> None:
+        self._fresh_at.clear()
+        for item in sorted(self.fresh):
+            record = self.ledger.get(item)
+            if record is not None:
+                self._fresh_at.setdefault(self.ledger.matching.state_key(record.state), {})[item] = None
 
     def write_insight(self, text: str, cited: Iterable[RecordId], trace: Trace) -> None:
         """Write an insight, unless it rests on nothing: then nothing could ever take it back.
@@ -121,6 +149,8 @@ class Stream:
         item = self.ledger.new_id() if known is None else known
         self.citations.add(item, evidence)
         self.insights[item], self._ids[text], self.traces[item] = text, item, trace
+        self._resting.clear()
+        self._notes.clear()
 
     def refresh(self, items: Iterable[RecordId], hour: int) -> None:
         """Note that these were recalled."""
@@ -128,7 +158,14 @@ class Stream:
             trace = self.traces[item]
             if trace.access < hour:
                 self.traces[item] = trace._replace(access=hour)
-                self._forget_answers(self.ledger.get(item))
+                record = self.ledger.get(item)
+                if record is None:
+                    self._notes.clear()
+                    continue
+                key = self.ledger.matching.state_key(record.state)
+                if key in self._places:
+                    self._places[key].refresh(item, hour)
+                self._forget_answers(key)
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these observations, and the insights that rested on them."""
@@ -139,6 +176,7 @@ class Stream:
             self.fresh.pop(item, None)
         for item in fell:
             del self._ids[self.insights.pop(item)]
+        self._index_fresh()
         self._forget_all_answers()
         return Removed(gone, fell)
 
@@ -171,15 +209,29 @@ class Stream:
 
     def choose_insights(self, state: str, number: int) -> tuple[Note, ...]:
         """The most salient insights: of the whole stream, or of those that rest on this state's observations."""
+        key = self.ledger.matching.state_key(state)
+        notes = self._notes.get((key, number))
+        if notes is None:
+            items, relevance = self._insights_about(state, key)
+            best = self._rank(self._trace_columns(items), relevance) if items and number else []
+            notes = tuple(self.note(items[place]) for place in best[:number])
+            if key in self._resting:
+                self._notes[key, number] = notes
+        return notes
+
+    def _insights_about(self, state: str, key: Hashable) -> tuple[list[RecordId], NDArray[np.float64]]:
+        """The insights that a question about a state is asked of, and their relevance."""
+        if key in self._resting:
+            return self._resting[key]
         here = self.at(state)
-        items = list(self.insights) if self.per == "stream" else sorted(self._about(here))
-        if not items or not number:
-            return ()
+        items = list(self.insights) if self.per == "stream" else sorted(self.citations.resting(here))
         # States that count as the same ask in the same words, those of the oldest observation.
         oldest = self.ledger.get(here[0]) if here else None
         question = state if oldest is None else oldest.state
-        best = self._rank(self._trace_columns(items), self._insight_relevance(question, items))
-        return tuple(self.note(items[place]) for place in best[:number])
+        relevance = self._insight_relevance(question, items) if items else np.zeros(0)
+        if oldest is not None:
+            self._resting[key] = items, relevance
+        return items, relevance
 
     def choose_items(self, question: str, number: int) -> list[RecordId]:
         """The most salient items of the whole stream, observations and insights together."""
@@ -199,21 +251,30 @@ class Stream:
                 similar[own] = 1.0
             best = self._rank(columns.traces, similar[columns.place])
             return tuple(columns.records[place] for place in best[:k])
-        records = [record for group in self.ledger.at(state).values() for record in group]
+        key = self.ledger.matching.state_key(state)
+        here = self._places.get(key)
+        if here is None:
+            here = self._places[key] = Place()
+            for item in self.at(state):
+                record = self.ledger.get(item)
+                if record is not None:
+                    here.append(record, *self.traces[item])
         # They are all about this state, so relevance tells none from another.
-        best = self._rank(self._trace_columns([record.id for record in records]), np.zeros(len(records)))
+        best = self._rank(here.columns(), np.zeros(len(here.records)))
         if self.per == "state":
-            return tuple(records[place] for place in best[:k])
-        taken: dict[str, int] = {}
-        chosen = []
+            return tuple(here.records[place] for place in best[:k])
+        left = {action: min(k, count) for action, count in here.actions.items()}
+        wanted, chosen = sum(left.values()), []
         for place in best:
-            record = records[place]
-            taken[record.action] = taken.get(record.action, 0) + 1
-            if taken[record.action] <= k:
+            record = here.records[place]
+            if left[record.action]:
+                left[record.action] -= 1
                 chosen.append(record)
+                if len(chosen) == wanted:
+                    break
         return tuple(chosen)
 
-    def _rank(self, traces: NDArray[np.int64], relevance: NDArray[np.float64]) -> list[int]:
+    def _rank(self, traces: Iterable[NDArray[np.int64]], relevance: NDArray[np.float64]) -> list[int]:
         """The places of the items by salience, the best first."""
         items, importance, access = traces
         scores = salience(access, importance, relevance, self.decay, self.weights)
@@ -228,22 +289,12 @@ class Stream:
         vectors = self.embedding.embed([question, *(self.insights[item] for item in items)])
         return cosine(vectors[0], vectors[1:])
 
-    def _about(self, observations: Iterable[RecordId]) -> set[RecordId]:
-        """The insights that rest on these observations, through other insights or not."""
-        todo = deque(observations)
-        found: set[RecordId] = set()
-        while todo:
-            more = set(self.citations.citing(todo.popleft())) - found
-            found |= more
-            todo.extend(more)
-        return found
-
-    def _read_columns(self) -> _Columns:
+    def _read_columns(self) -> Columns:
         """All observations as columns, kept until one changes."""
         if self._columns is None:
             key, texts, records = self.ledger.matching.state_key, list(self.ledger.states()), tuple(self.ledger)
             places = {key(text): place for place, text in enumerate(texts)}
-            self._columns = _Columns(
+            self._columns = Columns(
                 records,
                 self._trace_columns([record.id for record in records]),
                 np.array([places[key(record.state)] for record in records], np.int64),
@@ -252,18 +303,17 @@ class Stream:
             )
         return self._columns
 
-    def _forget_answers(self, record: Record | None) -> None:
-        """Answers that this observation may stand in are worked out again; insights stand in none of them."""
-        if record is None:
-            return
+    def _forget_answers(self, key: Hashable) -> None:
+        """Answers that an observation of this state may stand in are worked out again; insights stand in none."""
         self._columns = None
         if self.per == "stream":
             self._answers.clear()
         else:
-            self._answers.pop(self.ledger.matching.state_key(record.state), None)
+            self._answers.pop(key, None)
 
     def _forget_all_answers(self) -> None:
-        self._answers.clear()
+        for known in (self._answers, self._places, self._resting, self._notes):
+            known.clear()
         self._columns = None
 
     def snapshot(self) -> dict[str, Any]:
@@ -301,25 +351,8 @@ class Stream:
             raise MemoryStateError(f"not a snapshot of a stream: {error!r} in {str(data)[:80]!r}") from error
         self.ledger, self.citations, self.traces, self.fresh = ledger, citations, traces, fresh
         self.insights, self._ids = insights, {text: item for item, text in insights.items()}
+        self._index_fresh()
         self._forget_all_answers()
-
-
-class _Columns(NamedTuple):
-    """All observations, for questions to the whole stream.
-
-    Args:
-        records: the observations, oldest first.
-        traces: id, importance and access of each; shape (3, n).
-        place: the row of its state in `vectors`, of each; shape (n,).
-        places: key of a state -> row.
-        vectors: of the states; shape (states, dimension).
-    """
-
-    records: tuple[Record, ...]
-    traces: NDArray[np.int64]
-    place: NDArray[np.int64]
-    places: dict[Hashable, int]
-    vectors: NDArray[np.float64]
 
 
 def _is_number(value: object) -> bool:
