@@ -233,7 +233,8 @@ class _Choice(NamedTuple):
 
     def trace(self, experience: Experience, verdict: Verdict) -> StepTrace:
         made = self.decision
-        return StepTrace(experience, made.prompt, made.reply.text, made.retrieved, verdict, self.checks, made.thought)
+        told = made.prompt, made.reply.text, made.retrieved
+        return StepTrace(experience, *told, verdict, self.checks, made.thought, made.strategy)
 
 
 class _Totals:

@@ -159,7 +159,7 @@ class TeamAgent:
         self._forced = None
         episode = self.agent.run_episode(world, seed, options)
         self.team.end_episode(episode.task, self.member, episode)
-        return self._charged(episode)
+        return self._charged(self._signed(episode))
 
     def construct_episode(
         self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -185,7 +185,7 @@ class TeamAgent:
             if member not in [one.name for one in self.team.members]:
                 raise ArgumentError(f"the team {self.team.name!r} has no member {member!r}")
             self._forced = member
-            return self.agent.run_episode(begun, seed, options)
+            return self._signed(self.agent.run_episode(begun, seed, options))
 
         episodes = list(self.team.construct(begun.task, rollout))
         self._forced = None
@@ -198,6 +198,11 @@ class TeamAgent:
         # A team that is none leaves memory as an agent does, which tells it nothing.
         if self.team.name != "solo" and isinstance(self.memory, Addressed):
             self.memory.address(member, task)
+
+    def _signed(self, episode: Episode) -> Episode:
+        """The episode with the name of who played it, in a team where that says anything."""
+        alone = self.team.name == "solo" or self._speaker.present is self._speaker
+        return episode if alone else replace(episode, member=self.member)
 
     def _charged(self, episode: Episode) -> Episode:
         """The episode with what was asked after it had ended."""

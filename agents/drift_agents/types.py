@@ -286,6 +286,7 @@ class StepTrace:
         verdict: what the verifier made of it.
         checks: what the verifier found out before it, about actions that the policy had in mind.
         thought: how the strategy was made, at a step at which one was.
+        strategy: the strategy in force, if there was one.
     """
 
     experience: Experience
@@ -295,6 +296,7 @@ class StepTrace:
     verdict: Verdict
     checks: tuple[Verdict, ...] = ()
     thought: Thought | None = None
+    strategy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -323,6 +325,7 @@ class Episode:
             `drift_agents.llm.tokens` estimates them, whoever answered.
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
+        member: who of a team played; empty for an agent, and where all members decide together.
     """
 
     task: str
@@ -345,6 +348,7 @@ class Episode:
     tokens_estimated: int = 0
     trace: tuple[StepTrace, ...] = field(default=(), repr=False)
     closing: tuple[Verdict, ...] = ()
+    member: str = ""
 
     def verdicts(self) -> Iterator[tuple[AgentClock, tuple[str, str] | None, Verdict]]:
         """Every verdict of the episode in order of time, as far as steps were kept.

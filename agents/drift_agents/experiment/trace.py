@@ -101,6 +101,7 @@ class StepView:
         reward: the reward of the step.
         retrieved: the numbers of what memory recalled.
         thought: how the strategy was made, at a step at which one was.
+        strategy: the strategy in force, if there was one.
     """
 
     tick: int
@@ -112,6 +113,7 @@ class StepView:
     reward: float | None
     retrieved: tuple[RecordId, ...]
     thought: Thought | None = None
+    strategy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -122,11 +124,13 @@ class EpisodeTrace:
         episode: its number in the cell.
         task: the task in words.
         steps: one by one.
+        member: who of a team played it; empty for an agent, and where all members decide together.
     """
 
     episode: int
     task: str
     steps: tuple[StepView, ...]
+    member: str = ""
 
 
 def read_trace(path: Path) -> Iterator[EpisodeTrace]:
@@ -147,9 +151,8 @@ def read_trace(path: Path) -> Iterator[EpisodeTrace]:
                 data = json.loads(line)
                 texts += data["texts"]
                 knobs += data["knobs"]
-                yield EpisodeTrace(
-                    data["episode"], texts[data["task"]], tuple(_view(step, texts, knobs) for step in data["steps"])
-                )
+                steps = tuple(_view(step, texts, knobs) for step in data["steps"])
+                yield EpisodeTrace(data["episode"], texts[data["task"]], steps, data.get("member", ""))
     except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
         raise ExperimentError(f"{path}: does not hold the steps of a cell: {error}") from error
 
@@ -166,6 +169,7 @@ def _view(step: Mapping[str, Any], texts: list[str], knobs: list[Mapping[str, An
         step["reward"],
         tuple(step["retrieved"]),
         _thought(step.get("thought"), texts),
+        "\n".join(texts[line] for line in step["strategy"]) if "strategy" in step else None,
     )
 
 

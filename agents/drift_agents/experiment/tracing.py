@@ -121,6 +121,7 @@ class TraceWriter:
             return
         line: dict[str, Any] = {"episode": index, "seed": seed}
         line |= {} if stage == TEST else {"stage": stage}
+        line |= {"member": episode.member} if episode.member else {}
         line |= {"start": self._world.start, "knobs_at_start": self._knobs_of(self._world.start)}
         line |= {"task": self._texts(episode.task), "steps": steps}
         line["closing"] = [self._verdict(verdict) for verdict in episode.closing]
@@ -153,18 +154,23 @@ class TraceWriter:
             "action": experience.action,
             "outcome": self._outcome(experience.outcome),
             "reward": _finite(experience.reward),
-            "prompt": [self._texts(line) for line in step.prompt.split("\n")],
+            "prompt": self._lines(step.prompt),
             "retrieved": list(step.retrieved),
             "verdict": self._verdict(step.verdict),
         }
         if step.reply.strip() != experience.action:
             data["reply"] = self._texts(step.reply)
+        if step.strategy is not None:
+            data["strategy"] = self._lines(step.strategy)
         if step.thought is not None:
-            told = {name: text.split("\n") for name, text in step.thought._asdict().items() if text is not None}
-            data["thought"] = {name: [self._texts(line) for line in lines] for name, lines in told.items()}
+            told = step.thought._asdict()
+            data["thought"] = {name: self._lines(text) for name, text in told.items() if text is not None}
         if step.checks:
             data["checks"] = [self._verdict(verdict) for verdict in step.checks]
         return data
+
+    def _lines(self, text: str) -> list[int]:
+        return [self._texts(line) for line in text.split("\n")]
 
     def _outcome(self, outcome: Outcome) -> list[Any]:
         return [self._texts(outcome.state), _finite(outcome.score), int(outcome.ended)]

@@ -1,4 +1,4 @@
-// One step of one episode: frame, decision, verdicts, what memory recalled, and the prompt.
+// One step of one episode: frame, decision, strategy, verdicts, what memory recalled, and the prompt.
 
 const RECALLED = /^- in (.*?) action ("(?:[^"\\]|\\.)*") led to (.*) \((.*?score .*)\)$/;
 
@@ -26,6 +26,7 @@ function drawPane(cell, at, data, position) {
   const facts = make('div', { class: 'facts' });
   const left = make('div', {}, frame), grid = make('div', { class: 'grid' }, left, facts);
   pane.append(make('p', { class: 'task' }, text(episode.task)), grid);
+  if (cell.team !== 'solo') frame.append(make('p', { class: 'hint member' }, episode.member ? `played by ${episode.member}` : 'all members decide together'));
   if (end) {
     facts.append(make('h3', {}, 'The episode is over'), decision(step, text));
     for (const verdict of episode.closing) facts.append(...verdictBlock('After the episode', verdict, text));
@@ -33,6 +34,7 @@ function drawPane(cell, at, data, position) {
   }
   facts.append(make('h3', {}, 'Decision and outcome'), decision(step, text));
   for (const verdict of step.checks || []) facts.append(...verdictBlock('Checked before acting', verdict, text));
+  facts.append(...thoughtBlock(step, text));
   facts.append(...verdictBlock('Verifier', step.verdict, text));
   const lines = step.prompt.map(text);
   pane.append(make('h3', {}, `Recalled (${step.retrieved.length} records)`), recalled(lines, step.retrieved));
@@ -51,6 +53,27 @@ function decision(step, text) {
   if (step.reply !== undefined) facts.push(['answered', text(step.reply)]);
   facts.push(['led to', outcomeText(step.outcome, text)], ['reward', number(step.reward)]);
   return list(facts, 'decision');
+}
+
+let unfolded = false; // whether it is told how strategies were made: the next step keeps it
+
+/** The strategy in force, whether it was made at this step, and what the policy had in mind without one. */
+function thoughtBlock(step, text) {
+  if (!step.strategy && !step.thought) return [];
+  const lines = numbers => numbers.map(text).join('\n'), thought = step.thought, facts = [];
+  if (step.strategy) facts.push(['in force', lines(step.strategy)]);
+  facts.push(['refreshed', thought ? 'yes, at this step' : 'no, made earlier']);
+  if (thought && thought.baseline) facts.push(['action without it', lines(thought.baseline)]);
+  const block = [make('h3', {}, 'Strategy'), list(facts, 'thought')];
+  if (thought) {
+    const made = make('details', { class: 'made', ...(unfolded ? { open: '' } : {}) }, make('summary', {}, 'How it was made'));
+    made.addEventListener('toggle', () => { unfolded = made.open; });
+    for (const [title, told] of [['told to do', thought.instructions], ['made from', thought.question], ['answered', thought.answer]]) {
+      made.append(make('h4', {}, title), make('pre', { tabindex: 0, 'aria-label': title }, lines(told)));
+    }
+    block.push(made);
+  }
+  return block;
 }
 
 function outcomeText([state, score, ended], text) {
