@@ -70,7 +70,26 @@ class KnobError(DriftEnvsError, ValueError):
 
 
 class DrivenKnobError(DriftEnvsError, AttributeError):
-    """Somebody other than the schedule tried to turn a knob that the schedule drives."""
+    """Somebody other than the schedule tried to turn a knob that the schedule drives.
+
+    Example:
+        >>> print(DrivenKnobError.of("slip", 0.5))
+        `slip` is driven by the schedule and should not be set from outside. Received 0.5; write it into the schedule, \
+or build the environment with `schedule=None`
+    """
+
+    @classmethod
+    def of(cls, name: str, value: object) -> DrivenKnobError:
+        """The error of somebody who sets a knob.
+
+        Args:
+            name: the knob.
+            value: the value that it was to have.
+        """
+        return cls(
+            f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
+            "write it into the schedule, or build the environment with `schedule=None`"
+        )
 
 
 class ArgumentError(DriftEnvsError, ValueError):

@@ -2,7 +2,6 @@
 
 * `IDS` - one table: id, entry point, step limit and default schedule
 * `Entry` - a row of it
-* `Extras` - what all ids can have around their environment
 * `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop` - the entry points
 * `register_all` - tells Gymnasium; done when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may turn under an id
@@ -21,17 +20,14 @@ from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebS
 from drift_envs.envs.lake_maps import NewMap
 from drift_envs.envs.lake_model import Map
 from drift_envs.errors import ArgumentError
+from drift_envs.extras import Extras
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import make_oracle
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Tasks
 from drift_envs.schedule.reach import reachable_values
 from drift_envs.vector import VectorFrozenLake, VectorMountainCar, VectorMountainCarContinuous
 from drift_envs.vector.entry import make_vector
-from drift_envs.wrappers.built_in import build_in
-from drift_envs.wrappers.drift import DriftWrapper, Source
-from drift_envs.wrappers.overlay import DriftOverlay, Window
-from drift_envs.wrappers.text import TextObservation
+from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.turning import driven_names, knob_table
 
 
@@ -108,53 +104,6 @@ MOST_CONDITIONS = 16
 """The combinations of knob values for which it is made sure that the goals can be bought."""
 
 
-class Extras(NamedTuple):
-    """What all ids can have around their environment.
-
-    Args:
-        notify: what `info["drift"]` tells.
-        text: whether the world is one of text.
-        render_mode: `human`, `rgb_array`, `ansi` or `None`.
-        overlay: whether pictures tell the truth; by default those of `human` do.
-    """
-
-    notify: str
-    text: bool
-    render_mode: str | None
-    overlay: bool | None
-
-    def has_overlay(self, schedule: Source) -> bool:
-        """Whether pictures tell the truth.
-
-        Args:
-            schedule: the schedule; without one there is nothing to tell.
-        """
-        wanted = self.render_mode == "human" if self.overlay is None else self.overlay
-        return wanted and schedule is not None and self.render_mode is not None
-
-    def base_mode(self, schedule: Source) -> str | None:
-        """How the innermost environment renders: a window with an overlay shows pictures, it is not drawn directly.
-
-        Args:
-            schedule: the schedule.
-        """
-        return "rgb_array" if self.render_mode == "human" and self.has_overlay(schedule) else self.render_mode
-
-    def wrap(self, env: gym.Env, schedule: Source) -> gym.Env:
-        """The environment inside the wrappers of this package.
-
-        Args:
-            env: the innermost environment.
-            schedule: its schedule.
-        """
-        world: gym.Env = build_in(DriftWrapper(env, schedule, make_oracle, self.notify))
-        if self.has_overlay(schedule):
-            world = build_in(DriftOverlay(world))
-            if self.render_mode == "human":
-                world = build_in(Window(world))
-        return build_in(TextObservation(world)) if self.text else world
-
-
 def register_all() -> None:
     """Register every id with Gymnasium.
 
@@ -204,15 +153,12 @@ def frozen_lake(
         >>> env.observation_space
         Discrete(64)
     """
-    _check_arguments(arguments, LAKE_ARGUMENTS, None)
+    _refuse_unknown(arguments, LAKE_ARGUMENTS)
     extras = Extras(notify, text, render_mode, overlay)
     if schedule is None:
         return extras.wrap(FrozenLake(extras.base_mode(schedule), **arguments), None)
     base = {**arguments, "is_slippery": arguments.get("is_slippery", "success_rate" in arguments)}
-    plan = load_schedule(schedule, table=knob_table(FrozenLake(**base)))
-    if plan is None:  # `load_schedule` gives `None` for `None` alone
-        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
-    _check_arguments(arguments, LAKE_ARGUMENTS, plan)
+    plan = _load(schedule, knob_table(FrozenLake(**base)), arguments, LAKE_ARGUMENTS)
     sizes = list(_map_sizes(plan))
     if "map" in plan.base:
         base["desc"] = _blank(*sizes[0])  # the schedule's own map is laid before the first episode
@@ -242,9 +188,7 @@ def mountain_car(
         ArgumentError: if an argument is unknown.
         ScheduleError: if the schedule can't be used.
     """
-    _check_arguments(arguments, CAR_ARGUMENTS, None)
-    extras = Extras(notify, text, render_mode, overlay)
-    return extras.wrap(MountainCar(extras.base_mode(schedule), **arguments), schedule)
+    return _car(MountainCar, Extras(notify, text, render_mode, overlay), schedule, arguments)
 
 
 def mountain_car_continuous(
@@ -258,21 +202,9 @@ def mountain_car_continuous(
 ) -> gym.Env:
     """Build a drifting continuous mountain car.
 
-    Args:
-        render_mode: `human`, `rgb_array` or `None`.
-        schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
-        notify: what `info["drift"]` tells: `none`, `change` or `full`.
-        text: whether the world is one of text, see `TextObservation`.
-        overlay: whether pictures show phase, tick and what changed; by default those of `human` do.
-        **arguments: those of Gymnasium's car: `goal_velocity`.
-
-    Raises:
-        ArgumentError: if an argument is unknown.
-        ScheduleError: if the schedule can't be used.
+    Arguments and errors are those of `mountain_car`.
     """
-    _check_arguments(arguments, CAR_ARGUMENTS, None)
-    extras = Extras(notify, text, render_mode, overlay)
-    return extras.wrap(MountainCarContinuous(extras.base_mode(schedule), **arguments), schedule)
+    return _car(MountainCarContinuous, Extras(notify, text, render_mode, overlay), schedule, arguments)
 
 
 def web_shop(
@@ -305,7 +237,7 @@ def web_shop(
         ArgumentError: if an argument is unknown, or the schedule says the same thing.
         ScheduleError: if the schedule can't be used.
     """
-    _check_arguments(arguments, SHOP_ARGUMENTS, None)
+    _refuse_unknown(arguments, SHOP_ARGUMENTS)
     if text:
         arguments = {"observation_mode": "url+text", **arguments}
     if overlay is None and arguments.get("backend") == "browser":
@@ -314,10 +246,7 @@ def web_shop(
     if schedule is None:
         return extras.wrap(WebShop(extras.base_mode(schedule), **arguments), None)
     table = knob_table_of("DriftWebShop-v0")
-    plan = load_schedule(schedule, table=table)
-    if plan is None:  # `load_schedule` gives `None` for `None` alone
-        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
-    _check_arguments(arguments, SHOP_ARGUMENTS, plan)
+    plan = _load(schedule, table, arguments, SHOP_ARGUMENTS)
     conditions = [
         {name: values[name] for name in WebShop.knobs}
         for values in islice(reachable_values(plan, table), MOST_CONDITIONS)
@@ -385,17 +314,34 @@ def knob_table_of(env_id: str) -> KnobTable:
     return knob_table(base(is_slippery=False) if base is FrozenLake else base())
 
 
-def _check_arguments(arguments: Mapping[str, Any], known: Mapping[str, str | None], plan: Schedule | None) -> None:
-    """Refuse arguments that nobody knows, and those that say what the schedule says."""
-    said = set() if plan is None else driven_names(plan) | ({"tasks"} if plan.tasks is not None else set())
+def _car(base: type[gym.Env], extras: Extras, schedule: Source, arguments: Mapping[str, Any]) -> gym.Env:
+    """Either car: whatever its schedule turns can be turned at any time, so nothing has to be known before."""
+    _refuse_unknown(arguments, CAR_ARGUMENTS)
+    return extras.wrap(base(extras.base_mode(schedule), **arguments), schedule)
+
+
+def _refuse_unknown(arguments: Mapping[str, Any], known: Mapping[str, str | None]) -> None:
+    """Refuse arguments that nobody knows."""
     for name, value in arguments.items():
         if name not in known:
             raise ArgumentError(f"there is no argument `{name}`, only {', '.join(known)}. Received {name}={value!r}")
-        if plan is not None and known[name] in said:
+
+
+def _load(
+    schedule: Source, table: KnobTable, arguments: Mapping[str, Any], known: Mapping[str, str | None]
+) -> Schedule:
+    """The schedule, unless arguments say what it says."""
+    plan = load_schedule(schedule, table=table)
+    if plan is None:  # `load_schedule` gives `None` for `None` alone
+        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
+    said = driven_names(plan) | (set() if plan.tasks is None else {"tasks"})
+    for name, value in arguments.items():
+        if known[name] in said:
             raise ArgumentError(
                 f"`{name}` should not be given, since the schedule `{plan.name}` sets `{known[name]}`. "
                 f"Received {value!r}"
             )
+    return plan
 
 
 def _map_sizes(plan: Schedule) -> Iterator[tuple[int, int]]:

@@ -21,6 +21,7 @@ FLOORS = {
     "drift_envs/vector/": 3,
     "drift_envs/oracle": 4,
     "drift_envs/metrics": 4,
+    "drift_envs/extras.py": 5,
     "drift_envs/registration.py": 5,
     "drift_envs/cli": 5,
     "drift_envs/__main__.py": 6,

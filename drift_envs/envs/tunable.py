@@ -80,10 +80,7 @@ class TunableEnv:
             KnobError: if the value breaks a rule, alone or together with the other knobs.
         """
         if name in self._held:
-            raise DrivenKnobError(
-                f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
-                "write it into the schedule, or build the environment with `schedule=None`"
-            )
+            raise DrivenKnobError.of(name, value)
         checked = self.knobs[name].check(value)
         if self.knobs.rule is not None:
             for knob, text in self.knobs.problems({**self.read_knobs(), name: checked}):

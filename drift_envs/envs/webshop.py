@@ -18,7 +18,7 @@ from drift_envs.envs.webshop_backends import BACKENDS, Backend, Looks, Shown, ma
 from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS, settings_of
 from drift_envs.envs.webshop_picture import PageWindow, draw_page, read_png
 from drift_envs.envs.webshop_tasks import Tasks
-from drift_envs.envs.webshop_text import LENGTHS, OBSERVATION_MODES, page_state
+from drift_envs.envs.webshop_text import LENGTHS, OBSERVATION_MODES, actions_on, fit, page_state
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from webshop_server.action import MAX_ACTION
@@ -283,7 +283,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """
         if self.goal_index is None:
             raise StateError("an instruction was asked for before `reset`; call `reset` first")
-        return self._fit(self.shop.goals[self.goal_index].text)
+        return fit(self.shop.goals[self.goal_index].text, self.shop.charset)
 
     def task_options(self) -> dict[str, Any] | None:
         """The reset options with which another instance begins the same task."""
@@ -384,18 +384,9 @@ class WebShop(TunableEnv, gym.Env[str, str]):
 
     def _inform(self) -> dict[str, Any]:
         """What an agent is told beside the page."""
-        page = self.page
-        actions = [f"click[{label}]" for label, target in page.clickables.items() if target is not None]
-        if page.has_search_bar:
-            actions.insert(0, f"search[{self.instruction}]")
         return {
             "task": self.instruction,
-            "actions": actions,
+            "actions": actions_on(self.page, self.instruction),
             "score": self._score,
-            "last_action_error": None if self._error is None else self._fit(self._error),
+            "last_action_error": None if self._error is None else fit(self._error, self.shop.charset),
         }
-
-    def _fit(self, text: str) -> str:
-        """A text in the shop's characters."""
-        charset = self.shop.charset
-        return "".join(char if char in charset else "?" for char in text)

@@ -1,14 +1,17 @@
-"""The shop's pages as observations.
+"""The shop's pages as observations and actions.
 
 * `OBSERVATION_MODES` - what an observation can be
 * `LENGTHS` - how long it can get
 * `page_state` - a page as JSON state
+* `actions_on` - what can be done on a page
+* `fit` - a text in the shop's characters
 * `hide_session` - an address that is the same in every session
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 
 from drift_envs.envs.webshop_backends import Shown
 from webshop_server.page import MAX_LENGTH
@@ -32,6 +35,31 @@ def page_state(page: Shown, max_length: int = MAX_LENGTH) -> str:
     """
     state = {"html": "\n".join(page.parts)[:max_length], "url": HOST + hide_session(page.path)}
     return json.dumps(state, ensure_ascii=False)
+
+
+def actions_on(page: Shown, words: str) -> list[str]:
+    """What can be done on a page: where it has a search bar, a search first; then every button, in their order.
+
+    Args:
+        page: the page.
+        words: what to search for.
+    """
+    clicks = [f"click[{label}]" for label, target in page.clickables.items() if target is not None]
+    return [f"search[{words}]", *clicks] if page.has_search_bar else clicks
+
+
+def fit(text: str, charset: Container[str]) -> str:
+    """A text in the shop's characters, with question marks for others.
+
+    Args:
+        text: the text.
+        charset: the characters.
+
+    Example:
+        >>> fit("tea €5", "tea 5")
+        'tea ?5'
+    """
+    return "".join(char if char in charset else "?" for char in text)
 
 
 def hide_session(path: str) -> str:

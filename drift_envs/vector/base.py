@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
-from drift_envs.knobs import Value
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.draws import EpisodeDraws
-from drift_envs.vector.flow import Columns, KnobFlow
+from drift_envs.vector.dynamics import Dynamics
+from drift_envs.vector.flow import KnobFlow
 from drift_envs.vector.infos import News, finals, merged
 from drift_envs.vector.rendering import Painter
 from drift_envs.vector.view import SubEnvironment
@@ -27,7 +26,7 @@ from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.rewinds import IdleRewinds
 
 
-class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
+class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
     """Many copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock, and its own timeline: that of sub-environment `i` is seeded
@@ -54,9 +53,6 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     Raises:
         ArgumentError: if an argument breaks a rule.
     """
-
-    kind: ClassVar[type]
-    state_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -281,10 +277,7 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
                 f"`values` should have one value for each of {self.num_envs} sub-environments. Received {len(values)}"
             )
         if name in self._driven:
-            raise DrivenKnobError(
-                f"`{name}` is driven by the schedule and should not be set from outside. Received {values[0]!r}; "
-                "write it into the schedule, or build the environment with `schedule=None`"
-            )
+            raise DrivenKnobError.of(name, values[0])
         for env, value in zip(self.envs, values, strict=True):
             setattr(env, name, value)
 
@@ -295,25 +288,6 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             **kwargs: not used.
         """
         self.world.close()
-
-    def read_state(self, index: int, name: str) -> Any:
-        """A part of what says where an episode stands.
-
-        Args:
-            index: the sub-environment.
-            name: one of `state_names`.
-        """
-        raise NotImplementedError
-
-    def write_state(self, index: int, name: str, value: Any) -> None:
-        """Put an episode somewhere else.
-
-        Args:
-            index: the sub-environment.
-            name: one of `state_names`.
-            value: as `read_state` gives it.
-        """
-        raise NotImplementedError
 
     def _timeline_of(self, index: int, key: int | None) -> Timeline:
         """The timeline of a sub-environment, with another seed if there is one."""
@@ -335,78 +309,3 @@ class DriftVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     def _restart_draws(self) -> None:
         """Begin with the numbers of a new generator."""
         self._starts = EpisodeDraws(self._first_key(), self.num_envs)
-
-    def _check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that break a rule."""
-
-    def _reset_infos(self, mask: np.ndarray) -> dict[str, Any]:
-        """What the environment's `reset` tells, of these sub-environments."""
-        return {}
-
-    @abstractmethod
-    def _build(self) -> None:
-        """Make the arrays of the dynamics, at the end of the constructor."""
-
-    @abstractmethod
-    def _columns(self) -> dict[str, np.ndarray]:
-        """What the knobs are as columns of numbers, shape `(N,)` each; a schedule writes into these arrays."""
-
-    @abstractmethod
-    def _encode(self, values: Mapping[str, Any]) -> Columns:
-        """Knob values of a stretch of ticks as columns of numbers."""
-
-    def _follows_knobs(self) -> bool:
-        """Whether something follows from other values of the driven knobs, so that `_turned` has to be called."""
-        return False
-
-    def _turned(self, indices: np.ndarray) -> None:
-        """Other values hold in these sub-environments."""
-
-    def _strand(self, truncations: np.ndarray) -> None:
-        """The limit has ended these episodes."""
-
-    @abstractmethod
-    def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
-        """Put these sub-environments where an episode begins."""
-
-    @abstractmethod
-    def _observe(self) -> Any:
-        """The present observations, an array of its own."""
-
-    @abstractmethod
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        """The actions as an array, or an error."""
-
-    @abstractmethod
-    def _transition(
-        self, actions: np.ndarray, dead: np.ndarray | None
-    ) -> tuple[Any, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all; where a step is dead, begin the episode in place of that."""
-
-    @abstractmethod
-    def pose(self, env: Any, index: int) -> None:
-        """Put the single environment where a sub-environment stands, for a picture.
-
-        Args:
-            env: the innermost single environment, turned already.
-            index: the sub-environment.
-        """
-
-    @abstractmethod
-    def read_knob(self, index: int, name: str) -> Value:
-        """The present value of a knob, read back from what the dynamics use.
-
-        Args:
-            index: the sub-environment.
-            name: the knob.
-        """
-
-    @abstractmethod
-    def write_knob(self, index: int, name: str, value: Value) -> None:
-        """Turn a knob that no schedule drives.
-
-        Args:
-            index: the sub-environment.
-            name: the knob.
-            value: a canonical value.
-        """

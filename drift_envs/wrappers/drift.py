@@ -15,11 +15,12 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.envs.tunable import TunableEnv
-from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, StateError
+from drift_envs.errors import ArgumentError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.wrappers.built_in import BuiltIn
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, Clock, read_options
+from drift_envs.wrappers.guard import Guard
 from drift_envs.wrappers.records import DriftLog, DriftState, Visited
 from drift_envs.wrappers.rewinds import IdleRewinds
 from drift_envs.wrappers.turning import Turner
@@ -30,7 +31,7 @@ NOTIFY = ("none", "change", "full")
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
 
 
-class DriftWrapper(BuiltIn, RecordConstructorArgs):
+class DriftWrapper(Guard, BuiltIn, RecordConstructorArgs):
     """Turns an environment's knobs as a schedule says, and leaves everything else as it is.
 
     Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
@@ -74,7 +75,6 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
         [(1, 'slip', 0.5)]
     """
 
-    _driven: frozenset[str] = frozenset()
     rewinds: int
     """How often the schedule has started from its beginning."""
 
@@ -273,32 +273,6 @@ class DriftWrapper(BuiltIn, RecordConstructorArgs):
             tick: the tick.
         """
         return {**self._turner.read(), **self._timeline.values(tick)}
-
-    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Set an attribute of this wrapper or of what it wraps.
-
-        Args:
-            name: the attribute.
-            value: its value.
-            force: whether to create it if nobody has it.
-
-        Raises:
-            DrivenKnobError: if the schedule drives that knob.
-        """
-        self._refuse_driven(name, value)
-        return super().set_wrapper_attr(name, value, force=force)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute of this wrapper, unless it looks as if somebody wanted to turn a driven knob."""
-        self._refuse_driven(name, value)
-        super().__setattr__(name, value)
-
-    def _refuse_driven(self, name: str, value: Any) -> None:
-        if name in self._driven:
-            raise DrivenKnobError(
-                f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
-                "write it into the schedule, or build the environment with `schedule=None`"
-            )
 
     def _turn(self) -> None:
         """Apply the values of the transition to come, and note until when they hold."""
