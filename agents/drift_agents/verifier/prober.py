@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import gymnasium as gym
 
@@ -18,6 +18,7 @@ from drift_agents.matching import Exact, Matching
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.checks import count
+from drift_agents.verifier.stand import Goal, Stand, advance, is_blind, is_on_way
 from drift_agents.verifier.ways import Answers, Chart, Way
 from drift_agents.world import check_text_world, read_outcome, to_env
 
@@ -26,40 +27,6 @@ MAX_STEPS = 1000
 
 LAG = 5
 """How often a twin that goes blindly repeats the last action of the way, when it is a little behind the agent."""
-
-
-class _Stand(NamedTuple):
-    """Where a twin stands in an episode that is not over.
-
-    Args:
-        state: what it shows.
-        walked: the actions of the agent's way that brought it there; `None` when it has left that way.
-        start: what it showed after its reset.
-        late: how often it has repeated the last action of the way, since the agent was faster.
-    """
-
-    state: str
-    walked: tuple[str, ...] | None
-    start: str
-    late: int = 0
-
-
-class _Goal(NamedTuple):
-    """What a probe is after.
-
-    Args:
-        key: the wanted state by the matching rule.
-        action: what is done there.
-        prefix: the actions that led there since the agent's episode began.
-        states: the states of that way, as far as they are known: one more than actions, or none.
-        times: how many answers are wanted.
-    """
-
-    key: Hashable
-    action: str
-    prefix: tuple[str, ...]
-    states: list[str]
-    times: int
 
 
 class ReplayProber:
@@ -130,7 +97,7 @@ class ReplayProber:
         """The world may be another one now: a replay starts from a reset, and old answers count no more."""
         self._way.clear()
         self._answers.clear()
-        self._stand: _Stand | None = None
+        self._stand: Stand | None = None
         self._today = Chart(self._matching.state_key)
 
     def follow(self, experience: Experience) -> None:
@@ -157,7 +124,7 @@ class ReplayProber:
             ArgumentError: if the twin does not show text.
         """
         key = self._matching.state_key(state)
-        goal = _Goal(key, action, tuple(prefix), self._way.states_along(prefix), times)
+        goal = Goal(key, action, tuple(prefix), self._way.states_along(prefix), times)
         found = self._answers.take(key, action, times)
         cost, missed, vain = ProbeCost(), 0, 0
         while len(found) < times and missed < self.attempts and vain < self.max_steps:
@@ -167,7 +134,7 @@ class ReplayProber:
             missed, vain = (0, 0) if len(found) > before else (missed + 1, vain + spent.steps)
         return Probed(tuple(found), cost)
 
-    def _go(self, goal: _Goal, found: list[Transition], room: int) -> ProbeCost:
+    def _go(self, goal: Goal, found: list[Transition], room: int) -> ProbeCost:
         """One replay, on from where the twin stands or from the start; appends to `found`, returns the cost."""
         stand, resets = self._stand, 0
         if stand is None or not self._is_near(stand, goal):
@@ -193,17 +160,17 @@ class ReplayProber:
                 vain += 1
             if over:
                 return cost + _ending(outcome)
-            stand = _advance(stand, doing, outcome.state, goal, here)
+            stand = advance(stand, doing, outcome.state, goal, here)
         if arrived:
             self._stand = stand
         return cost
 
-    def _reset(self) -> _Stand:
+    def _reset(self) -> Stand:
         observation, info = self._twin.reset()
         check_text_world(observation, info)
-        return _Stand(str(observation), (), str(observation))
+        return Stand(str(observation), (), str(observation))
 
-    def _next(self, stand: _Stand, goal: _Goal, ahead: list[tuple[str, str]], arrived: bool) -> str | None:
+    def _next(self, stand: Stand, goal: Goal, ahead: list[tuple[str, str]], arrived: bool) -> str | None:
         """What to do next on the way; `ahead` is the rest of the way that was planned before."""
         if ahead and ahead[0][0] != stand.state:
             ahead.clear()
@@ -211,10 +178,10 @@ class ReplayProber:
             ahead += self._path(stand.state, goal.key) or ()
         if ahead:
             return ahead.pop(0)[1]
-        if arrived or not _is_on_way(stand, goal):
+        if arrived or not is_on_way(stand, goal):
             return None
         rest = goal.prefix[len(stand.walked or ()) :]
-        if not rest and _is_blind(stand, goal) and stand.late < LAG:
+        if not rest and is_blind(stand, goal) and stand.late < LAG:
             rest = goal.prefix[-1:]
         return rest[0] if rest else None
 
@@ -223,23 +190,23 @@ class ReplayProber:
         today = self._today.path(state, key)
         return self._ever.path(state, key) if today is None else today
 
-    def _is_near(self, stand: _Stand, goal: _Goal) -> bool:
+    def _is_near(self, stand: Stand, goal: Goal) -> bool:
         """Whether going on from here is known to lead there, and is worth it.
 
         A reset may stand nearer, but gives up how far the twin has come on the agent's way: the next surprise will
         be farther along, and all of the way would have to be walked again.
         """
         on = self._distance(stand, goal)
-        again = self._distance(_Stand(stand.start, (), stand.start), goal)
-        gone = len(stand.walked or ()) if _is_on_way(stand, goal) else 0
+        again = self._distance(Stand(stand.start, (), stand.start), goal)
+        gone = len(stand.walked or ()) if is_on_way(stand, goal) else 0
         return on is not None and (again is None or on <= again + gone)
 
-    def _distance(self, stand: _Stand, goal: _Goal) -> int | None:
+    def _distance(self, stand: Stand, goal: Goal) -> int | None:
         """How many steps it should take to get there; `None` if no way is known."""
         path = self._path(stand.state, goal.key)
         if path is not None:
             return len(path)
-        if not _is_on_way(stand, goal):
+        if not is_on_way(stand, goal):
             return None
         passed = len(stand.walked or ())
         for ahead, state in enumerate(goal.states[passed:]):
@@ -256,39 +223,6 @@ class ReplayProber:
     def _forget_all(self) -> None:
         self._ever = Chart(self._matching.state_key)
         self.begin_episode()
-
-
-def _is_on_way(stand: _Stand, goal: _Goal) -> bool:
-    """Whether the rest of the agent's way leads on from here.
-
-    Where the twin's episode began in the very state in which the agent's did, that can be seen.
-    """
-    if stand.walked is None or goal.prefix[: len(stand.walked)] != stand.walked:
-        return False
-    if goal.states and goal.states[0] == stand.start:
-        return goal.states[len(stand.walked)] == stand.state
-    return True
-
-
-def _is_blind(stand: _Stand, goal: _Goal) -> bool:
-    """Whether the twin's episode began elsewhere than the agent's, so that states cannot be compared."""
-    return bool(goal.states) and goal.states[0] != stand.start
-
-
-def _advance(stand: _Stand, doing: str, state: str, goal: _Goal, here: bool) -> _Stand:
-    """Where the twin stands after a step.
-
-    A probe takes the place of the agent's own action. Whether the way leads on from there can be seen, or it hardly
-    matters, as for a car; it is left where the agent's states are not known.
-    """
-    if not _is_on_way(stand, goal):
-        return _Stand(state, None, stand.start)
-    done = stand.walked or ()
-    usual = goal.prefix[len(done) :][:1]
-    if not usual and not here:
-        return _Stand(state, done, stand.start, stand.late + 1)
-    walked = (*done, *(usual or (doing,))) if goal.states or usual in ((), (doing,)) else None
-    return _Stand(state, walked, stand.start)
 
 
 class ReplayLiveProber(ReplayProber):
