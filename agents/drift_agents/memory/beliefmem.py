@@ -10,7 +10,7 @@ Source: "BeliefMem", sections 3 and 4.2, appendices A, B.3 and C.2. The update o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from drift_agents.memory.belief import Attribute, Belief, BeliefRule, Candidate,
 from drift_agents.memory.belief_recall import Columns, Relevance
 from drift_agents.memory.belief_state import plain_attribute, read_attribute
 from drift_agents.memory.derived import check_cascade
+from drift_agents.memory.ledgered import Ledgered
 from drift_agents.memory.reflection import tell
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.store import Ledger
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -53,7 +54,7 @@ STRENGTH: Mapping[str, Any] = {
 """The form of a model's answer: how strongly an observation supports what it shows."""
 
 
-class BeliefMem:
+class BeliefMem(Ledgered):
     """Every conclusion that evidence speaks for, each with a probability (BeliefMem, section 3.3).
 
     An attribute is a state and an action, a conclusion is what follows. An observation of an unknown
@@ -283,18 +284,6 @@ class BeliefMem:
         self._attributes[attribute.id] = attribute
         self._index.setdefault(self._ledger.matching.state_key(attribute.state), {})[attribute.id] = attribute
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._ledger)
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self._ledger.states()
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; what is believed follows from the rest, and attributes without evidence fall."""
         gone = self._ledger.remove(ids)
@@ -360,8 +349,7 @@ class BeliefMem:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
+        self._refuse_other(data)
         ledger = Ledger(self._ledger.matching)
         ledger.restore(data.get("ledger", {}))
         try:
@@ -381,10 +369,6 @@ class BeliefMem:
         for attribute in attributes:
             self._keep(attribute)
         self._reread({**old, **self._attributes})
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())
 
 
 def _tell_archive(attribute: Attribute, number: int) -> str:

@@ -9,7 +9,7 @@ agentic experience learning", sections 4.3-4.5, appendix C. `docs/memories/edv.m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import Embedding
@@ -22,7 +22,8 @@ from drift_agents.memory.consensus_bank import SHARED, Banks, Item
 from drift_agents.memory.consensus_text import MOST, RULES, Candidate, describe_claims
 from drift_agents.memory.contaminate import Contaminator
 from drift_agents.memory.distiller import propose
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.ledgered import Ledgered
+from drift_agents.memory.store import Ledger
 from drift_agents.memory.voyager_critic import attempt_steps
 from drift_agents.types import (
     AgentClock,
@@ -70,7 +71,7 @@ class Attended(Protocol):
         ...
 
 
-class ConsensusMemory:
+class ConsensusMemory(Ledgered):
     """What a team agreed on, in a shared bank and in private ones.
 
     Every transition goes into the ledger; none of it is shown by itself. Items are written by a team
@@ -278,18 +279,6 @@ class ConsensusMemory:
         self._today[number] = None
         return number
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._ledger)
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self._ledger.states()
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; items that rest on them fall, or are cut."""
         gone = self._ledger.remove(ids)
@@ -342,8 +331,7 @@ class ConsensusMemory:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
+        self._refuse_other(data)
         ledger = Ledger(self._ledger.matching)
         ledger.restore(data.get("ledger", {}))
         try:
@@ -360,7 +348,3 @@ class ConsensusMemory:
         self._sound, self._wrong, self._member, self._task = sound, wrong, member, task
         self._attempt, self._moment, self._active = (), None, ()
         self._answers.clear()
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())

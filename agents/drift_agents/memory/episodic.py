@@ -7,12 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.matching import Matching
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.ledgered import Ledgered
+from drift_agents.memory.store import Ledger
 from drift_agents.memory.voyager_critic import attempt_steps, highest_score
 from drift_agents.types import (
     AgentClock,
@@ -62,7 +63,7 @@ def is_success(result: Episode) -> bool:
     return result.score >= highest_score(result.task)
 
 
-class EpisodicMemory:
+class EpisodicMemory(Ledgered):
     """Writes every transition, learns from an episode when it is over.
 
     The ledger holds every transition, since verifiers ask about transitions; of these a prompt shows
@@ -198,18 +199,6 @@ class EpisodicMemory:
         self._shown = None
         return number
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._ledger)
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self._ledger.states()
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; what rests on them falls, or is cut, and what is recalled is chosen anew."""
         gone = self._ledger.remove(ids)
@@ -255,8 +244,7 @@ class EpisodicMemory:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
+        self._refuse_other(data)
         ledger = Ledger(self._ledger.matching)
         ledger.restore(data.get("ledger", {}))
         try:
@@ -275,7 +263,3 @@ class EpisodicMemory:
         self._ledger, self._today, self._moment, self._chosen, self._shown = ledger, today, moment, chosen, None
         for attribute, value in own.items():
             setattr(self, attribute, value)
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.errors import ArgumentError
 from drift_agents.matching import Matching
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.ledgered import Ledgered
+from drift_agents.memory.store import Ledger
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -26,7 +27,7 @@ from drift_agents.types import (
 ORDERS = ("oldest", "newest")
 
 
-class VanillaMemory:
+class VanillaMemory(Ledgered):
     """Append everything, recall the top-k of the same state (GLOVE, appendix B.1).
 
     The paper leaves open how records of one state are ranked, though all are equally similar. A
@@ -81,18 +82,6 @@ class VanillaMemory:
         self._answers.pop(self._ledger.matching.state_key(experience.state), None)
         return self._ledger.append(experience, now)
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._ledger)
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self._ledger.states()
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; nothing else rests on them."""
         self._answers.clear()
@@ -122,11 +111,6 @@ class VanillaMemory:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
+        self._refuse_other(data)
         self._ledger.restore(data.get("ledger", {}))
         self._answers.clear()
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())

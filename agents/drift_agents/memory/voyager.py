@@ -10,7 +10,7 @@ evaluate experience entries". `docs/memories/voyager.md` says what is faithful a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,7 +22,8 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.derived import Citations
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.ledgered import Ledgered
+from drift_agents.memory.store import Ledger
 from drift_agents.memory.voyager_critic import CRITIQUE, RULES, SKILL, attempt_steps, cut, tell_attempt
 from drift_agents.memory.voyager_skills import Skill, SkillLibrary
 from drift_agents.types import (
@@ -44,7 +45,7 @@ RANKS = {True: 0, None: 1, False: 2}
 """Which entries come first: those of successes, those not judged yet, those of failures."""
 
 
-class Voyager:
+class Voyager(Ledgered):
     """What a critic called a success counts more, or becomes a skill.
 
     Every episode is an attempt at its task. When it ends, the critic judges it: {reasoning, success,
@@ -205,18 +206,6 @@ class Voyager:
         self._today[record_id] = None
         return record_id
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._ledger)
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self._ledger.states()
-
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; skills and critiques that rest on them fall, or are cut.
 
@@ -359,10 +348,6 @@ class Voyager:
         self._task, self._failures, self._critique, self._critiques = task, failures, critique, critiques
         self._moment, self._active = moment, active
         self._answers.clear()
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())
 
 
 def _read_moment(episode: int, step: int, state: str) -> tuple[AgentClock, str]:
