@@ -53,7 +53,7 @@ def test_gymnasiums_checker_is_content(env_id, schedule, text):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
-        check_env(env, skip_render_check=True)
+        check_env(env, skip_render_check=True)  # asserts, and warns where it only doubts
     env.close()
 
 
@@ -61,7 +61,7 @@ def test_gymnasiums_checker_is_content(env_id, schedule, text):
 @pytest.mark.parametrize("overlay", [False, True])
 def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
     env = gym.make(env_id, render_mode="rgb_array", overlay=overlay)
-    check_env(env)
+    check_env(env)  # asserts, and what it warns of is an error in these tests
     env.close()
 
 
