@@ -17,6 +17,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from drift_agents.memory.store import Ledger
@@ -50,6 +51,11 @@ def fill(size: int) -> tuple[Ledger, dict[tuple[str, str], list[Record]]]:
     return ledger, plain
 
 
+def look_up(plain: dict[tuple[str, str], list[Record]], state: str, action: str) -> list[Record]:
+    """The same question to the dictionary."""
+    return list(plain[state, action])
+
+
 def questions(states: int, number: int, rng: np.random.Generator) -> list[tuple[str, str]]:
     """Pairs of state and action, from the first `states` states."""
     return [(f"state {n}", ACTIONS[n % len(ACTIONS)]) for n in rng.integers(states, size=number).tolist()]
@@ -77,7 +83,7 @@ def main() -> None:
         near, anywhere = questions(NEAR, arguments.questions, rng), questions(states, arguments.questions, rng)
         cases[size, "near"] = ledger.counterparts, near
         cases[size, "anywhere"] = ledger.counterparts, anywhere
-        cases[size, "dictionary"] = (lambda s, a, plain=plain: list(plain[s, a])), anywhere
+        cases[size, "dictionary"] = partial(look_up, plain), anywhere
     times: dict[tuple[int, str], list[float]] = {case: [] for case in cases}
     for _ in range(arguments.repeats):
         for case, (ask, asked) in cases.items():

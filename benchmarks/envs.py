@@ -67,7 +67,8 @@ def main() -> None:
     moves = np.random.default_rng(0).integers(3, size=arguments.steps)
     discrete: list[Any] = moves.tolist()
     forces: list[Any] = list((moves - 1.0).astype(np.float32).reshape(-1, 1))
-    worlds, times = [], []
+    worlds: list[tuple[gym.Env, gym.Env]] = []
+    times: list[tuple[list[float], list[float]]] = []
     for _, plain, keywords, _ in CASES:
         worlds.append((gym.make(plain), gym.make(f"Drift{plain.rsplit('-', 1)[0]}-v0", **keywords)))
         for env in worlds[-1]:

@@ -314,7 +314,9 @@ def knob_table_of(env_id: str) -> KnobTable:
     return knob_table(base(is_slippery=False) if base is FrozenLake else base())
 
 
-def _car(base: type[gym.Env], extras: Extras, schedule: Source, arguments: Mapping[str, Any]) -> gym.Env:
+def _car(
+    base: type[MountainCar | MountainCarContinuous], extras: Extras, schedule: Source, arguments: Mapping[str, Any]
+) -> gym.Env:
     """Either car: whatever its schedule turns can be turned at any time, so nothing has to be known before."""
     _refuse_unknown(arguments, CAR_ARGUMENTS)
     return extras.wrap(base(extras.base_mode(schedule), **arguments), schedule)
