@@ -88,6 +88,8 @@ class Agent:
         self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
         self.doubt_since: int | None = None
+        self._known: Memory | None = None
+        self._told: Following | None = None
         self._lived: list[Experience] = []
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         policy_seed, verifier_seed = sequence.spawn(2)
@@ -128,8 +130,8 @@ class Agent:
             experience = Experience(state, action, outcome, float(reward), now)
             self.matching.learn(experience)
             self._lived.append(experience)
-            if isinstance(self.memory, Following):
-                self.memory.follow(experience)
+            if (following := self._following()) is not None:
+                following.follow(experience)
             newest = self._newest(state, action)
             verdict = self.verifier.verify(experience, self.memory, prefix, now)
             self._note_doubt(verdict, newest, now)
@@ -189,6 +191,12 @@ class Agent:
         """Tell the controller what fell out of memory."""
         if verdict.removed.records or verdict.removed.notes:
             self.controller.on_removed(verdict.removed)
+
+    def _following(self) -> Following | None:
+        """The memory, if it is told every step; looked up once for each memory, since looking up protocols is slow."""
+        if self._known is not self.memory:
+            self._known, self._told = self.memory, self.memory if isinstance(self.memory, Following) else None
+        return self._told
 
     def _newest(self, state: str, action: str) -> int:
         """When memory last wrote about this state and action; -1 if it knows nothing."""

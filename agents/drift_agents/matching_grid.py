@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -227,7 +228,9 @@ class ResidualGrid:
             )
         self.position, self.velocity, self.tolerance = float(position), velocity, float(tolerance)
         self.minimum, self.window = minimum, window
-        self._pairs: deque[tuple[float, float]] = deque(maxlen=window)
+        # Slope and run of each pair, the oldest first; and sorted.
+        self._pairs: deque[tuple[float, float]] = deque()
+        self._slopes: list[tuple[float, float]] = []
         self._last: dict[str, tuple[float, float]] = {}
         self._gravity: float | None = None
 
@@ -242,10 +245,7 @@ class ResidualGrid:
         Raises:
             ArgumentError: if the text is not the state of a car.
         """
-        x, v = read_state(state)
-        # The tiny addition keeps -0.6 / 0.1 = -5.999999999999999 out of its neighbour's cell.
-        cell = math.floor(x / self.position + 1e-9)
-        return cell if self.velocity is None else (cell, math.floor(v / self.velocity + 1e-9))
+        return _cell(state, self.position, self.velocity)
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether both are the same response of the world, as far as can be told."""
@@ -274,9 +274,21 @@ class ResidualGrid:
         if abs(run) < CLOSE:
             return
         self._last[experience.action] = motion.hill, motion.low
-        self._pairs.append((run, rise))
+        if len(self._pairs) == self.window:
+            del self._slopes[bisect_left(self._slopes, self._pairs.popleft())]
+        pair = rise / run, abs(run)
+        self._pairs.append(pair)
+        insort(self._slopes, pair)
         if len(self._pairs) >= self.minimum:
-            self._gravity = fit_hill(self._pairs)
+            self._gravity = weigh_slopes(self._slopes)
+
+
+@lru_cache(maxsize=1 << 16)
+def _cell(state: str, position: float, velocity: float | None) -> Hashable:
+    x, v = read_state(state)
+    # The tiny addition keeps -0.6 / 0.1 = -5.999999999999999 out of its neighbour's cell.
+    cell = math.floor(x / position + 1e-9)
+    return cell if velocity is None else (cell, math.floor(v / velocity + 1e-9))
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -316,6 +316,12 @@ def parse_prompt(text: str) -> PromptView:
     task, mark, rest = text.rpartition(f"\n\n{STATE}")
     if not mark:
         raise ArgumentError(f"not a rendered prompt, {STATE!r} is missing: {text[:80]!r}")
+    # Other states are most of a prompt, and often they stand there as in the one before.
+    before, _, others = rest.partition(f"\n\n{ELSEWHERE}\n")
+    others, _, after = others.partition("\n\n")
+    elsewhere = _parse_block(others) if after == ANSWER or after.startswith(f"{LESSONS}\n") else None
+    if elsewhere is not None:
+        rest = f"{before}\n\n{after}"
     lines = rest.split("\n")
     header: dict[str, str] = {}
     sections: dict[str, list[str]] = {HERE: [], ELSEWHERE: [], LESSONS: []}
@@ -336,11 +342,18 @@ def parse_prompt(text: str) -> PromptView:
         lines[0],
         _parse_actions(header[ACTIONS]),
         tuple(map(parse_line, sections[HERE])),
-        tuple(map(parse_line, sections[ELSEWHERE])),
+        tuple(map(parse_line, sections[ELSEWHERE])) if elsewhere is None else elsewhere,
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
         _parse_whole(header.get(STEP, "0")),
         *(_parse_whole(header[mark]) if mark in header else None for mark in (DOUBT, SURPRISE)),
     )
+
+
+@lru_cache(maxsize=8)
+def _parse_block(text: str) -> tuple[Recollection, ...] | None:
+    """Lines of recollections and nothing else; `None` if there is something else."""
+    lines = text.split("\n")
+    return tuple(map(parse_line, lines)) if all(line.startswith("- ") for line in lines) else None
 
 
 def _header_mark(line: str) -> str | None:

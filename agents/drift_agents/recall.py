@@ -103,6 +103,8 @@ class PromptMaker:
         self.matching, self.recall = matching, recall
         self._related = matching.related if isinstance(matching, Relating) else None
         self._blocks: dict[str, _Block] = {}
+        self._asked: Source | None = None
+        self._focused: Focused | None = None
 
     def make(
         self,
@@ -132,17 +134,19 @@ class PromptMaker:
         here = answer
         notes: dict[RecordId, Note] = {note.id: note for note in answer.notes}
         blocks: list[_Block] = []
-        for other in list(memory.in_mind() if isinstance(memory, Focused) else memory.states()):
+        state_key, k = self.matching.state_key, self.recall.k
+        for other in list(self._others(memory)):
             if asked >= self.recall.states:
                 break
-            if other == state or self.matching.state_key(other) == key:
+            if other == state or state_key(other) == key:
                 continue
             if self._related is not None and not self._related(state, other):
                 continue
             asked += 1
-            answer = memory.retrieve(other, self.recall.k, now)
+            answer = memory.retrieve(other, k, now)
             blocks.append(self._block(other, answer))
-            notes.update((note.id, note) for note in answer.notes)
+            if answer.notes:
+                notes.update((note.id, note) for note in answer.notes)
         belief = None
         if self.recall.outlook is not None and here.records:
             belief = Outlook(memory.records(), self.recall.outlook, self.matching.state_key)
@@ -159,6 +163,13 @@ class PromptMaker:
             surprised_since,
         )
         return text, (*sorted(ids), *notes)
+
+    def _others(self, memory: Source) -> Iterator[str]:
+        """The states that are asked about beside the present one."""
+        if memory is not self._asked:
+            # Protocols are looked up attribute by attribute, so this is done once for each memory.
+            self._asked, self._focused = memory, memory if isinstance(memory, Focused) else None
+        return memory.states() if self._focused is None else self._focused.in_mind()
 
     def _elsewhere(self, state: str, here: Retrieved, blocks: list[_Block]) -> tuple[list[str], list[RecordId]]:
         """The lines about other states, and the ids of all records, those of this state included."""

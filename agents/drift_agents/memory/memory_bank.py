@@ -156,10 +156,13 @@ class MemoryBank:
         # within it, what is written or recalled moves to the front, and nothing else moves.
         self._orders: dict[Hashable, dict[str, list[_Ranked]]] = {}
         self._answered: int | None = None
+        # The summaries of the last days as they are told in that unit of time.
+        self._told: tuple[Note, ...] | None = None
 
     def _forget_answers(self) -> None:
         self._answers.clear()
         self._orders.clear()
+        self._told = None
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` best retained records of this state, the best first; the first question at a moment recalls them."""
@@ -218,9 +221,12 @@ class MemoryBank:
 
     def _notes(self, now: AgentClock) -> tuple[Note, ...]:
         """The summaries of the last days, the newest first."""
-        newest = list(self._diary.values())[: -self.days - 1 : -1]
-        time, unit = now[self._unit], self._unit
-        return tuple(note._replace(weight=retention(max(time - day[unit], 0) / STRENGTH)) for note, day in newest)
+        if self._told is None:
+            newest = list(self._diary.values())[: -self.days - 1 : -1]
+            time, unit = now[self._unit], self._unit
+            weighed = [(note, retention(max(time - day[unit], 0) / STRENGTH)) for note, day in newest]
+            self._told = tuple(note._replace(weight=weight) for note, weight in weighed)
+        return self._told
 
     def _recall(self, key: Hashable, records: Iterable[Record], now: AgentClock) -> None:
         """Strengthen what was recalled, and let it fade anew."""
@@ -311,6 +317,7 @@ class MemoryBank:
         self._diary[note.id] = note, now
         self._citations.add(note.id, note.evidence)
         self._answers.clear()
+        self._told = None
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""

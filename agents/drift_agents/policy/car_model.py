@@ -2,7 +2,7 @@
 
 * `Evidence` - one recollection in numbers
 * `CarModel` - gravity, what each action adds to the velocity at each place, and where the track ends well
-* `read_evidence` - recollections into evidence, by action
+* `sort_evidence`, `read_evidence` - recollections into evidence, by action
 * `fit_model` - evidence into a model
 * `insist_on` - what is remembered of the present state outweighs its neighbours
 * `POINTS` - the places at which a model says what actions add
@@ -105,22 +105,20 @@ _read: dict[int, tuple[Recollection, Evidence]] = {}
 _KEPT = 1 << 16
 
 
-def _evidence(item: Recollection) -> Evidence:
-    known = _read.get(id(item))
-    if known is None:
-        motion = read_motion(item.state, item.outcome.state)
-        hidden = motion.low != motion.high
-        won = item.outcome.ended and item.outcome.score > 0
-        change = 0.0 if hidden else motion.low
-        made = Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
-        if len(_read) >= _KEPT:
-            _read.clear()
-        known = _read[id(item)] = item, made
-    return known[1]
+def _make(item: Recollection) -> tuple[Recollection, Evidence]:
+    motion = read_motion(item.state, item.outcome.state)
+    hidden = motion.low != motion.high
+    won = item.outcome.ended and item.outcome.score > 0
+    change = 0.0 if hidden else motion.low
+    made = Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
+    if len(_read) >= _KEPT:
+        _read.clear()
+    _read[id(item)] = item, made
+    return item, made
 
 
-def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
-    """Recollections into evidence, one set for each action; their order does not matter.
+def sort_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[list[Evidence], ...]:
+    """Recollections into evidence, one list for each action.
 
     Args:
         recollections: what the prompt says about past steps.
@@ -133,8 +131,21 @@ def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str])
     for item in recollections:
         group = by_action.get(item.action)
         if group is not None:
-            group.append(_evidence(item))
-    return tuple(map(frozenset, by_action.values()))
+            group.append((_read.get(id(item)) or _make(item))[1])
+    return tuple(by_action.values())
+
+
+def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
+    """Recollections into evidence, one set for each action; their order does not matter.
+
+    Args:
+        recollections: what the prompt says about past steps.
+        actions: the admissible actions, as text; others are passed over.
+
+    Raises:
+        ArgumentError: if a state is not that of a car.
+    """
+    return tuple(map(frozenset, sort_evidence(recollections, actions)))
 
 
 @lru_cache(maxsize=64)
