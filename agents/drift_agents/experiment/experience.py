@@ -2,7 +2,8 @@
 
 * `watch_cell` - play a cell and keep its executions
 * `measure` - what they say, as a table
-* `main` - the command: `python -m drift_agents.experiment.experience deletion --seeds 3`
+* `main` - the command: `python -m drift_agents.experiment.experience deletion --seeds 3`,
+  with `--plot FOLDER` for the cumulative curves
 
 Cells are played once more for it, since a run's lines do not say what was recalled; on seeds of their
 own, from 0, so that the instances that a study is played on stay unseen.
@@ -14,6 +15,7 @@ import argparse
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from drift_agents.errors import DriftAgentsError
 from drift_agents.experiment.config import World
@@ -29,6 +31,7 @@ from drift_agents.experiment.measures import (
 )
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.play import Setup, play
+from drift_agents.experiment.plots.following import draw_following
 from drift_agents.experiment.sheets import MISSING, Sheet, to_markdown
 from drift_agents.matching import Exact
 from drift_agents.types import Episode
@@ -112,19 +115,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m drift_agents.experiment.experience", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("experiment", help="a shipped name, or a file, as in `deletion`")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draw the cumulative curves there, too")
     parser.add_argument("--seeds", type=int, default=3, help="how many instances, from seed 0 (default 3)")
     given = parser.parse_args(arguments)
     try:
         experiment = load_experiment(given.experiment, {"seeds": list(range(given.seeds))})
-        runs: dict[str, list[list[Execution]]] = {}
+        played: dict[str, dict[str, list[list[Execution]]]] = {}
         for cell in plan_cells(experiment):
             if cell.reference is None:
                 verifier = "" if cell.labels[1] == "none" else f" + {cell.labels[1]}"
-                name = f"{cell.place}, {cell.labels[0]}{verifier}"
-                runs.setdefault(name, []).append(watch_cell(cell, experiment.world(cell.schedule)))
+                executions = watch_cell(cell, experiment.world(cell.schedule))
+                who = f"{cell.labels[0]}{verifier}"
+                played.setdefault(cell.place, {}).setdefault(who, []).append(executions)
+        if given.plot is not None:
+            for place, players in played.items():
+                draw_following(place, players, given.plot)
     except (DriftAgentsError, DriftEnvsError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    runs = {f"{place}, {who}": found for place, players in played.items() for who, found in players.items()}
     print(to_markdown(measure(runs)))
     return 0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,9 @@ from drift_agents.experiment.measures import (
     propagation,
     split_by_fate,
 )
+from drift_agents.experiment.plots.curves import series
+from drift_agents.experiment.plots.following import so_far
+from drift_agents.experiment.plots.propagation import draw_propagation, gap_to
 from drift_agents.experiment.remembered import gaps, remembered, twin_of
 from drift_agents.experiment.tables import Naming
 
@@ -94,7 +99,11 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
         "  memory: {managed: {deletion: history, uses: 1}}\n",
         encoding="utf-8",
     )
-    assert experience.main([str(path), "--seeds", "2"]) == 0
+    plots = tmp_path / "new" / "plots"
+    assert experience.main([str(path), "--seeds", "2", "--plot", str(plots)]) == 0
+    told = {"Experience following on frozen_lake/explicit-family", "step by step", "input alike, mean so far"}
+    (drawn,) = plots.glob("*.svg")
+    assert told | {"managed"} <= texts_of(drawn)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| frozen_lake")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     followed, *numbers = cells[1:6]
@@ -113,6 +122,39 @@ def runs(memory: str, scores: list[list[float]]) -> Runs:
     return Runs(Player(memory, "none", "planner"), tuple(range(len(scores))), rows, False)
 
 
+def test_curves_begin_with_the_first_pair_and_go_on_where_nothing_is_recalled() -> None:
+    pairs = [Pair(1, 0, 0.5, 1.0, 0.0), Pair(3, 1, 1.0, 0.0, 0.0)]
+    first, *inputs = so_far(pairs, "input", 5)
+    assert math.isnan(first)
+    assert inputs == [0.5, 0.5, 0.75, 0.75]
+    assert so_far(pairs, "output", 4)[1:] == [1.0, 1.0, 0.5]
+
+
+def test_the_gap_to_the_twin_is_drawn_episode_by_episode(tmp_path: Path) -> None:
+    own = runs("managed(addition=all)", [[0.0, 1.0], [0.0, 0.0]])
+    twin = runs("managed(addition=all, error_free=true)", [[1.0, 1.0], [0.0, 1.0]])
+    other = runs("managed(addition=fixed)", [[0.0, 0.0], [0.0, 0.0]])
+    assert series(own, gap_to(twin)).middle == [50.0, 50.0]
+    assert [gap_to(twin)(rows) for rows in own.rows] == [[100.0, 50.0], [0.0, 50.0]]
+    assert all(map(math.isnan, gap_to(twin)(own.rows[0][:1]))), "the twin played longer"
+    players = [{"schedule": "s", **one.player._asdict(), "supervision": "none"} for one in (own, twin, other)]
+    for one in (own, twin, other):
+        for instance in one.rows:
+            for row in instance:
+                row["phase"] = "source"  # type: ignore[index]
+    (picture,) = draw_propagation("s", Naming([own, twin, other], players, "s"), tmp_path, "s")
+    assert picture.svg.name == "s-propagation.svg"
+    shown = texts_of(picture.svg)
+    assert {"Errors handed on, on s", "Managed (addition=all)"} <= shown
+    assert not any("fixed" in text or "error_free" in text for text in shown)
+    assert draw_propagation("s", Naming([own, other], players, "s"), tmp_path, "s") == []
+
+
+def texts_of(path: Path) -> set[str]:
+    root = ElementTree.parse(path).getroot()
+    return {"".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")}
+
+
 def test_scores_sizes_and_gaps() -> None:
     own = runs("managed(addition=all)", [[0.0, 1.0], [0.0, 0.0]])
     twin = runs("managed(addition=all, error_free=true)", [[1.0, 1.0], [0.0, 1.0]])
@@ -125,5 +167,5 @@ def test_scores_sizes_and_gaps() -> None:
     assert twin_of(own.player) == twin.player
     assert gaps(own, twin) == [50.0, 50.0]
     sheet = remembered(Naming([own, twin, runs("vanilla", [[1.0]])], players, "s"))
-    assert [row[0] for row, _ in sheet.rows] == ["managed (addition=all)", "managed (addition=all, error_free=true)"]
+    assert [row[0] for row, _ in sheet.rows] == ["Managed (addition=all)", "Managed (addition=all, error_free=true)"]
     assert not remembered(Naming([runs("vanilla", [[1.0]])], players, "s")).rows

@@ -2,6 +2,7 @@
 
 * `draw_curves` - the three pictures of a schedule
 * `series` - the mean over instances, episode by episode, with its interval
+* `draw_line`, `drifts_of`, `mark_drifts` - a line with its interval, and where phases begin, in a panel
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drift_agents.experiment.figures import WINDOW, Row, Runs, estimate
-from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
+from drift_agents.experiment.plots.style import LOOKS, Picture, look_of, new_figure, save
 from drift_agents.experiment.tables import Measure, Naming, memory_name
 
 Values = Callable[[Sequence[Row]], list[float]]
@@ -111,7 +112,7 @@ def draw_curves(schedule: str, naming: Naming, measure: Measure, folder: Path, p
         if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
             continue
         title = f"{kind.capitalize()} on {schedule}"
-        pictures.append(_draw(title, label, found, names, _drifts(naming), folder, f"{prefix}-{kind}"))
+        pictures.append(_draw(title, label, found, names, drifts_of(naming), folder, f"{prefix}-{kind}"))
     return pictures
 
 
@@ -129,8 +130,12 @@ def _panels(naming: Naming, *, leave_out_empty: bool) -> dict[str, list[tuple[st
     return {name: [*lines, *extra] for name, lines in panels.items()} or {"": shared}
 
 
-def _drifts(naming: Naming) -> list[tuple[int, str]]:
-    """The episodes with which phases begin, of the first instance."""
+def drifts_of(naming: Naming) -> list[tuple[int, str]]:
+    """The episodes with which phases begin, of the first instance, and the phases' names.
+
+    Args:
+        naming: who plays.
+    """
     rows = next(iter(naming.runs.values())).rows[0]
     return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
 
@@ -148,28 +153,8 @@ def _draw(
     with new_figure(math.ceil(len(panels) / columns), columns, width=4.2, height=2.9) as (figure, axes):
         for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
             for line, data in lines:
-                look = look_of(names.index(line))
-                episodes = range(1, len(data.middle) + 1)
-                axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
-                every = (names.index(line), max(1, len(data.middle) // MARKS))
-                axis.plot(
-                    episodes,
-                    data.middle,
-                    color=look.colour,
-                    linestyle=look.dash,
-                    marker=look.mark,
-                    markevery=every,
-                    markersize=4,
-                    label=line,
-                )
-            for at, phase in drifts if len(drifts) <= 12 else ():
-                axis.axvline(at + 0.5, color="#4b5560", linewidth=1, linestyle=(0, (2, 2)))
-                axis.annotate(
-                    phase, (at + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(3, -9),
-                    textcoords="offset points", fontsize=7, color="#4b5560",
-                )  # fmt: skip
-            low, high = axis.get_ylim()
-            axis.set_ylim(low, high + 0.1 * (high - low))  # room for the names of the phases
+                draw_line(axis, data, line, names.index(line))
+            mark_drifts(axis, drifts)
             axis.set_title(panel)
             axis.set_xlabel("episode")
             axis.set_ylabel(label)
@@ -183,3 +168,45 @@ def _draw(
         )
         figure.suptitle(title)
         return save(figure, title, folder, name)
+
+
+def draw_line(axis: Any, data: Series, label: str, number: int) -> None:
+    """A line with its interval; after seven of them looks come again, with hollow marks.
+
+    Args:
+        axis: the panel.
+        data: the line, from the first episode on.
+        label: what it is called.
+        number: of the look.
+    """
+    look = look_of(number)
+    episodes = range(1, len(data.middle) + 1)
+    axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
+    axis.plot(
+        episodes,
+        data.middle,
+        color=look.colour,
+        linestyle=look.dash,
+        marker=look.mark,
+        markerfacecolor="none" if number // len(LOOKS) % 2 else look.colour,
+        markevery=(number, max(1, len(data.middle) // MARKS)),
+        markersize=4,
+        label=label,
+    )
+
+
+def mark_drifts(axis: Any, drifts: Sequence[tuple[int, str]]) -> None:
+    """Where phases begin, if there are not too many to be told apart.
+
+    Args:
+        axis: the panel, with its lines.
+        drifts: episodes and names of the phases, as `drifts_of` gives them.
+    """
+    for at, phase in drifts if len(drifts) <= 12 else ():
+        axis.axvline(at + 0.5, color="#4b5560", linewidth=1, linestyle=(0, (2, 2)))
+        axis.annotate(
+            phase, (at + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(3, -9),
+            textcoords="offset points", fontsize=7, color="#4b5560",
+        )  # fmt: skip
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + 0.1 * (high - low))  # room for the names of the phases

@@ -19,6 +19,7 @@ from drift_agents.experiment.plots.bars import draw_paper_bars, draw_sweep
 from drift_agents.experiment.plots.budget import budgets_of, draw_budgets
 from drift_agents.experiment.plots.curves import draw_curves
 from drift_agents.experiment.plots.front import draw_front
+from drift_agents.experiment.plots.propagation import draw_propagation
 from drift_agents.experiment.plots.style import Picture
 from drift_agents.experiment.plots.visits import draw_visits
 from drift_agents.experiment.tables import Naming, measure_of
@@ -59,6 +60,7 @@ def draw_all(folder: Path) -> dict[str, list[Picture]]:
         prefix = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
         found = draw_paper_bars(schedule, naming, measure, order, target, prefix)
         found += draw_curves(schedule, naming, measure, target, prefix)
+        found += draw_propagation(schedule, naming, target, prefix)
         found += draw_front(schedule, naming, measure, order, target, prefix)
         found += draw_visits(folder, schedule, str(known.get("env")), naming, order, target, prefix)
         pictures[schedule] = found
