@@ -1,6 +1,6 @@
-"""The commands `drift-agents leaderboard` and `drift-agents study`.
+"""The commands `drift-agents leaderboard`, `drift-agents claims` and `drift-agents study`.
 
-* `add_board_commands` - both, with their options
+* `add_board_commands` - all three, with their options
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from drift_agents.experiment.claims.page import write_claims
 from drift_agents.experiment.leaderboard import write_leaderboard
 from drift_agents.experiment.studies import STUDIES, run_study
 
@@ -31,6 +32,18 @@ def add_board_commands(commands: Any, common: argparse.ArgumentParser) -> None:
     board.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
     board.add_argument("--out", type=Path, metavar="FILE", required=True, help="the page")
     board.set_defaults(command=_leaderboard)
+
+    claims = commands.add_parser(
+        "claims",
+        parents=[common],
+        help="decide the claims of docs/claims.md from finished runs",
+        description="Decide the claims of docs/claims.md that finished runs test: held, refuted or not played, each "
+        "with the figures that decide it, as one Markdown page. Equal runs give equal bytes.",
+        epilog="example: drift-agents claims runs/glove-explicit runs/glove-implicit --out docs/claims_results.md",
+    )
+    claims.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="the folders of the runs")
+    claims.add_argument("--out", type=Path, metavar="FILE", help="the page (default: print it)")
+    claims.set_defaults(command=_claims)
 
     study = commands.add_parser(
         "study",
@@ -56,6 +69,11 @@ def _positive(text: str) -> int:
 def _leaderboard(options: argparse.Namespace) -> None:
     path = write_leaderboard(options.folder, options.out)
     print(f"wrote {path}")
+
+
+def _claims(options: argparse.Namespace) -> None:
+    text = write_claims(options.folders, options.out)
+    print(text if options.out is None else f"wrote {options.out}")
 
 
 def _study(options: argparse.Namespace) -> None:

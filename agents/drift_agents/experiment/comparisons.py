@@ -2,6 +2,7 @@
 
 * `Comparison` - one difference on one schedule in one phase
 * `compare` - all of a schedule
+* `is_glove` - whether somebody is of GLOVE's family
 * `sign_flip` - the chance of such a difference where there is none
 * `holm` - such chances, corrected for how many there are
 * `paired_differences` - the table
@@ -37,6 +38,8 @@ class Comparison(NamedTuple):
         estimate: the mean difference with its interval.
         chance: of a mean difference at least as large where there is none; not a number in phases
             that no drift began, which no claim is about, and where all instances are one run.
+        player: who.
+        rival: against whom.
     """
 
     schedule: str
@@ -44,6 +47,8 @@ class Comparison(NamedTuple):
     phase: str
     estimate: Estimate
     chance: float
+    player: Player
+    rival: Player
 
 
 def compare(schedule: str, naming: Naming, measure: Measure, order: Sequence[str]) -> list[Comparison]:
@@ -58,21 +63,23 @@ def compare(schedule: str, naming: Naming, measure: Measure, order: Sequence[str
     found = []
     for player, run in naming.runs.items():
         for verifier, called in RIVALS.items():
-            rival = naming.runs.get(player._replace(verifier=verifier))
-            if rival is None or not _is_glove(player):
+            other = player._replace(verifier=verifier)
+            rival = naming.runs.get(other)
+            if rival is None or not is_glove(player):
                 continue
-            name = naming.name(player).strip(" +")
+            label = f"{naming.name(player).strip(' +')} - {called}, {memory_name(player)}"
             for phase in order:
                 ours, theirs = run.phase(phase), rival.phase(phase)
                 estimate = difference(ours, theirs, measure.of)
                 tested = phase != order[0] and estimate.n > 1
                 values = paired(ours, theirs, measure=measure.of) if tested else [[], []]
                 chance = sign_flip([a - b for a, b in zip(*values, strict=True)]) if tested else math.nan
-                found.append(Comparison(schedule, f"{name} - {called}, {memory_name(player)}", phase, estimate, chance))
+                found.append(Comparison(schedule, label, phase, estimate, chance, player, other))
     return found
 
 
-def _is_glove(player: Player) -> bool:
+def is_glove(player: Player) -> bool:
+    """Whether a player's verifier is one of GLOVE's family."""
     return player.verifier.split("(")[0].split("_")[0] == "glove"
 
 
@@ -152,7 +159,7 @@ def paired_differences(
 def _ratios(naming: Naming, measure: Measure, shown: Sequence[str]) -> Mapping[str, list[str]]:
     """The recovery ratios that can be told, by label."""
     found = {}
-    for player in filter(_is_glove, naming.runs):
+    for player in filter(is_glove, naming.runs):
         trio = [naming.runs.get(player._replace(verifier=name)) for name in (player.verifier, "none", "oracle_reset")]
         if any(run is None for run in trio):
             continue

@@ -4,6 +4,7 @@
 * `make_report` - the tables
 * `make_summary` - the one table for those who read one
 * `to_text` - the report as Markdown
+* `part_of` - one schedule of a run
 * `Section` - what a report says about a schedule, or about several
 """
 
@@ -131,7 +132,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Sectio
         manifest: what was played.
         rows: what happened.
     """
-    parts = [_part(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
     comparisons = [one for part in parts for one in compare(*part)]
     corrected = list(zip(comparisons, holm([one.chance for one in comparisons]), strict=True))
     sections = _sweeps(manifest, parts)
@@ -173,11 +174,18 @@ def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Secti
         rows: what happened.
     """
     played = {name: runs for name, runs in group(rows).items() if "sweep" not in manifest["schedules"].get(name, {})}
-    sheet = in_short([_part(manifest, schedule, runs) for schedule, runs in played.items()])
+    sheet = in_short([part_of(manifest, schedule, runs) for schedule, runs in played.items()])
     return [Section("What was lost, and what was won back", [sheet], [])] if sheet.rows else []
 
 
-def _part(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> Part:
+def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> Part:
+    """One schedule of a run, with what is reported of it.
+
+    Args:
+        manifest: what was played.
+        schedule: the schedule's name.
+        runs: who played it.
+    """
     measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
     return Part(schedule, Naming(runs, manifest["players"], schedule), measure, phases(runs))
 
