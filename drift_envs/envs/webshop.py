@@ -74,8 +74,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         catalogue: a catalogue file; the generated one by default.
         goals: `synthetic`, `human` or `color_class`.
         pool: how many different goals recur; all of the catalogue's, by their weights, if `None`.
-        order: `shuffled`, `fixed` or `clustered` (one group of like goals after the other).
-        clusters: how many groups of like goals there are; used by `clustered` alone.
+        order: `shuffled`, `fixed`, `clustered` (one group of like goals after the other) or `mixed` (these, shuffled).
+        clusters: how many groups of like goals there are; used by `clustered` and `mixed` alone.
         repeats: how often each goal of a group comes before the next group does; likewise.
         conditions: knob values under each of which every goal of the pool can be bought at 1.0.
         max_length: how long a page's text may be, in characters.

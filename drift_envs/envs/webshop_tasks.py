@@ -23,7 +23,9 @@ from webshop_server.pages import PAGE_SIZE
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
-ORDERS = ("shuffled", "fixed", "clustered")
+ORDERS = ("shuffled", "fixed", "clustered", "mixed")
+GROUPED = ("clustered", "mixed")
+"""Orders whose pool is one of like goals in groups; the same pool for both."""
 
 LEAST_LOSS = 0.05
 """What a drift of listings, prices or colours must cost whoever buys as before."""
@@ -167,11 +169,11 @@ class Tasks:
     Args:
         shop: where the goals are.
         pool: how many different goals there are; all of the catalogue's, by their weights, if `None`.
-        order: `shuffled` (each goal of the pool once, in an order drawn anew, and again), `fixed`, or
-            `clustered` (one group of like goals after the other).
+        order: `shuffled` (each goal of the pool once, in an order drawn anew, and again), `fixed`,
+            `clustered` (one group of like goals after the other), or `mixed` (the goals of these groups, shuffled).
         conditions: settings under which every goal of the pool can be bought at 1.0.
-        clusters: how many groups of like goals; used by `clustered` alone.
-        repeats: how often each goal of a group comes, shuffled, before the next group does; likewise.
+        clusters: how many groups of like goals; used by `clustered` and `mixed` alone.
+        repeats: how often each goal of a group comes, shuffled, before the next group does; used by `clustered` alone.
 
     Raises:
         ArgumentError: if the pool is smaller than one goal or does not fill the groups, or the order is unknown.
@@ -193,9 +195,9 @@ class Tasks:
         for name, number in (("clusters", clusters), ("repeats", repeats)):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise ArgumentError(f"`{name}` should be a whole number, at least 1. Received {number!r}")
-        if order == "clustered" and (pool is None or pool % clusters):
+        if order in GROUPED and (pool is None or pool % clusters):
             raise ArgumentError(
-                f"`pool` should be a multiple of `clusters` where `order` is clustered. Received {pool} and {clusters}"
+                f"`pool` should be a multiple of `clusters` where `order` is {order}. Received {pool} and {clusters}"
             )
         self._clusters, self._repeats = clusters, repeats
         self._shop = shop
@@ -229,7 +231,7 @@ class Tasks:
         if self._size is None or self._random is None:
             return None
         if self._drawn is None:
-            if self._order == "clustered":
+            if self._order in GROUPED:
                 self._groups = self._grouped(self._random)
                 self._drawn = tuple(number for group in self._groups for number in group)
             else:
@@ -259,7 +261,7 @@ class Tasks:
             return self._shop.goals.pick(self._random.random())
         if not self._waiting:
             self._waiting = list(pool)
-            if self._order == "shuffled":
+            if self._order in ("shuffled", "mixed"):
                 self._waiting = [pool[place] for place in self._random.permutation(len(pool))]
             elif self._order == "clustered":
                 self._waiting = self._by_cluster(self._random)

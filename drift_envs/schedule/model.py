@@ -128,12 +128,14 @@ class Tasks(_Model):
     """How many different goals a shop schedule draws from, and in which order they come."""
 
     pool: Span = Field(default=5, description="how many different goals an agent meets")
-    order: Literal["shuffled", "fixed", "clustered"] = Field(
+    order: Literal["shuffled", "fixed", "clustered", "mixed"] = Field(
         default="shuffled",
         description="each goal once in every round of the pool, shuffled anew, or in turn, or one group of like goals "
-        "after the other",
+        "after the other, or the goals of these groups, shuffled",
     )
-    clusters: Span = Field(default=3, description="how many equally large groups of like goals; for `clustered` alone")
+    clusters: Span = Field(
+        default=3, description="how many equally large groups of like goals; for `clustered` and `mixed` alone"
+    )
     repeats: Span = Field(
         default=1, description="how often each goal of a group comes before the next group does; for `clustered` alone"
     )
@@ -143,8 +145,9 @@ class Tasks(_Model):
 
     @model_validator(mode="after")
     def _fill_groups(self) -> Tasks:
-        if self.order == "clustered" and self.pool % self.clusters:
-            raise PydanticCustomError("tasks", "`pool` should be a multiple of `clusters` where `order` is clustered")
+        if self.order in ("clustered", "mixed") and self.pool % self.clusters:
+            rule = f"`pool` should be a multiple of `clusters` where `order` is {self.order}"
+            raise PydanticCustomError("tasks", "{rule}", {"rule": rule})
         return self
 
 

@@ -327,7 +327,7 @@ def test_every_knob_changes_something(make_shop):
         ({"max_length": 10}, "`max_length` should be a whole number, at least 1000. Received 10"),
         ({"goals": "odd"}, "`goals` should be one of"),
         ({"pool": 0}, "`pool` should be a whole number, at least 1, or None. Received 0"),
-        ({"order": "random"}, "`order` should be one of shuffled, fixed, clustered. Received 'random'"),
+        ({"order": "random"}, "`order` should be one of shuffled, fixed, clustered, mixed. Received 'random'"),
     ],
     ids=str,
 )

@@ -44,6 +44,19 @@ def test_one_group_comes_after_the_other(make_shop):
     assert met(env, 36, seed=1) != goals
 
 
+def test_mixed_are_the_same_goals_as_often_in_another_order(make_shop):
+    mixed, shifted = make_shop("webshop/task-mixed"), make_shop("webshop/task-shift")
+    for seed in (0, 1):
+        goals, others = met(mixed, 60, seed), met(shifted, 60, seed)
+        assert Counter(goals) == Counter(others)
+        assert set(Counter(goals).values()) == {4}
+        rounds = [goals[start : start + 15] for start in (0, 15, 30, 45)]
+        assert all(len(set(one)) == 15 for one in rounds), "each once before any comes again"
+        assert rounds[0] != rounds[1]
+        groups = [set(others[start : start + 20]) for start in (0, 20, 40)]
+        assert all(group & set(goals[:20]) for group in groups), "all kinds of tasks from the beginning"
+
+
 def test_goals_of_a_group_are_like_each_other(make_shop):
     env = make_shop("webshop/task-shift")
     shop = env.unwrapped.shop
@@ -78,6 +91,7 @@ def test_what_fits_nowhere_is_left_out():
     ("arguments", "message"),
     [
         ({"order": "clustered", "pool": 5, "clusters": 2}, "`pool` should be a multiple of `clusters`"),
+        ({"order": "mixed", "pool": 5, "clusters": 2}, "where `order` is mixed. Received 5 and 2"),
         ({"order": "clustered"}, "`pool` should be a multiple of `clusters`"),
         ({"clusters": 0}, "`clusters` should be a whole number, at least 1. Received 0"),
         ({"repeats": True}, "`repeats` should be a whole number, at least 1. Received True"),
@@ -89,7 +103,8 @@ def test_groups_that_cannot_be_filled_are_refused(arguments, message):
         WebShop(**arguments)
 
 
-def test_a_schedule_whose_groups_cannot_be_filled_is_refused():
-    tasks = {"pool": 5, "order": "clustered", "clusters": 3}
-    with pytest.raises(ScheduleError, match="`pool` should be a multiple of `clusters`"):
+@pytest.mark.parametrize("order", ["clustered", "mixed"])
+def test_a_schedule_whose_groups_cannot_be_filled_is_refused(order):
+    tasks = {"pool": 5, "order": order, "clusters": 3}
+    with pytest.raises(ScheduleError, match=f"`pool` should be a multiple of `clusters` where `order` is {order}"):
         load_schedule({**CLUSTERED, "tasks": tasks})
