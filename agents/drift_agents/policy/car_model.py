@@ -220,7 +220,7 @@ def insist_on(
         if not places:
             continue
         stretch = slice(_point(min(x, *places)), _point(max(x, *places)) + 1)
-        push, weight = _answers_at(POINTS[stretch], _gather(group), model.gravity, conflict, neighbours)
+        push, weight = _answers_at(POINTS[stretch], group, model.gravity, conflict, neighbours)
         row, count = model.actions.index(action), len(push)
         if np.array_equal(pushes[row, :count, stretch], push) and np.array_equal(weights[row, :count, stretch], weight):
             continue
@@ -249,6 +249,8 @@ class _Felt(NamedTuple):
     change: np.ndarray
     n: np.ndarray
     last: np.ndarray
+    leftward: np.ndarray
+    """The order in which they are met from the right: those at the same place count by index on both sides."""
     slopes: list[tuple[float, float]]
     """Slope and run between steps that follow each other in time, sorted: there the action's own part falls out."""
 
@@ -270,7 +272,8 @@ def _gather(group: frozenset[Evidence]) -> _Felt:
                 slopes.append(((next_change - change) / run, abs(run)))
                 hill, change = next_hill, next_change
         slopes.sort()
-    return _Felt(x, hills, changes, n, last, slopes)
+    leftward = np.searchsorted(x, x, "left") + np.searchsorted(x, x, "right") - 1 - np.arange(len(x))
+    return _Felt(x, hills, changes, n, last, leftward, slopes)
 
 
 @lru_cache(maxsize=256)
@@ -278,17 +281,16 @@ def _answers_of(
     group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """What one action adds at every point."""
-    return _answers_at(POINTS, _gather(group), gravity, conflict, neighbours)
+    return _answers_at(POINTS, group, gravity, conflict, neighbours)
 
 
 def _answers_at(
-    points: np.ndarray, felt: _Felt, gravity: float, conflict: str, neighbours: int
+    points: np.ndarray, group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """What one action adds at these points: pushes and weights, shape `(answers, points)`."""
-    push = felt.change - gravity * felt.hill
-    near, distance = _nearest(felt.x, points, neighbours)
+    felt, (push, kinds) = _gather(group), _pushes(group, gravity)
+    near, distance = _nearest(felt, points, neighbours)
     loud = felt.n[near] * np.exp((distance[:, :1] - distance) / _REACH)
-    kinds = _kinds(push)
     if kinds is None:
         said = ((loud * push[near]).sum(axis=1) / loud.sum(axis=1))[None]
         return _rounded(said), np.ones_like(said)
@@ -311,24 +313,23 @@ def _rounded(pushes: np.ndarray) -> np.ndarray:
     return np.round(pushes / GRAIN) * GRAIN + 0.0
 
 
-def _nearest(x: np.ndarray, points: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+def _nearest(felt: _Felt, points: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
     """The nearest places of each point, the nearest first, ties by index.
 
     Args:
-        x: places in ascending order, at least one.
+        felt: the evidence about an action, at least one piece.
         points: of which the nearest are wanted.
         neighbours: how many are wanted.
 
     Returns:
         Indices and distances, both of shape `(points, min(neighbours, places))`.
     """
+    x = felt.x
     count = min(neighbours, len(x))
-    # As many to the left and to the right of a point hold all that can be among its nearest. Those at the
-    # same place count by index on both sides, so the left is walked from the end of an order of its own.
+    # As many to the left and to the right of a point hold all that can be among its nearest.
     first, step = np.searchsorted(x, points)[:, None], np.arange(count)
-    leftward = np.searchsorted(x, x, "left") + np.searchsorted(x, x, "right") - 1 - np.arange(len(x))
     left, right = first - 1 - step, first + step
-    candidates = np.concatenate((leftward[np.maximum(left, 0)], np.minimum(right, len(x) - 1)), axis=1)
+    candidates = np.concatenate((felt.leftward[np.maximum(left, 0)], np.minimum(right, len(x) - 1)), axis=1)
     distance = np.abs(points[:, None] - x[candidates])
     distance[:, :count][left < 0] = np.inf
     distance[:, count:][right >= len(x)] = np.inf
@@ -337,18 +338,22 @@ def _nearest(x: np.ndarray, points: np.ndarray, neighbours: int) -> tuple[np.nda
     return candidates[rows, order], distance[rows, order]
 
 
-def _kinds(push: np.ndarray) -> np.ndarray | None:
-    """The kind of answer of each push; `None` if all are of one kind.
+@lru_cache(maxsize=64)
+def _pushes(group: frozenset[Evidence], gravity: float) -> tuple[np.ndarray, np.ndarray | None]:
+    """What the action added each time, and which kind of answer that was; `None` if all were of one kind.
 
     Sorted, a new kind begins where a gap is wider than `_SAME`.
     """
+    felt = _gather(group)
+    push = felt.change - gravity * felt.hill
     order = np.argsort(push, kind="stable")
-    apart = np.diff(push[order]) > _SAME
+    ordered = push[order]
+    apart = ordered[1:] - ordered[:-1] > _SAME
     if not apart.any():
-        return None
+        return push, None
     kinds = np.empty(len(push), dtype=np.int64)
     kinds[order] = np.concatenate(([0], np.cumsum(apart)))
-    return kinds
+    return push, kinds
 
 
 def _find_goal(evidence: Iterable[frozenset[Evidence]], conflict: str) -> float:
