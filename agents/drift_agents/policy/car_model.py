@@ -165,7 +165,7 @@ def fit_model(
         neighbours: how many of the nearest pieces of evidence are asked.
     """
     felt = [_gather(group) for group in evidence]
-    gravity = round(weigh_slopes(sorted(chain.from_iterable(group.slopes for group in felt))) / GRAIN) * GRAIN
+    gravity = round(weigh_slopes(sorted(chain.from_iterable(map(_slopes, evidence)))) / GRAIN) * GRAIN
     tables = [
         _answers_of(group, gravity, conflict, neighbours)
         for group, felt_group in zip(evidence, felt, strict=True)
@@ -251,8 +251,6 @@ class _Felt(NamedTuple):
     last: np.ndarray
     leftward: np.ndarray
     """The order in which they are met from the right: those at the same place count by index on both sides."""
-    slopes: list[tuple[float, float]]
-    """Slope and run between steps that follow each other in time, sorted: there the action's own part falls out."""
 
 
 @lru_cache(maxsize=64)
@@ -261,19 +259,23 @@ def _gather(group: frozenset[Evidence]) -> _Felt:
     ordered = sorted([tuple(item) for item in group if not item.hidden])
     columns = np.array([(x, hill, change, n, last) for x, hill, change, _, _, _, n, last, _ in ordered], np.float64)
     x, hills, changes, n, last = np.ascontiguousarray(columns.reshape(-1, 5).T)
-    told = np.argsort(last, kind="stable")
-    slopes: list[tuple[float, float]] = []
-    if len(told):
-        steps = zip(hills[told].tolist(), changes[told].tolist(), strict=True)
-        hill, change = next(steps)
-        for next_hill, next_change in steps:
-            run = next_hill - hill
-            if abs(run) >= CLOSE:
-                slopes.append(((next_change - change) / run, abs(run)))
-                hill, change = next_hill, next_change
-        slopes.sort()
     leftward = np.searchsorted(x, x, "left") + np.searchsorted(x, x, "right") - 1 - np.arange(len(x))
-    return _Felt(x, hills, changes, n, last, leftward, slopes)
+    return _Felt(x, hills, changes, n, last, leftward)
+
+
+@lru_cache(maxsize=64)
+def _slopes(group: frozenset[Evidence]) -> list[tuple[float, float]]:
+    """Slope and run between steps that follow each other in time, sorted: there the action's own part falls out."""
+    felt, slopes = _gather(group), []
+    told = np.argsort(felt.last, kind="stable")
+    steps = zip(felt.hill[told].tolist(), felt.change[told].tolist(), strict=True)
+    hill, change = next(steps, (0.0, 0.0))
+    for next_hill, next_change in steps:
+        run = next_hill - hill
+        if abs(run) >= CLOSE:
+            slopes.append(((next_change - change) / run, abs(run)))
+            hill, change = next_hill, next_change
+    return sorted(slopes)
 
 
 @lru_cache(maxsize=256)

@@ -56,7 +56,7 @@ class Plan:
 
     def __init__(self, model: CarModel, *, hopeful: bool) -> None:
         self.model, self._hopeful = model, hopeful
-        self._values = _iterate(model, hopeful=hopeful).tolist()
+        self._values = _iterate(model, hopeful=hopeful)
         pushes, weights = model.arrays()
         self._pushes, self._weights = pushes.tolist(), weights.tolist()
 
@@ -102,8 +102,9 @@ class Plan:
         fx, fv = (x - _LEFT) / _WIDTH, (v + SPEED_LIMIT) / _HEIGHT
         i, j = min(int(fx), PLACES - 2), min(int(fv), VELOCITIES - 2)
         fx, fv = fx - i, fv - j
-        near, far = self._values[i], self._values[i + 1]
-        return (1 - fx) * ((1 - fv) * near[j] + fv * near[j + 1]) + fx * ((1 - fv) * far[j] + fv * far[j + 1])
+        at = self._values.item
+        near, far = (1 - fv) * at(i, j) + fv * at(i, j + 1), (1 - fv) * at(i + 1, j) + fv * at(i + 1, j + 1)
+        return (1 - fx) * near + fx * far
 
 
 @lru_cache(maxsize=128)
