@@ -32,7 +32,7 @@ from rich.text import Text
 
 from drift_agents.cli_boards import add_board_commands
 from drift_agents.cli_export import add_export_commands
-from drift_agents.cli_models import add_model_options, describe_totals, make_service, with_models
+from drift_agents.cli_models import add_model_options, describe_totals, make_service, name_models
 from drift_agents.errors import ArgumentError, DriftAgentsError, ModelError, UnknownNameError
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
@@ -44,6 +44,7 @@ from drift_agents.experiment.references import REFERENCES
 from drift_agents.experiment.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.trace import TRACE
+from drift_agents.experiment.workers import BACKENDS, ray_cores
 from drift_agents.learner.registry import LEARNERS
 from drift_agents.llm.service import Service
 from drift_agents.registry import Registry
@@ -126,7 +127,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     run.add_argument("experiment", metavar="NAME|FILE", help="a shipped experiment, or the path of an experiment file")
     run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/NAME)")
-    run.add_argument("--seeds", type=_positive, metavar="N", help="play the first N of the file's seeds, on every schedule")
+    run.add_argument(
+        "--seeds", type=_positive, metavar="N", help="play the first N of the file's seeds, on every schedule"
+    )
     run.add_argument("--rounds", type=_positive, metavar="N", help="play the first N episodes of every phase")
     run.add_argument("--memory", type=_names, metavar="A,B", help="play these memories, of every block of the file")
     run.add_argument("--controller", type=_names, metavar="A,B", help="play with these controllers")
@@ -137,6 +140,13 @@ def build_parser() -> argparse.ArgumentParser:
         type=_positive,
         metavar="N",
         help=f"cells at a time (default: one a core, {_cores()}; with language models --concurrency)",
+    )
+    run.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default=BACKENDS[0],
+        help="where cells are played: processes of this machine (default), or workers of Ray (extra `scale`), of the "
+        "cluster at RAY_ADDRESS if that is set; --jobs is then one a core of Ray's by default",
     )
     run.add_argument(
         "--trace",
@@ -236,9 +246,10 @@ def _run(options: argparse.Namespace) -> None:
     experiment = load_experiment(options.experiment, _overrides(options))
     folder = options.out or Path("runs") / experiment.name
     options.out = folder  # for the message of an interrupted run
-    how = {name: getattr(options, name) for name in ("resume", "fresh", "trace")}
+    how = {name: getattr(options, name) for name in ("backend", "resume", "fresh", "trace")}
     service = make_service(experiment, options)
-    jobs = options.jobs or (_cores() if service is None else options.concurrency)
+    cores = ray_cores if options.backend == "ray" else _cores
+    jobs = options.jobs or (cores() if service is None else options.concurrency)
     try:
         with _Bars(service) as bars:
             run_experiment(experiment, folder, jobs=jobs, **how, progress=bars, service=service)
@@ -268,9 +279,7 @@ def _overrides(options: argparse.Namespace) -> dict[str, Any]:
             for block in blocks
         ]
     if asks:
-        overrides["agents"] = [
-            {**block, "policy": with_models(block["policy"], options)} for block in overrides["agents"]
-        ]
+        overrides |= name_models(load_experiment(options.experiment, overrides).to_dict(), options)
     return overrides
 
 

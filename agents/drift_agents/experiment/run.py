@@ -13,9 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-import joblib
-from joblib.externals.loky import get_reusable_executor
-
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment, World
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, versions
@@ -26,6 +23,7 @@ from drift_agents.experiment.play import Setup, make_setup, play
 from drift_agents.experiment.stages import constructs
 from drift_agents.experiment.trace import TRACE
 from drift_agents.experiment.tracing import CellTracer
+from drift_agents.experiment.workers import BACKENDS, play_in_processes, play_on_ray
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cached import Replies
 from drift_agents.llm.service import Service
@@ -63,6 +61,7 @@ def run_experiment(
     folder: Path,
     *,
     jobs: int = 1,
+    backend: str = "processes",
     resume: bool = False,
     fresh: bool = False,
     trace: str | None = None,
@@ -75,6 +74,8 @@ def run_experiment(
         experiment: what is played.
         folder: where to; it is made if it does not exist.
         jobs: how many cells are played at the same time; the results do not depend on it.
+        backend: where several cells are played: `processes` of this machine, or workers of `ray`, which have to
+            see the folder under the same path. Cells that ask language models are played in this process.
         resume: go on with the run that lies there.
         fresh: throw away the run that lies there.
         trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
@@ -89,12 +90,16 @@ def run_experiment(
         The file with all lines, `episodes.jsonl`.
 
     Raises:
-        ArgumentError: if `jobs` is not positive, or both `resume` and `fresh` are asked for.
+        ArgumentError: if `jobs` is not positive, there is no such backend or trace, or both `resume` and `fresh`
+            are asked for.
+        MissingDependencyError: if `ray` is asked for and not installed.
         ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
             `ModelError` where a language model cannot be asked any more, and what is done is kept.
     """
     if jobs < 1:
         raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
+    if backend not in BACKENDS:
+        raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
     trace = experiment.trace if trace is None else trace
@@ -102,8 +107,13 @@ def run_experiment(
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
+    if backend == "ray" and needs_model(experiment):
+        raise ArgumentError(
+            "`backend` should be processes where language models are asked, since one service counts what they cost. "
+            "Received 'ray'"
+        )
     with _service_for(experiment, folder, service) as asks:
-        return _run(experiment, folder, cells, asks, jobs, resume, fresh, trace, progress)
+        return _run(experiment, folder, cells, asks, jobs, backend, resume, fresh, trace, progress)
 
 
 @contextmanager
@@ -124,6 +134,7 @@ def _run(
     cells: tuple[Cell, ...],
     service: Service | None,
     jobs: int,
+    backend: str,
     resume: bool,
     fresh: bool,
     trace: str,
@@ -145,7 +156,7 @@ def _run(
                 here = [cell for cell in cells if cell.schedule == schedule]
                 progress.begin(schedule, sum(map(length, here)))
                 progress.advance(schedule, sum(length(cell) for cell in here if cell not in left))
-            for cell in _play_all(experiment, held, left, jobs, trace, service):
+            for cell in _play_all(experiment, held, left, jobs, backend, trace, service):
                 held.note_finished(cell.key)
                 progress.advance(cell.schedule, length(cell))
             return held.merge(cell.key for cell in cells)
@@ -263,7 +274,13 @@ def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
 
 
 def _play_all(
-    experiment: Experiment, folder: RunFolder, cells: list[Cell], jobs: int, trace: str, service: Service | None
+    experiment: Experiment,
+    folder: RunFolder,
+    cells: list[Cell],
+    jobs: int,
+    backend: str,
+    trace: str,
+    service: Service | None,
 ) -> Iterator[Cell]:
     """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
 
@@ -274,30 +291,19 @@ def _play_all(
     if service is not None and cells:
         yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
         return
-    if jobs == 1 or len(cells) < 2:
+    if backend == "processes" and (jobs == 1 or len(cells) < 2):
         for cell in cells:
             play_here(cell)
             yield cell
         return
-    workers = joblib.Parallel(n_jobs=min(jobs, len(cells)), return_as="generator_unordered", batch_size=1)
-    tasks = (
-        joblib.delayed(_play_in_worker)(
-            cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace
-        )
-        for cell in cells
+    calls = (
+        (cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace) for cell in cells
     )
-    with _whole_on_interrupt():
-        yield from workers(tasks)
-
-
-@contextmanager
-def _whole_on_interrupt() -> Iterator[None]:
-    """End the workers when the run is interrupted, so that no orphan goes on writing."""
-    try:
-        yield
-    except BaseException:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
-        raise
+    if backend == "ray":  # whose workers stand in other folders
+        calls = ((cell, world, file.absolute(), steps.absolute(), kept) for cell, world, file, steps, kept in calls)
+        yield from play_on_ray(_play_in_worker, calls, jobs)
+    else:
+        yield from play_in_processes(_play_in_worker, calls, min(jobs, len(cells)))
 
 
 def _play_in_worker(cell: Cell, settings: World, path: Path, steps: Path, trace: str) -> Cell:

@@ -1,0 +1,115 @@
+"""Where the cells of a run are played when they are not played one after the other.
+
+* `BACKENDS` - the choices: processes of this machine, or Ray's workers on any number of machines
+* `play_in_processes` - in processes of this machine
+* `play_on_ray` - on Ray's workers
+* `ray_cores` - how many cores Ray has
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+import joblib
+from joblib.externals.loky import get_reusable_executor
+
+from drift_agents.errors import ExperimentError, MissingDependencyError
+
+T = TypeVar("T")
+
+BACKENDS = ("processes", "ray")
+"""Processes of this machine; workers of Ray (extra `scale`), on this machine or on those of a cluster."""
+
+
+def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
+    """Call a function in processes of this machine, as many at a time as there are jobs.
+
+    Args:
+        play: the function, one of a module.
+        calls: its arguments, a tuple a call.
+        jobs: how many calls run at the same time.
+
+    Yields:
+        What each call returned, when it is over.
+    """
+    workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    with _whole_on_interrupt():
+        yield from workers(joblib.delayed(play)(*call) for call in calls)
+
+
+@contextmanager
+def _whole_on_interrupt() -> Iterator[None]:
+    """End the workers when the run is interrupted, so that no orphan goes on writing."""
+    try:
+        yield
+    except BaseException:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        raise
+
+
+def play_on_ray(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
+    """Call a function on Ray's workers, a core each.
+
+    Ray's backend for joblib hands results out when all of them are there; a run notes each cell when it is
+    done. So tasks are given to Ray itself.
+
+    Args:
+        play: the function, one of a module that is installed on all machines.
+        calls: its arguments, a tuple a call.
+        jobs: how many calls run at the same time, if Ray has as many cores.
+
+    Yields:
+        What each call returned, when it is over.
+
+    Raises:
+        MissingDependencyError: if Ray is not installed.
+        ExperimentError: if a worker is lost, or no Ray is where `RAY_ADDRESS` says; otherwise what the call raised.
+    """
+    ray = _connect()
+    # A worker that is lost may live on where nobody sees it: what it played is taken up by a resumed run alone.
+    task = ray.remote(num_cpus=1, max_retries=0)(play)
+    queue = iter(calls)
+    running = [task.remote(*call) for call in islice(queue, jobs)]
+    try:
+        while running:
+            (done,), running = ray.wait(running, num_returns=1)
+            try:
+                result = ray.get(done)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except ray.exceptions.RayError as error:
+                raise ExperimentError(f"a worker of Ray was lost, go on with --resume: {error}") from error
+            running += [task.remote(*call) for call in islice(queue, 1)]
+            yield result
+    finally:
+        for left in running:
+            ray.cancel(left, force=True)
+
+
+def ray_cores() -> int:
+    """How many cores Ray has on all its machines.
+
+    Raises:
+        MissingDependencyError: if Ray is not installed.
+        ExperimentError: if no Ray is where `RAY_ADDRESS` says.
+    """
+    return max(int(_connect().cluster_resources().get("CPU", 1)), 1)
+
+
+def _connect() -> Any:
+    """The package `ray`, connected: to the cluster at `RAY_ADDRESS`, else to one that is started here."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers what runs here
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[scale]"`') from error
+    if not ray.is_initialized():
+        try:
+            ray.init(log_to_driver=False, logging_level="ERROR")  # ends with this process
+        except (ConnectionError, ValueError) as error:
+            raise ExperimentError(f"`RAY_ADDRESS` should name a running Ray: {error}") from error
+    return ray

@@ -1,0 +1,83 @@
+"""Where cells are played: the same bytes in processes and on Ray's workers."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.cli import main
+from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError
+from drift_agents.experiment.checking import parse_experiment
+from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.workers import play_in_processes, play_on_ray, ray_cores
+
+
+def half(number: int) -> int:
+    if number % 2:
+        raise ExperimentError(f"{number} is odd")
+    return number // 2
+
+
+def test_processes_give_what_each_call_returned() -> None:
+    assert sorted(play_in_processes(half, [(number,) for number in (0, 2, 4)], 2)) == [0, 1, 2]
+
+
+def test_an_error_of_a_process_is_the_calls_own() -> None:
+    with pytest.raises(ExperimentError, match="3 is odd"):
+        list(play_in_processes(half, [(2,), (3,)], 2))
+
+
+def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> None:
+    message = re.escape("`backend` should be one of processes, ray. Received 'dask'")
+    with pytest.raises(ArgumentError, match=message):
+        run_experiment(parse_experiment(data), tmp_path / "run", backend="dask")
+    assert not (tmp_path / "run").exists()
+
+
+def test_language_models_are_asked_from_one_process(data: dict[str, Any], tmp_path: Path) -> None:
+    experiment = parse_experiment({**data, "agents": {"memory": ["none"], "policy": "llm"}})
+    with pytest.raises(ArgumentError, match="where language models are asked"):
+        run_experiment(experiment, tmp_path / "run", backend="ray")
+
+
+def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[scale]"')):
+        ray_cores()
+    assert main(["run", "glove-quick", "--backend", "ray", "--out", str(tmp_path / "run")]) == 1
+    assert "drift-envs[scale]" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def local_ray() -> Iterator[Any]:
+    """Two of Ray's workers on this machine."""
+    ray = pytest.importorskip("ray", reason="the extra `scale` is not installed")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
+class TestRay:
+    def test_it_has_its_own_cores(self, local_ray: Any) -> None:
+        assert ray_cores() == 2
+
+    def test_a_run_writes_the_same_bytes(self, local_ray: Any, data: dict[str, Any], tmp_path: Path) -> None:
+        experiment = parse_experiment(data)
+        here = run_experiment(experiment, tmp_path / "here", trace="all")
+        there = run_experiment(experiment, tmp_path / "there", trace="all", backend="ray", jobs=2)
+        assert there.read_bytes() == here.read_bytes()
+
+    def test_a_folder_may_be_named_from_where_one_stands(
+        self, local_ray: Any, data: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert run_experiment(parse_experiment({**data, "seeds": 1}), Path("run"), backend="ray").exists()
+
+    def test_an_error_is_the_calls_own(self, local_ray: Any) -> None:
+        with pytest.raises(ExperimentError, match=re.escape("3 is odd")):
+            list(play_on_ray(half, [(2,), (3,)], 2))
