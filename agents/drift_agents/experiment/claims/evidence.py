@@ -123,8 +123,7 @@ def run_of(part: Part, player: Player) -> Runs:
     try:
         return part.naming.runs[player]
     except KeyError as error:
-        who = " + ".join(name for name in player[:3] if name != "none") or "none"
-        raise NotPlayedError(f"{who} did not play `{part.schedule}`") from error
+        raise NotPlayedError(f"{title(player)} did not play `{part.schedule}`") from error
 
 
 def drifts(part: Part) -> Sequence[str]:
@@ -247,16 +246,13 @@ def share_of(part: Part, phase: str, player: Player, reference: Player, least: f
         least: the share.
     """
     what = f"{title(player)} / {reference.verifier}, {phase}"
-    both = (run_of(part, one).phase(phase) for one in (player, reference))
+    both = [run_of(part, one).phase(phase) for one in (player, reference)]
     ours, theirs = values_of(what, *both, measure=part.measure.of)
     mean, whole = sum(ours) / len(ours), sum(theirs) / len(theirs)
     ratio = recovery_ratio(ours, [0.0] * len(ours), theirs)
-    shown = (
-        "no ratio"
-        if ratio is None
-        else show(Estimate(100 * ratio.mean, 100 * ratio.low, 100 * ratio.high, len(ours)), 1) + " %"
-    )
-    text = f"{shown} ({mean:.1f} of {whole:.1f}), n = {len(ours)}"
+    n = 1 if all(run.is_one_run for run in both) else len(ours)
+    text = "no ratio" if ratio is None else "{:.1f} % [{:.1f}, {:.1f}]".format(*(100 * one for one in ratio[:3]))
+    text += f" ({mean:.1f} of {whole:.1f}), n = {n}"
     room = mean - least * whole
     return Check(part.schedule, what, text, f"at least {100 * least:g} %", room >= -SLACK, room)
 

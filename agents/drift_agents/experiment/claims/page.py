@@ -19,7 +19,7 @@ from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import EPISODES, read_manifest
 from drift_agents.experiment.log import read_rows
-from drift_agents.experiment.sheets import MISSING, Sheet, to_markdown
+from drift_agents.experiment.sheets import MISSING
 
 LEGEND = (
     "**Verdict**: a claim is *refuted* when one of its checks does not hold, *held* when all hold and all its "
@@ -93,7 +93,7 @@ def to_page(verdicts: Sequence[Verdict], manifests: Mapping[str, Mapping[str, An
         f"refuted, {words.count(NOT_PLAYED)} were not played. Made by `drift-agents claims` from the lines of finished "
         "runs; do not edit.",
         "",
-        to_markdown(_overview(verdicts)),
+        *_overview(verdicts),
         "",
         "## How to read this",
         "",
@@ -106,14 +106,22 @@ def to_page(verdicts: Sequence[Verdict], manifests: Mapping[str, Mapping[str, An
     return "\n".join([*lines, *_origin(verdicts, manifests)])
 
 
-def _overview(verdicts: Iterable[Verdict]) -> Sheet:
-    sheet = Sheet("Claims", ("claim", "verdict", "checks that hold", "decided by", "instances"))
+def _overview(verdicts: Iterable[Verdict]) -> list[str]:
+    rows = []
     for verdict in verdicts:
         checks = verdict.checks
         held = f"{sum(check.holds for check in checks)} of {len(checks)}" if checks else MISSING
         told = "; ".join([*_deciding(verdict), *verdict.missing])
-        sheet.add(str(verdict.claim.number), verdict.word, held, told or MISSING, _instances(verdict))
-    return sheet
+        word = verdict.word if verdict.word == NOT_PLAYED else f"**{verdict.word}**"
+        rows.append((str(verdict.claim.number), word, held, told or MISSING, _instances(verdict)))
+    return _table(("claim", "verdict", "checks that hold", "decided by", "instances"), rows)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table of texts; those of reports align their columns as figures."""
+    rule = ["---"] * len(heads)
+    safe = [[cell.replace("|", "\\|") for cell in row] for row in (heads, rule, *rows)]
+    return [f"| {' | '.join(row)} |" for row in safe]
 
 
 def _deciding(verdict: Verdict) -> list[str]:
@@ -142,10 +150,11 @@ def _details(verdict: Verdict) -> list[str]:
     if verdict.missing:
         lines += [f"Missing: {'; '.join(verdict.missing)}.", ""]
     if verdict.checks:
-        sheet = Sheet("Checks", ("schedule", "figure", "found", "needed", "holds"))
-        for check in verdict.checks:
-            sheet.add(f"`{check.schedule}`", check.what, check.found, check.needed, "yes" if check.holds else "**no**")
-        lines += [to_markdown(sheet), ""]
+        rows = [
+            (f"`{check.schedule}`", check.what, check.found, check.needed, "yes" if check.holds else "**no**")
+            for check in verdict.checks
+        ]
+        lines += [*_table(("schedule", "figure", "found", "needed", "holds"), rows), ""]
     return lines
 
 

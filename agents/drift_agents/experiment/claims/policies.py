@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from drift_agents.experiment.claims.evidence import (
+    SLACK,
     Check,
     NotPlayedError,
     Numbers,
@@ -92,7 +93,7 @@ def depends_less(played: Played) -> Iterator[Check]:
             found = f"{glove:.1f} of {plain:.1f}: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n}"
             what = f"range of GLOVE's {len(settings)} means over the plain agent's, {phase}"
             room = plain / 3 - glove
-            yield Check(schedule, what, found, "less than a third", room > 0, room)
+            yield Check(schedule, what, found, "less than a third", room > SLACK, room)
 
 
 def _ranges(drawn: Numbers) -> tuple[Numbers, Numbers]:

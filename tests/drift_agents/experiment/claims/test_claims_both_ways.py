@@ -1,0 +1,322 @@
+"""Every claim on lines by hand: it holds, at its bound where it has one, and one figure beyond it refutes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from drift_agents.experiment.claims.registry import CLAIMS
+from drift_agents.experiment.claims.verdicts import HELD, REFUTED, decide, judge_run
+
+SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"
+IMPLICIT_SHOP, IMPLICIT_LAKES, LYING = "webshop/implicit", "frozen_lake/implicit-family", "frozen_lake/transient"
+NULL, SLIPPERY, LONG = "frozen_lake/null", "frozen_lake/slippery-family", "frozen_lake/slippery-long"
+MEMORIES = ("vanilla", "memory_bank", "voyager", "generative_agents")
+LIVE = "vanilla/glove(prober=replay_live)"
+
+
+def after(*courses: Any) -> dict[str, Any]:
+    """A perfect source, and what comes after it."""
+    return {"source": 20, **{f"drift-{number}": course for number, course in enumerate(courses, 1)}}
+
+
+def ahead_of_plain(make: Any, broken: str) -> list[Any]:
+    log = make("glove-explicit", 10)
+    for schedule in (LAKES, SHOP):
+        for memory in MEMORIES[:3]:
+            odd = (schedule, memory) == (SHOP, "voyager")
+            log.play(schedule, f"{memory}/none", after(0, {"tie": 20, "behind": 20}.get(broken, 0) if odd else 0))
+            log.play(schedule, f"{memory}/glove", after(20, 10 if odd and broken == "behind" else 20))
+    return [log]
+
+
+def near_oracles(make: Any, broken: str) -> list[Any]:
+    log = make("glove-explicit", 2)
+    for schedule in (LAKES, SHOP):
+        for memory in MEMORIES:
+            odd = (schedule, memory) == (LAKES, "generative_agents")
+            glove, reset, realign = {"reset": (18, 20, 20), "realign": (17, 17, 20)}.get(
+                broken if odd else "", (19, 20, 20)
+            )
+            for verifier, last in (("glove", glove), ("oracle_reset", reset), ("oracle_realign", realign)):
+                log.play(schedule, f"{memory}/{verifier}", after(19, last))
+    return [log]
+
+
+def near_reset_on_cars(make: Any, broken: str) -> list[Any]:
+    log = make("glove-explicit", 2)
+    for memory in MEMORIES:
+        log.play(CAR, f"{memory}/oracle_reset", after(20))
+        log.play(CAR, f"{memory}/glove", after(17 if broken and memory == "voyager" else 18))
+    return [log]
+
+
+def back_after_reversal(make: Any, broken: str) -> list[Any]:
+    log = make("glove-implicit", 2)
+    for memory in MEMORIES:
+        odd = broken if memory == "voyager" else ""
+        log.play(
+            IMPLICIT_LAKES,
+            f"{memory}/glove",
+            after([0.0] * 15 + [0.9, 1.0, 0.94 if odd == "lake" else 0.95, 0.95, 0.95]),
+        )
+        log.play(IMPLICIT_SHOP, f"{memory}/oracle_reset", after(1.0))
+        log.play(IMPLICIT_SHOP, f"{memory}/glove", after(0.94 if odd == "shop" else 0.95))
+    return [log]
+
+
+def same_as_overwrite(make: Any, broken: str) -> list[Any]:
+    logs = [make("glove-explicit", 2), make("glove-implicit", 2)]
+    for log in logs:
+        log.play_all(
+            [f"frozen_lake/{log.manifest['name']}"],
+            [f"{m}/{v}" for m in MEMORIES for v in ("glove", "overwrite")],
+            after(7),
+        )
+    odd = logs[1].rows[-1]
+    odd.update({"steps": {"steps": 11}, "score": {"score": 0.5}}.get(broken, {}))
+    if broken == "missing":
+        logs[1].rows.pop()
+    if broken == "none":
+        odd.update(probe_steps=4, realignments=1)
+    # Cars are not claimed to be equal.
+    for log in logs:
+        log.play(CAR, "vanilla/glove", after(7))
+        log.manifest["schedules"][CAR]["env"] = "DriftMountainCar-v0"
+    return logs
+
+
+def ahead_of_overwrite(make: Any, broken: str) -> list[Any]:
+    log = make("transient-noise", 10)
+    for value in (0.0, 0.05, 0.1):
+        odd = broken and value == 0.05
+        log.play(LAKES, "vanilla/overwrite", after(10, 15 if odd else 10) if value else after(20, 20), value=value)
+        log.play(LAKES, "vanilla/glove", after(20, 15 if odd else 20), value=value)
+    return [log]
+
+
+def ahead_of_blind_probes(make: Any, broken: str) -> list[Any]:
+    log = make("transient-noise", 10)
+    for schedule in (LAKES, SHOP, CAR):
+        for value in (0.0, 0.2):
+            for verifier in ("glove", "random_probe", "base+extra"):
+                odd = broken and (schedule, value, verifier) == (CAR, 0.2, broken)
+                log.play(schedule, f"vanilla/{verifier}", after(20 if odd or verifier == "glove" else 5), value=value)
+    return [log]
+
+
+def few_alarms_when_calm(make: Any, broken: str) -> list[Any]:
+    log = make("false-alarms", 2)
+    for value in (0.1, 0.4):
+        for verifier in ("glove_active", "glove_passive"):
+            most = 4 if (verifier, value) == (broken, 0.4) else 3
+            log.play(NULL, f"vanilla/{verifier}", after(), alarms(most), value=value)
+    return [log]
+
+
+def alarms(count: int) -> Callable[[int, str, int], Mapping[str, Any]]:
+    """So many false ones in an instance of 10,000 interactions."""
+    return lambda seed, phase, number: {"steps": 500, "false_realignments": int(phase == "source" and number <= count)}
+
+
+def noticing(delays: Mapping[int, int | None]) -> Callable[[int, str, int], Mapping[str, Any]]:
+    """The delays of the instances, the same after each drift; `None` for one that did not notice."""
+
+    def fields(seed: int, phase: str, number: int) -> Mapping[str, Any]:
+        noticed = phase != "source" and number == 1 and delays.get(seed) is not None
+        return {"detected": phase, "detection_delay": delays[seed]} if noticed else {}
+
+    return fields
+
+
+def every_drift_noticed(make: Any, broken: str) -> list[Any]:
+    log = make("false-alarms", 3)
+    for verifier in ("glove_active", "glove_passive"):
+        odd = broken if verifier == "glove_passive" else ""
+        delays = {1000: 5, 1001: 61 if odd == "late" else 60, 1002: None if odd == "missed" else 90}
+        log.play(SLIPPERY, f"vanilla/{verifier}", after(5), noticing(delays))
+    return [log]
+
+
+def most_drifts_noticed(make: Any, broken: str) -> list[Any]:
+    log = make("false-alarms", 10)
+    for verifier in ("glove_active", "glove_passive"):
+        odd = broken if verifier == "glove_active" else ""
+        delays: dict[int, int | None] = dict.fromkeys(log.seeds, 60)
+        delays |= {1000: None} | ({1001: None} if odd == "missed" else {})
+        delays |= dict.fromkeys(range(1005, 1010), 61) if odd == "late" else {}
+        log.play(LONG, f"vanilla/{verifier}", after(5), noticing(delays))
+    return [log]
+
+
+def few_alarms_when_careful(make: Any, broken: str) -> list[Any]:
+    log = make("false-alarms", 2)
+    log.play(LONG, "vanilla/glove_active(delta=0.01)", after(), alarms(4 if broken else 3))
+    log.play(LONG, "vanilla/glove_active", after(), alarms(20))  # another claim's
+    return [log]
+
+
+def probes_are_few(make: Any, broken: str) -> list[Any]:
+    logs = [make("glove-explicit", 2), make("glove-implicit", 2)]
+    for log in logs:
+        for memory in MEMORIES:
+            odd = broken if (log, memory) == (logs[1], "memory_bank") else ""
+            calm, rough = {"whole": (3, 8), "source": (4, 6)}.get(odd, (3, 7))
+            shares = {"source": calm, "drift-1": rough}
+            fields = lambda seed, phase, number, s=shares: {"steps": 100 - s[phase], "probe_steps": s[phase]}  # noqa: E731
+            log.play("frozen_lake/x", f"{memory}/glove", after(20), fields)
+    return logs
+
+
+def gain_is_not_the_rules(make: Any, broken: str) -> list[Any]:
+    log = make("planner-rules", 10)
+    policies = {"planner": (20, 0), 'planner(lake={"aspiration":false})': (16, 4), 'planner(lake={"risk":1})': (15, 12)}
+    for schedule in (LAKES, IMPLICIT_LAKES, LYING):
+        for policy, (glove, plain) in policies.items():
+            if broken == "gain" and schedule == LYING and "aspiration" in policy:
+                glove, plain = 20, 0
+            if broken == "near" and schedule == LAKES and "risk" in policy:
+                plain = 13
+            log.play(schedule, f"vanilla/glove/{policy}", after(glove))
+            log.play(schedule, f"vanilla/none/{policy}", after(plain))
+    return [log]
+
+
+def depends_less(make: Any, broken: str) -> list[Any]:
+    log = make("aggregation", 2)
+    for schedule in (LAKES, IMPLICIT_LAKES):
+        for memory, glove, plain in (
+            ("vanilla(k=1)", 1.0, 1.0),
+            ("vanilla(k=5)", 0.0, 0.5),
+            ("vanilla(k=50)", 0.0, 0.0),
+        ):
+            courses = [1.0] * 19 + [glove], [1.0] * 16 + [plain] * (3 if broken and schedule == LAKES else 4)
+            log.play(schedule, f"{memory}/glove/planner(conflict=max)", after(courses[0]))
+            log.play(
+                schedule, f"{memory}/none/planner(conflict=max)", after(courses[1] + [1.0] * (20 - len(courses[1])))
+            )
+    return [log]
+
+
+def far_below_at_every_size(make: Any, broken: str) -> list[Any]:
+    log = make("drift-size", 2)
+    for value in (2, 6):
+        log.play(LAKES, "vanilla/glove", after(20, 19), value=value)
+        log.play(LAKES, "vanilla/none", after(10, 10 if broken and value == 2 else 9), value=value)
+    return [log]
+
+
+def conflicts_end(make: Any, broken: str) -> list[Any]:
+    log = make("adaptation", 2)
+    for memory in ("vanilla", "memory_bank"):
+        odd = broken if memory == "memory_bank" else ""
+        # Rounds with conflicts of the first and the second instance.
+        spells = {"back": ({3, 5}, set()), "many": ({1, 2}, {4})}.get(odd, ({1}, {4}))
+        fields = lambda seed, phase, number, s=spells: {"surprises": 2 * (number in s[seed - 1000])}  # noqa: E731
+        log.play(SHOP, f"{memory}/glove", after(20), fields)
+        last = 19 if odd == "stops" else 20
+        fields = lambda seed, phase, number, s=last: {"surprises": int(number <= s or seed == 1000)}  # noqa: E731
+        log.play(SHOP, f"{memory}/none", after(0), fields)
+    return [log]
+
+
+def probes_and_their_price(make: Any, broken: str) -> list[Any]:
+    log = make("probe-price", 2)
+    probing = lambda seed, phase, number: {"probe_steps": 3}  # noqa: E731
+    for schedule in (LAKES, SHOP, LYING):
+        liar = schedule == LYING
+        log.play(schedule, "vanilla/overwrite", after(10))
+        log.play(schedule, "vanilla/none", after(0))
+        log.play(schedule, "vanilla/oracle_reset", after(20))
+        log.play(schedule, "vanilla/glove", after(15 if liar else 10), probing)
+        log.play(
+            schedule,
+            "vanilla/glove(budget=3)",
+            after(10 if broken == "transient" else 11) if liar else after(9),
+            probing,
+        )
+        log.play(
+            schedule,
+            "vanilla/glove_spread",
+            after(12 if liar or (broken == "true", schedule) == (True, LAKES) else 10),
+            probing,
+        )
+        log.play(schedule, "vanilla/random_probe", after(2), probing)
+    return [log]
+
+
+def ahead_within_episodes(make: Any, broken: str) -> list[Any]:
+    log = make("clocks", 10)
+    log.play("frozen_lake/mid-episode", "vanilla/none", after(5, 5))
+    log.play("frozen_lake/mid-episode", "vanilla/glove", after(5, 5))
+    log.play("frozen_lake/mid-episode", LIVE, after(20, {"tie": 5, "behind": 1}.get(broken, 20)))
+    return [log]
+
+
+def grows_with_reading(make: Any, broken: str) -> list[Any]:
+    log = make("backbones", 2)
+    gains = {"planner": 18, "reader(misread=0.0, records=20)": 15, "reader(misread=0.0, records=5)": 8}
+    gains |= {"reader(misread=0.05, records=200)": 12, "reader(misread=0.2, records=200)": 6, "random": 0}
+    for schedule in (SHOP, LAKES, IMPLICIT_SHOP, IMPLICIT_LAKES):
+        for memory in ("vanilla", "memory_bank"):
+            for policy, gain in gains.items():
+                odd = (schedule, memory) == (IMPLICIT_SHOP, "memory_bank")
+                own = {"tie": ("reader(misread=0.05, records=200)", 18), "random": ("random", 1)}.get(
+                    broken if odd else "", ("", 0)
+                )
+                log.play(schedule, f"{memory}/none/{policy}", after(2))
+                log.play(schedule, f"{memory}/glove/{policy}", after(2 + (own[1] if policy == own[0] else gain)))
+    return [log]
+
+
+BUILD: dict[int, tuple[Callable[[Any, str], list[Any]], dict[str, int]]] = {
+    # Number: what is played, and what breaks it -> how many checks fail then.
+    1: (ahead_of_plain, {"tie": 1, "behind": 1}),
+    2: (near_oracles, {"reset": 1, "realign": 1}),
+    3: (near_reset_on_cars, {"one": 1}),
+    4: (back_after_reversal, {"lake": 1, "shop": 1}),
+    5: (same_as_overwrite, {"steps": 1, "score": 1, "missing": 1}),
+    6: (ahead_of_overwrite, {"one": 1}),
+    7: (ahead_of_blind_probes, {"random_probe": 1, "base+extra": 1}),
+    8: (few_alarms_when_calm, {"glove_active": 1, "glove_passive": 1}),
+    9: (every_drift_noticed, {"missed": 1, "late": 1}),
+    10: (probes_are_few, {"whole": 1, "source": 1}),
+    11: (gain_is_not_the_rules, {"gain": 1, "near": 1}),
+    12: (depends_less, {"one": 1}),
+    13: (far_below_at_every_size, {"one": 1}),
+    14: (conflicts_end, {"back": 1, "many": 1, "stops": 1}),
+    15: (probes_and_their_price, {"true": 1, "transient": 1}),
+    16: (ahead_within_episodes, {"tie": 1, "behind": 1}),
+    17: (grows_with_reading, {"tie": 1, "random": 1}),
+    18: (most_drifts_noticed, {"missed": 1, "late": 1}),
+    19: (few_alarms_when_careful, {"one": 1}),
+}
+
+
+def verdict_of(number: int, logs: list[Any]) -> Any:
+    return decide(CLAIMS[number], [judge_run(log.manifest, log.rows)[number] for log in logs])
+
+
+@pytest.mark.parametrize("number", BUILD)
+def test_it_holds(number: int, make_log: Any) -> None:
+    verdict = verdict_of(number, BUILD[number][0](make_log, ""))
+    assert (verdict.word, verdict.failed, verdict.missing) == (HELD, [], ())
+
+
+@pytest.mark.parametrize(
+    ("number", "broken", "failing"),
+    [(number, broken, count) for number, (_, ways) in BUILD.items() for broken, count in ways.items()],
+)
+def test_one_figure_refutes_it(number: int, broken: str, failing: int, make_log: Any) -> None:
+    verdict = verdict_of(number, BUILD[number][0](make_log, broken))
+    assert verdict.word == REFUTED
+    assert len(verdict.failed) == failing
+
+
+def test_what_else_differs_does_not_count_as_other_episodes(make_log: Any) -> None:
+    assert verdict_of(5, same_as_overwrite(make_log, "none")).word == HELD
+
+
+def test_there_is_a_test_for_every_claim() -> None:
+    assert BUILD.keys() == CLAIMS.keys()
