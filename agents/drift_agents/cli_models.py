@@ -1,7 +1,8 @@
 """What the command `drift-agents run` says about language models.
 
 * `add_model_options` - the options
-* `with_models` - the parts of a file with the models that were named
+* `name_models` - what they replace in an experiment: policies, members of teams, who constructs
+* `with_models`, `with_members` - the policies of a block, and a team, with the models that were named
 * `make_service` - the service that the options ask for
 * `describe_totals` - what was asked so far, for the progress
 """
@@ -9,12 +10,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ArgumentError
-from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.config import Experiment, Part
+from drift_agents.experiment.members import MEMBERS, is_spec
 from drift_agents.experiment.models import needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cached import Replies
@@ -98,6 +101,86 @@ def with_models(parts: Sequence[Mapping[str, Any]], options: argparse.Namespace)
         own = {**part.get("options", {}), **said}
         models = [{"model": model} for model in options.model] if options.model is not None else [{}]
         named += [{"name": part["name"], "options": {**own, **model}} for model in models]
+    return named
+
+
+def with_members(team: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """A team with the models that were named: its members that ask one and name none take them in turn.
+
+    What a member says itself stays; server and price that it leaves out are those of the command line.
+
+    Args:
+        team: a name with options.
+        options: of the command line.
+    """
+    members = team.get("options", {}).get(MEMBERS)
+    if not isinstance(members, (list, tuple)):  # a pool, which has no language models, or none
+        return dict(team)
+    turn = cycle(options.model or [None])
+    named = []
+    for entry in members:
+        spec = dict(entry) if is_spec(entry) else {"policy": entry}
+        named.append({**spec, "policy": _filled(spec["policy"], options, turn)})
+    return {**team, "options": {**team["options"], MEMBERS: named}}
+
+
+def _filled(policy: Any, options: argparse.Namespace, turn: Iterator[str | None]) -> dict[str, Any]:
+    """A policy with what it does not say itself about its model."""
+    part = Part.model_validate(policy)
+    if not takes_model(POLICIES, part.name):
+        return {"name": part.name, "options": part.options}
+    said = {key: getattr(options, key) for key in ("base_url", "price")}
+    if "model" not in part.options:
+        said["model"] = next(turn)
+    return {
+        "name": part.name,
+        "options": {**{key: one for key, one in said.items() if one is not None}, **part.options},
+    }
+
+
+def name_models(data: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """What the models that were named replace in an experiment: its policies, members of teams, who constructs.
+
+    Whoever constructs and names no model takes the first one that was named.
+
+    Args:
+        data: the experiment as plain data, with what other options replaced in it.
+        options: of the command line.
+
+    Returns:
+        The keys that are replaced.
+    """
+    replaced: dict[str, Any] = {
+        "agents": [
+            {**block, "policy": with_models(block["policy"], options)}
+            | ({"team": [with_members(team, options) for team in block["team"]]} if "team" in block else {})
+            for block in data["agents"]
+        ]
+    }
+    if "construct" in data:
+        replaced["construct"] = _constructing(data["construct"], options)
+    if "worlds" in data:
+        replaced["worlds"] = {name: _named_there(world, options) for name, world in data["worlds"].items()}
+    return replaced
+
+
+def _constructing(construct: Any, options: argparse.Namespace) -> Any:
+    policy = None if construct is None else construct.get("policy")
+    return (
+        construct
+        if policy is None
+        else {**construct, "policy": _filled(policy, options, cycle(options.model or [None]))}
+    )
+
+
+def _named_there(world: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """What is different on one schedule, with the models that were named."""
+    named = dict(world)
+    if "construct" in world:
+        named["construct"] = _constructing(world["construct"], options)
+    if "team" in world:
+        told = {name: with_members({"name": name, "options": own}, options) for name, own in world["team"].items()}
+        named["team"] = {name: team["options"] for name, team in told.items()}
     return named
 
 

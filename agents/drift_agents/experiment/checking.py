@@ -93,6 +93,8 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
             for name, options in getattr(world, axis).items():
                 path = ("worlds", schedule, axis, name)
+                if axis == "team":
+                    yield from ((path, text) for text in _member_findings(Part(name=name, options=options)))
                 if name in named and name in registry.names():
                     yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
                 if name not in named:

@@ -2,6 +2,7 @@
 
 * `MemberSpec` - one of them: a name, a policy, and how often its judgement errs
 * `read_members` - all that a team names
+* `is_spec` - whether an entry says more than a policy
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def read_members(team: Part) -> tuple[MemberSpec, ...]:
         entries = find_pool(entries)
     if not isinstance(entries, (list, tuple)):
         raise ArgumentError(f"`members` of the team {team.name!r} should be a list. Received {entries!r}")
-    plain = [entry if _is_spec(entry) else {"policy": entry} for entry in entries]
+    plain = [entry if is_spec(entry) else {"policy": entry} for entry in entries]
     try:
         parts = [Part.model_validate(entry["policy"]) for entry in plain]
     except ValidationError as error:
@@ -72,5 +73,14 @@ def read_members(team: Part) -> tuple[MemberSpec, ...]:
     )
 
 
-def _is_spec(entry: object) -> bool:
+def is_spec(entry: object) -> bool:
+    """Whether an entry says more of a member than its policy.
+
+    Args:
+        entry: of the option `members`.
+
+    Example:
+        >>> is_spec({"policy": "random", "name": "r"}), is_spec({"planner": {"conflict": "newest"}}), is_spec("random")
+        (True, False, False)
+    """
     return isinstance(entry, Mapping) and "policy" in entry and set(entry) <= _KEYS

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment, Part
 from drift_agents.experiment.members import read_members
+from drift_agents.experiment.plan import overlaid
 from drift_agents.llm.base import Model
 from drift_agents.llm.fallback import WithRules
 from drift_agents.llm.metered import Meter, Metered
@@ -56,10 +57,12 @@ def needs_model(experiment: Experiment) -> bool:
     Args:
         experiment: a checked experiment.
     """
-    stages = [experiment.world(schedule).construction for schedule in experiment.schedules]
+    worlds = [experiment.world(schedule) for schedule in experiment.schedules]
+    stages = [world.construction for world in worlds]
     parts = [part for agents in experiment.agents for part in agents.policy]
     parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
-    parts += [spec.policy for agents in experiment.agents for team in agents.team for spec in read_members(team)]
+    teams = [overlaid(team, world.team) for world in worlds for agents in experiment.agents for team in agents.team]
+    parts += [spec.policy for team in teams for spec in read_members(team)]
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 

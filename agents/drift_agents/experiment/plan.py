@@ -2,6 +2,7 @@
 
 * `Cell` - one agent or reference on one schedule with one seed: played on its own, written to its own file
 * `Way` - how the agent of a cell decides: controller and team
+* `overlaid` - a part with what is different of it on one schedule
 * `plan_cells` - the cells of an experiment, in the order of the merged log
 * `Planned` - one episode: its round, phase and tick as far as they are known beforehand
 * `plan_episodes` - the episodes of a schedule
@@ -135,9 +136,9 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
             policy.label(beside["policy"]),
         )
         player = (
-            _overlaid(memory, world.memory),
-            _overlaid(verifier, world.verifier),
-            _overlaid(policy, world.policy),
+            overlaid(memory, world.memory),
+            overlaid(verifier, world.verifier),
+            overlaid(policy, world.policy),
             labels,
             reference,
             way,
@@ -147,8 +148,8 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
     for agents in experiment.agents:
         for policy, team, controller in product(agents.policy, agents.team, agents.controller):
             way = Way(
-                _overlaid(controller, world.controller),
-                _overlaid(team, world.team),
+                overlaid(controller, world.controller),
+                overlaid(team, world.team),
                 (controller.label(beside["controller"]), team.label(beside["team"])),
             )
             for memory in agents.memory:
@@ -168,7 +169,13 @@ def _distinct(parts: list[Part]) -> list[Part]:
     return [part for index, part in enumerate(parts) if part not in parts[:index]]
 
 
-def _overlaid(part: Part, changes: Mapping[str, Options]) -> Part:
+def overlaid(part: Part, changes: Mapping[str, Options]) -> Part:
+    """A part with what is different of it on one schedule.
+
+    Args:
+        part: as a block of agents names it.
+        changes: name -> options, as a schedule's `worlds` entry gives them.
+    """
     changed = changes.get(part.name)
     return part if changed is None else Part(name=part.name, options={**part.options, **changed})
 

@@ -73,6 +73,62 @@ def test_models_play_and_the_bill_is_shown(file: Path, server: Any, capsys: pyte
     assert part == {"name": "llm", "options": {"base_url": server.url, "price": [1.0, 10.0], "model": "right"}}
 
 
+TEAM = """\
+name: short
+schedules: [frozen_lake/explicit, frozen_lake/null]
+agents:
+  memory: vanilla
+  policy: planner
+  team: {router: {members: [{policy: planner, name: one}, {policy: random, name: two}]}}
+worlds:
+  frozen_lake/null:
+    rounds: 2
+    team:
+      router:
+        members: [llm, {policy: llm, name: second}, {llm: {model: own}}, {policy: llm, name: third}, planner]
+seeds: 1
+rounds: 1
+construct: {episodes: 1, where: same}
+"""
+
+
+def test_models_reach_members_of_a_team_that_name_none(file: Path, server: Any) -> None:
+    """Here they come from what is different on one schedule alone; the team's other members ask no model."""
+    file.write_text(TEAM)
+    named = ("--model", "right,down", "--base-url", server.url, "--rounds", "1")
+    assert main(["run", str(file), "--out", str(file.parent / "run"), *named]) == 0
+    written = read_manifest(file.parent / "run")["experiment"]
+    members = [entry["policy"] for entry in written["worlds"]["frozen_lake/null"]["team"]["router"]["members"]]
+    assert [part["options"].get("model") for part in members] == ["right", "down", "own", "right", None]
+    assert [part["options"].get("base_url") for part in members] == [*[server.url] * 4, None]
+    assert {request["model"] for request in server.requests} == {"right", "down", "own"}
+    rows = read_rows(file.parent / "run" / "episodes.jsonl")
+    asked = dict.fromkeys(written["schedules"], 0)
+    for row in rows:
+        asked[row["schedule"]] += row["model_calls"]
+    assert asked["frozen_lake/explicit"] == 0
+    assert asked["frozen_lake/null"] >= len(server.requests) > 0
+    assert sum(row["stage"] == "test" for row in rows) == 2 * 3, "as many rounds as the command says, everywhere"
+
+
+def test_a_model_reaches_who_constructs(file: Path, server: Any) -> None:
+    file.write_text(FILE + "construct: {episodes: 1, where: same, policy: llm}\n")
+    named = ("--model", "down", "--base-url", server.url)
+    assert main(["run", str(file), "--out", str(file.parent / "run"), *named]) == 0
+    rows = read_rows(file.parent / "run" / "episodes.jsonl")
+    assert {(row["stage"], row["model_calls"] > 0) for row in rows} == {("construct", True), ("test", False)}
+    policy = read_manifest(file.parent / "run")["experiment"]["construct"]["policy"]
+    assert policy == {"name": "llm", "options": {"base_url": server.url, "model": "down"}}
+
+
+def test_a_team_that_cannot_be_read_on_one_schedule_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(TEAM.replace("[llm,", "[lllm,"))
+    assert main(["run", str(file), "--out", str(file.parent / "run"), "--model", "right"]) == 1
+    error = capsys.readouterr().err
+    assert "worlds.frozen_lake/null.team.router" in error
+    assert "lllm" in error
+
+
 def test_recorded_replies_are_played_again_by_somebody_without_a_key(
     file: Path, server: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
