@@ -5,30 +5,26 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from os.path import basename
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drift_agents.cli import main
-from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError
+from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_agents.experiment.checking import parse_experiment
+from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.workers import play_in_processes, play_on_ray, ray_cores
 
 
-def half(number: int) -> int:
-    if number % 2:
-        raise ExperimentError(f"{number} is odd")
-    return number // 2
-
-
 def test_processes_give_what_each_call_returned() -> None:
-    assert sorted(play_in_processes(half, [(number,) for number in (0, 2, 4)], 2)) == [0, 1, 2]
+    assert sorted(play_in_processes(basename, [(path,) for path in ("x/c", "x/a", "x/b")], 2)) == ["a", "b", "c"]
 
 
 def test_an_error_of_a_process_is_the_calls_own() -> None:
-    with pytest.raises(ExperimentError, match="3 is odd"):
-        list(play_in_processes(half, [(2,), (3,)], 2))
+    with pytest.raises(UnknownNameError, match="nowhere"):
+        list(play_in_processes(load_experiment, [("nowhere",), ("nowhere",)], 2))
 
 
 def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> None:
@@ -78,6 +74,10 @@ class TestRay:
         monkeypatch.chdir(tmp_path)
         assert run_experiment(parse_experiment({**data, "seeds": 1}), Path("run"), backend="ray").exists()
 
+    def test_a_job_at_a_time_keeps_the_order(self, local_ray: Any) -> None:
+        assert list(play_on_ray(basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1)) == ["c", "a", "b"]
+
     def test_an_error_is_the_calls_own(self, local_ray: Any) -> None:
-        with pytest.raises(ExperimentError, match=re.escape("3 is odd")):
-            list(play_on_ray(half, [(2,), (3,)], 2))
+        with pytest.raises(UnknownNameError, match="nowhere") as caught:
+            list(play_on_ray(load_experiment, [("nowhere",), ("nowhere",)], 2))
+        assert type(caught.value) is UnknownNameError
