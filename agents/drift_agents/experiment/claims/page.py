@@ -13,8 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.claims.evidence import Played
 from drift_agents.experiment.claims.registry import CLAIMS
-from drift_agents.experiment.claims.verdicts import HELD, NOT_PLAYED, REFUTED, Result, Verdict, decide, judge_run
+from drift_agents.experiment.claims.verdicts import (
+    HELD,
+    NOT_PLAYED,
+    REFUTED,
+    Result,
+    Verdict,
+    decide,
+    judge,
+    same_episodes,
+)
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import EPISODES, read_manifest
@@ -27,6 +37,8 @@ LEGEND = (
     "more easily; the reading stands with its checks.",
     "**Decided by**: of a refuted claim the checks that are furthest off, of another one the check that comes nearest "
     "to its bound. Bounds of different kinds within one claim are compared by their distance as it stands.",
+    "**Checks that hold**: memories can play the same episodes, and their checks are then copies of one another; see "
+    "*Memories that played the same episodes*.",
     "Intervals are 95 %, bootstrapped over instances. `all 30`: so many instances with the same figure. `**`: the "
     "interval excludes 0, and so does a two-sided sign-flip test at 5 % after Holm's correction over all comparisons "
     "of the run; p is corrected. The ratio of two means stands in percent, with the means.",
@@ -64,12 +76,15 @@ def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
             raise ExperimentError(f"{folder}: a run of {manifest['name']!r} was given already; give one of each")
         manifests[manifest["name"]] = manifest
     found: dict[int, list[Result]] = {number: [] for number in CLAIMS}
+    same: dict[str, dict[str, list[str]]] = {}
     tested = {name for claim in CLAIMS.values() for name in claim.experiments}
     for folder, (name, manifest) in zip(folders, manifests.items(), strict=True):
         if name in tested:  # one run after the other: their lines together can be many
-            for number, result in judge_run(manifest, read_rows(folder / EPISODES)).items():
+            played = Played(manifest, read_rows(folder / EPISODES))
+            for number, result in judge(played).items():
                 found[number].append(result)
-    text = to_page([decide(claim, found[number]) for number, claim in CLAIMS.items()], manifests)
+            same[name] = same_episodes(played)
+    text = to_page([decide(claim, found[number]) for number, claim in CLAIMS.items()], manifests, same)
     if path is not None:
         try:
             path.write_text(text, encoding="utf-8")
@@ -78,12 +93,17 @@ def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
     return text
 
 
-def to_page(verdicts: Sequence[Verdict], manifests: Mapping[str, Mapping[str, Any]]) -> str:
+def to_page(
+    verdicts: Sequence[Verdict],
+    manifests: Mapping[str, Mapping[str, Any]],
+    same: Mapping[str, Mapping[str, Sequence[str]]],
+) -> str:
     """The page as Markdown.
 
     Args:
         verdicts: of all claims.
         manifests: what was played, by name.
+        same: the memories that played the same episodes, by name and schedule.
     """
     words = [verdict.word for verdict in verdicts]
     lines = [
@@ -103,7 +123,7 @@ def to_page(verdicts: Sequence[Verdict], manifests: Mapping[str, Mapping[str, An
     for verdict in verdicts:
         if verdict.results:
             lines += _details(verdict)
-    return "\n".join([*lines, *_origin(verdicts, manifests)])
+    return "\n".join([*lines, *_alike(same), *_origin(verdicts, manifests)])
 
 
 def _overview(verdicts: Iterable[Verdict]) -> list[str]:
@@ -156,6 +176,23 @@ def _details(verdict: Verdict) -> list[str]:
         ]
         lines += [*_table(("schedule", "figure", "found", "needed", "holds"), rows), ""]
     return lines
+
+
+def _alike(same: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
+    """The memories that make no difference, so that their checks are not counted as evidence several times."""
+    rows = [
+        (f"`{name}`", f"`{schedule}`", "; ".join(groups))
+        for name, schedules in same.items()
+        for schedule, groups in schedules.items()
+    ]
+    if not rows:
+        return []
+    text = (
+        "These agents had the same score and the same number of steps in every episode of every instance. Their checks "
+        "are one piece of evidence, not several."
+    )
+    table = _table(("experiment", "schedule", "the same episodes"), rows)
+    return ["## Memories that played the same episodes", "", text, "", *table, ""]
 
 
 def _origin(verdicts: Iterable[Verdict], manifests: Mapping[str, Mapping[str, Any]]) -> list[str]:

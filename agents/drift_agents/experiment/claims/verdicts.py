@@ -1,6 +1,7 @@
 """What came of the claims.
 
-* `judge_run` - the checks of every claim that a run tests
+* `judge` - the checks of every claim that a run tests
+* `same_episodes` - memories that make no difference
 * `decide` - the verdict of a claim over its experiments
 * `Result` - what one run says about one claim
 * `Verdict` - a claim with all that was found
@@ -8,12 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from drift_agents.experiment.claims.evidence import Check, NotPlayedError, Played
 from drift_agents.experiment.claims.registry import CLAIMS, Claim
-from drift_agents.experiment.figures import Row
+from drift_agents.experiment.figures import Player
 from drift_agents.experiment.files import load_experiment
 
 HELD, REFUTED, NOT_PLAYED = "held", "refuted", "not played"
@@ -66,20 +67,48 @@ class Verdict(NamedTuple):
         return next(iter(self.failed), min(self.checks, key=lambda check: check.room, default=None))
 
 
-def judge_run(manifest: Mapping[str, Any], rows: Sequence[Row]) -> dict[int, Result]:
+def judge(played: Played) -> dict[int, Result]:
     """The checks of every claim that a run tests, by the claim's number.
 
     Args:
-        manifest: what was played.
-        rows: what happened.
+        played: the run.
     """
-    name = str(manifest["name"])
-    claims = [claim for claim in CLAIMS.values() if name in claim.experiments]
+    claims = [claim for claim in CLAIMS.values() if played.name in claim.experiments]
     if not claims:
         return {}
-    played = Played(manifest, rows)
     instances, foreign = _instances(played)
     return {claim.number: _judge(claim, played, instances, foreign) for claim in claims}
+
+
+def same_episodes(played: Played) -> dict[str, list[str]]:
+    """Memories whose agents played the very same episodes, by score and steps, otherwise made alike.
+
+    What is found for one of them is found for all, so that they are one piece of evidence.
+
+    Args:
+        played: the run.
+
+    Returns:
+        Schedule -> groups, as in `with glove: vanilla, voyager`.
+    """
+    found: dict[str, list[str]] = {}
+    for schedule, part in played.parts.items():
+        groups: dict[tuple[Player, tuple[tuple[Any, ...], ...]], list[str]] = {}
+        for player, run in part.naming.runs.items():
+            episodes = tuple(
+                (row["seed"], row["episode"], row["score"], row["steps"]) for rows in run.whole.rows for row in rows
+            )
+            groups.setdefault((player._replace(memory=""), episodes), []).append(player.memory)
+        told = [
+            f"{_with(player)}: {', '.join(memories)}" for (player, _), memories in groups.items() if len(memories) > 1
+        ]
+        found |= {schedule: told} if told else {}
+    return found
+
+
+def _with(player: Player) -> str:
+    verifier = "plain" if player.verifier == "none" else f"with {player.verifier}"
+    return verifier if player.policy == "planner" else f"{verifier}, {player.policy}"
 
 
 def _judge(claim: Claim, played: Played, instances: Mapping[str, tuple[int, int]], foreign: str) -> Result:

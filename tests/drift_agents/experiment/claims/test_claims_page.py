@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from drift_agents.cli import main
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.claims.evidence import Played
 from drift_agents.experiment.claims.page import write_claims
 from drift_agents.experiment.claims.registry import CLAIMS
-from drift_agents.experiment.claims.verdicts import HELD, NOT_PLAYED, REFUTED, decide, judge_run
+from drift_agents.experiment.claims.verdicts import HELD, NOT_PLAYED, REFUTED, decide, judge
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.log import to_line
 from drift_agents.experiment.plan import plan_cells
@@ -49,7 +50,7 @@ def test_a_shipped_experiment_has_everything_that_its_claims_ask_for(name: str, 
         names = ["source", *(drift.name for drift in read_schedule(cell.schedule).drifts)]
         value = None if cell.change is None else cell.change.value
         log.play(cell.schedule, way, dict.fromkeys(names, 5), value=value)
-    for number, result in judge_run(log.manifest, log.rows).items():
+    for number, result in judge(Played(log.manifest, log.rows)).items():
         assert (number, result.missing) == (number, "")
         assert result.checks
 
@@ -69,7 +70,7 @@ def write(log: Any, folder: Path) -> Path:
 
 
 def verdict(log: Any, number: int = 3) -> Any:
-    return decide(CLAIMS[number], [judge_run(log.manifest, log.rows)[number]])
+    return decide(CLAIMS[number], [judge(Played(log.manifest, log.rows))[number]])
 
 
 def test_who_is_missing_is_told_and_what_failed_already_refutes(make_log: Any) -> None:
@@ -114,6 +115,14 @@ def test_failed_checks_stand_first_and_the_others_are_counted(make_log: Any, tmp
     assert "and 1 more" in row
     assert row.endswith("all 10 |")
     assert page.count("**no**") == 4
+
+
+def test_memories_that_played_the_same_episodes_are_named(make_log: Any, tmp_path: Path) -> None:
+    log = cars(make_log("glove-explicit", 2))
+    next(row for row in log.rows if (row["memory"], row["verifier"]) == ("voyager", "glove"))["steps"] = 11
+    page = write_claims([write(log, tmp_path / "cars")])
+    groups = "with glove: vanilla, memory_bank, generative_agents; with oracle_reset: vanilla, memory_bank, voyager"
+    assert f"| `glove-explicit` | `{CAR}` | {groups}, generative_agents |" in page
 
 
 def test_the_command(make_log: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
