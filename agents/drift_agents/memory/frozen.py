@@ -120,7 +120,7 @@ def freeze(memory: Memory) -> Frozen:
         3
     """
     # A managed memory has what its store offers in the instance.
-    own = [name for name, value in vars(memory).items() if callable(value) and name != "inner"]
+    own = [name for name, value in getattr(memory, "__dict__", {}).items() if callable(value) and name != "inner"]
     more = {
         name: _forwarded(name)
         for name in sorted({*dir(type(memory)), *own})
