@@ -146,7 +146,7 @@ def most_drifts_noticed(make: Any, broken: str) -> list[Any]:
         odd = broken if verifier == "glove_active" else ""
         delays: dict[int, int | None] = dict.fromkeys(log.seeds, 60)
         delays |= {1000: None} | ({1001: None} if odd == "missed" else {})
-        delays |= dict.fromkeys(range(1005, 1010), 61) if odd == "late" else {}
+        delays |= dict.fromkeys(range(1006, 1010), 61) if odd == "late" else {}
         log.play(LONG, f"vanilla/{verifier}", after(5), noticing(delays))
     return [log]
 
@@ -313,6 +313,13 @@ def test_one_figure_refutes_it(number: int, broken: str, failing: int, make_log:
     verdict = verdict_of(number, BUILD[number][0](make_log, broken))
     assert verdict.word == REFUTED
     assert len(verdict.failed) == failing
+
+
+def test_a_difference_is_not_claimed_without_the_corrected_test(make_log: Any) -> None:
+    # Six pairs that all point one way have a chance of 1 in 32, but twelve comparisons were made.
+    found = verdict_of(1, ahead_of_plain(lambda name, instances: make_log(name, 6), ""))
+    assert len(found.failed) == 12
+    assert all("*, p = 0.375" in check.found for check in found.failed)
 
 
 def test_what_else_differs_does_not_count_as_other_episodes(make_log: Any) -> None:
