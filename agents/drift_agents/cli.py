@@ -37,11 +37,11 @@ from drift_agents.errors import ArgumentError, DriftAgentsError, ModelError, Unk
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import MANIFEST
-from drift_agents.experiment.html import write_html
 from drift_agents.experiment.inspect.page import LARGE, write_page
 from drift_agents.experiment.inspect.serve import make_server
 from drift_agents.experiment.references import REFERENCES
-from drift_agents.experiment.report import write_report
+from drift_agents.experiment.reporting.html import write_html
+from drift_agents.experiment.reporting.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.trace import TRACE
 from drift_agents.experiment.workers import BACKENDS, ray_cores

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.experiment.claims.page import write_claims
-from drift_agents.experiment.leaderboard import write_leaderboard
-from drift_agents.experiment.studies import STUDIES, run_study
+from drift_agents.experiment.reporting.leaderboard import write_leaderboard
+from drift_agents.experiment.studies.registry import STUDIES, run_study
 
 
 def add_board_commands(commands: Any, common: argparse.ArgumentParser) -> None:

@@ -9,9 +9,15 @@ This is the evaluators' side: it may ask the environments for the truth, which a
 * `watch`, `truth` - what an evaluator notes, and what it knows about an episode and about a memory
 * `noticing` - whether and when a drift was noticed
 * `references` - oracle realign, oracle reset and clairvoyant
-* `play` - one cell, episode by episode
+* `stages`, `demonstrations` - construction before the test; correct executions for memories that begin with some
+* `members`, `pools`, `teams`, `models` - who belongs to a team, who plays a cell, and their language models
+* `play`, `extra` - the rows of a cell; the control that spends probe steps on ordinary episodes
+* `auditing` - how many written items are true, and whether they are read
 * `log`, `folder` - the lines of a run, and the files that hold them
-* `run` - all cells, in parallel, with resume
-* `figures`, `paper` - what lines say in numbers, and what the paper says
-* `tables`, `sheets`, `report` - the same in tables
+* `trace`, `tracing`, `stepmft` - the file with the steps of a cell, keeping them, and fine-tuning sets made of them
+* `run`, `workers` - all cells, with resume, in parallel
+
+What reads lines and never plays has a folder of its own: `reporting` (tables and pages), `claims` (what the
+study was to show, decided), `plots`, `inspect` (a page to step through episodes). `studies` holds questions
+about memories that are no runs over episodes, and `experiments` the files that come with the package.
 """

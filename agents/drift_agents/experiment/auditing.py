@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.experiment.figures import Row, estimate
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count
-from drift_agents.experiment.tables import Measure, Naming
+from drift_agents.experiment.reporting.figures import Row, estimate
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_count
+from drift_agents.experiment.reporting.tables import Measure, Naming
 from drift_agents.experiment.watch import Watched
 from drift_agents.memory.base import Memory
 from drift_agents.types import Episode, RecordId

@@ -12,7 +12,7 @@ from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.pools import POOLS
-from drift_agents.experiment.report import write_report
+from drift_agents.experiment.reporting.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.consensus import ConsensusMemory

@@ -10,9 +10,9 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.cli import main
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment.efforts import front
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.plots.draw import draw_all
+from drift_agents.experiment.reporting.efforts import front
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.stepmft import export, pick, read_samples
 from hypothesis import given

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from drift_agents.cli import main
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment.aggregates import Resamples, interquartile
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.leaderboard import name_of, to_page, write_leaderboard
 from drift_agents.experiment.log import FIELDS, read_rows, to_line
+from drift_agents.experiment.reporting.aggregates import Resamples, interquartile
+from drift_agents.experiment.reporting.leaderboard import name_of, to_page, write_leaderboard
+from drift_agents.experiment.reporting.standings import make_standings
 from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.standings import make_standings
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.memory.registry import MEMORIES
 from hypothesis import given

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.experiment import experience
-from drift_agents.experiment.figures import Player, Runs
-from drift_agents.experiment.measures import (
+from drift_agents.experiment.plots.curves import series
+from drift_agents.experiment.plots.following import so_far
+from drift_agents.experiment.plots.propagation import draw_propagation, gap_to
+from drift_agents.experiment.reporting.figures import Player, Runs
+from drift_agents.experiment.reporting.remembered import gaps, remembered, twin_of
+from drift_agents.experiment.reporting.tables import Naming
+from drift_agents.experiment.studies import experience
+from drift_agents.experiment.studies.measures import (
     Execution,
     Pair,
     Step,
@@ -22,11 +27,6 @@ from drift_agents.experiment.measures import (
     propagation,
     split_by_fate,
 )
-from drift_agents.experiment.plots.curves import series
-from drift_agents.experiment.plots.following import so_far
-from drift_agents.experiment.plots.propagation import draw_propagation, gap_to
-from drift_agents.experiment.remembered import gaps, remembered, twin_of
-from drift_agents.experiment.tables import Naming
 
 
 def lived(number: int, way: list[tuple[str, str]], retrieved: tuple[int, ...] = (), **more: Any) -> Execution:

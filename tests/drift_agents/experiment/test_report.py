@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.comparisons import holm, sign_flip
-from drift_agents.experiment.figures import Player, estimate, group, mean_of, phases
 from drift_agents.experiment.log import FIELDS, read_rows, to_line
-from drift_agents.experiment.paper import backbones, paper_figures
-from drift_agents.experiment.report import make_report, make_summary, write_report
-from drift_agents.experiment.sheets import Sheet, to_markdown
+from drift_agents.experiment.reporting.comparisons import holm, sign_flip
+from drift_agents.experiment.reporting.figures import Player, estimate, group, mean_of, phases
+from drift_agents.experiment.reporting.paper import backbones, paper_figures
+from drift_agents.experiment.reporting.report import make_report, make_summary, write_report
+from drift_agents.experiment.reporting.sheets import Sheet, to_markdown
 from rich.console import Console
 
 from drift_envs.metrics import Estimate, bootstrap

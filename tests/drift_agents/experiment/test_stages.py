@@ -11,12 +11,12 @@ from drift_agents.agent import Agent
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import Construct, Part, World
-from drift_agents.experiment.figures import group
 from drift_agents.experiment.inspect.gather import gather
 from drift_agents.experiment.log import read_rows, to_line
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.play import episode_seed, make_setup, play
-from drift_agents.experiment.report import make_report
+from drift_agents.experiment.reporting.figures import group
+from drift_agents.experiment.reporting.report import make_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.experiment.trace import read_trace
 from drift_agents.policy.simple import RandomPolicy

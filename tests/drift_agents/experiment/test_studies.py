@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from drift_agents.cli import main
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment import belief_corpus
-from drift_agents.experiment.belief_banks import METHODS, History, Told, find, live, outranks, supports
-from drift_agents.experiment.belief_convergence import convergence_rows, convergence_sheet, find_questions
-from drift_agents.experiment.belief_correction import (
+from drift_agents.experiment.studies import belief_corpus
+from drift_agents.experiment.studies.belief_banks import METHODS, History, Told, find, live, outranks, supports
+from drift_agents.experiment.studies.belief_convergence import convergence_rows, convergence_sheet, find_questions
+from drift_agents.experiment.studies.belief_correction import (
     UPDATES,
     VALID,
     correct,
@@ -22,7 +22,7 @@ from drift_agents.experiment.belief_correction import (
     draw,
     find_flaws,
 )
-from drift_agents.experiment.studies import SEEDS, run_study
+from drift_agents.experiment.studies.registry import SEEDS, run_study
 from drift_agents.matching import Exact
 from drift_agents.types import Outcome, Transition
 

@@ -16,13 +16,13 @@ from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import Experiment, Part
-from drift_agents.experiment.figures import Player
 from drift_agents.experiment.inspect.gather import gather
 from drift_agents.experiment.log import read_rows, to_line
 from drift_agents.experiment.members import MemberSpec, read_members
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.play import play
-from drift_agents.experiment.report import make_report
+from drift_agents.experiment.reporting.figures import Player
+from drift_agents.experiment.reporting.report import make_report
 from drift_agents.experiment.run import Silent, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from drift_agents.cli import main
 from drift_agents.errors import MissingDependencyError
-from drift_agents.experiment.figures import Player, group
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, read_manifest
-from drift_agents.experiment.html import to_html, write_html
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.plots.curves import plain, series, smoothed, summed
 from drift_agents.experiment.plots.draw import draw_all
 from drift_agents.experiment.plots.style import LOOKS, new_figure
 from drift_agents.experiment.plots.visits import count_visits
+from drift_agents.experiment.reporting.figures import Player, group
+from drift_agents.experiment.reporting.html import to_html, write_html
+from drift_agents.experiment.reporting.sheets import Sheet
 from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.sheets import Sheet
 from drift_agents.experiment.trace import read_trace
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By

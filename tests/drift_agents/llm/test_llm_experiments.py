@@ -22,7 +22,7 @@ from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import REPLIES
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.models import needs_model
-from drift_agents.experiment.report import write_report
+from drift_agents.experiment.reporting.report import write_report
 from drift_agents.experiment.run import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cached import Replies

@@ -291,6 +291,9 @@ def test_the_worst_goes_when_memory_is_full() -> None:
 class Book:
     """A teacher who knows two executions."""
 
+    def __repr__(self) -> str:
+        return "Book()"  # it stands in the names of tests, which are the same in every process
+
     def show(self, count: int) -> list[list[Experience]]:
         way = [Experience(s, "1", Outcome(t, 0.0, False), 0.0, AgentClock()) for s, t in ("ab", "bc", "cd")]
         return [way] * count

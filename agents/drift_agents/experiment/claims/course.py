@@ -17,8 +17,8 @@ from drift_agents.experiment.claims.evidence import (
     title,
 )
 from drift_agents.experiment.claims.tables import LAKES, SHOP, player
-from drift_agents.experiment.figures import Row, estimate
-from drift_agents.experiment.overviews import Part
+from drift_agents.experiment.reporting.figures import Row, estimate
+from drift_agents.experiment.reporting.overviews import Part
 
 SLEEPLESS = "frozen_lake/mid-episode"
 LIVE = "glove(prober=replay_live)"

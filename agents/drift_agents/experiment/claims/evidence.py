@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.aggregates import LEVEL, RESAMPLES
-from drift_agents.experiment.comparisons import SIGNIFICANT, Comparison, compare, holm, sign_flip
-from drift_agents.experiment.figures import Measurement, Player, Row, Runs, estimate, group, paired
-from drift_agents.experiment.overviews import Part
-from drift_agents.experiment.report import part_of
-from drift_agents.experiment.sheets import show, show_difference
+from drift_agents.experiment.reporting.aggregates import LEVEL, RESAMPLES
+from drift_agents.experiment.reporting.comparisons import SIGNIFICANT, Comparison, compare, holm, sign_flip
+from drift_agents.experiment.reporting.figures import Measurement, Player, Row, Runs, estimate, group, paired
+from drift_agents.experiment.reporting.overviews import Part
+from drift_agents.experiment.reporting.report import part_of
+from drift_agents.experiment.reporting.sheets import show, show_difference
 from drift_envs.metrics import Estimate, recovery_ratio
 
 SLACK = 1e-9

@@ -22,9 +22,9 @@ from drift_agents.experiment.claims.evidence import (
     values_of,
 )
 from drift_agents.experiment.claims.tables import CAR, LAKES, SHOP, player
-from drift_agents.experiment.comparisons import is_glove
-from drift_agents.experiment.figures import Player, mean_of
-from drift_agents.experiment.overviews import Part
+from drift_agents.experiment.reporting.comparisons import is_glove
+from drift_agents.experiment.reporting.figures import Player, mean_of
+from drift_agents.experiment.reporting.overviews import Part
 from drift_envs.metrics import break_even
 
 LYING = "frozen_lake/transient"

@@ -29,7 +29,7 @@ from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import EPISODES, read_manifest
 from drift_agents.experiment.log import read_rows
-from drift_agents.experiment.sheets import MISSING
+from drift_agents.experiment.reporting.sheets import MISSING
 
 LEGEND = (
     "**Verdict**: a claim is *refuted* when one of its checks does not hold, *held* when all hold and all its "

@@ -24,8 +24,8 @@ from drift_agents.experiment.claims.evidence import (
     values_of,
 )
 from drift_agents.experiment.claims.tables import IMPLICIT_LAKES, IMPLICIT_SHOP, LAKES, SHOP, player
-from drift_agents.experiment.figures import Player, estimate
-from drift_agents.experiment.overviews import Part
+from drift_agents.experiment.reporting.figures import Player, estimate
+from drift_agents.experiment.reporting.overviews import Part
 
 LYING = "frozen_lake/transient"
 CONTENT = 'planner(lake={"aspiration":false})'

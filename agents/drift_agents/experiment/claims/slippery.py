@@ -20,9 +20,9 @@ from drift_agents.experiment.claims.evidence import (
     title,
 )
 from drift_agents.experiment.claims.tables import player
-from drift_agents.experiment.figures import estimate
-from drift_agents.experiment.overviews import Part
-from drift_agents.experiment.probing import delays, false_alarms
+from drift_agents.experiment.reporting.figures import estimate
+from drift_agents.experiment.reporting.overviews import Part
+from drift_agents.experiment.reporting.probing import delays, false_alarms
 from drift_envs.metrics import proportion
 
 CALM, SHORT, LONG = "frozen_lake/null", "frozen_lake/slippery-family", "frozen_lake/slippery-long"

@@ -16,8 +16,8 @@ from drift_agents.experiment.claims.evidence import (
     share_of,
     title,
 )
-from drift_agents.experiment.figures import Player, Runs, estimate
-from drift_agents.experiment.probing import probe_share
+from drift_agents.experiment.reporting.figures import Player, Runs, estimate
+from drift_agents.experiment.reporting.probing import probe_share
 
 SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"
 IMPLICIT_SHOP, IMPLICIT_LAKES = "webshop/implicit", "frozen_lake/implicit-family"

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from drift_agents.experiment.claims.evidence import Check, NotPlayedError, Played
 from drift_agents.experiment.claims.registry import CLAIMS, Claim
-from drift_agents.experiment.figures import Player
 from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.reporting.figures import Player
 
 HELD, REFUTED, NOT_PLAYED = "held", "refuted", "not played"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import EPISODES, TRACES, read_manifest
 from drift_agents.experiment.log import CONSTRUCT, read_rows
+from drift_agents.experiment.reporting.figures import Player
 from drift_agents.experiment.trace import SUFFIX, read_header
 
 COLUMNS = (

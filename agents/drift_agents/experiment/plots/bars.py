@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.experiment.figures import estimate, sum_of
-from drift_agents.experiment.overviews import Part
-from drift_agents.experiment.paper import GPT_4O, paper_figures
 from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
-from drift_agents.experiment.tables import Measure, Naming
+from drift_agents.experiment.reporting.figures import estimate, sum_of
+from drift_agents.experiment.reporting.overviews import Part
+from drift_agents.experiment.reporting.paper import GPT_4O, paper_figures
+from drift_agents.experiment.reporting.tables import Measure, Naming
 
 PAPER = "#b8c0c8"
 

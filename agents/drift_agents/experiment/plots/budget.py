@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.figures import Player, estimate, sum_of
-from drift_agents.experiment.overviews import Part
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
+from drift_agents.experiment.reporting.figures import Player, estimate, sum_of
+from drift_agents.experiment.reporting.overviews import Part
 
 FEWEST = 3
 """Budgets that make a curve."""

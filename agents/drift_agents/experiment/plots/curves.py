@@ -13,9 +13,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.figures import WINDOW, Row, Runs, estimate
 from drift_agents.experiment.plots.style import LOOKS, Picture, look_of, new_figure, save
-from drift_agents.experiment.tables import Measure, Naming, memory_name
+from drift_agents.experiment.reporting.figures import WINDOW, Row, Runs, estimate
+from drift_agents.experiment.reporting.tables import Measure, Naming, memory_name
 
 Values = Callable[[Sequence[Row]], list[float]]
 """The rows of one instance to one number an episode."""

@@ -11,10 +11,8 @@ from typing import Any
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.figures import group, phases
 from drift_agents.experiment.folder import EPISODES, PLOTS, read_manifest
 from drift_agents.experiment.log import read_rows
-from drift_agents.experiment.overviews import Part
 from drift_agents.experiment.plots.bars import draw_paper_bars, draw_sweep
 from drift_agents.experiment.plots.budget import budgets_of, draw_budgets
 from drift_agents.experiment.plots.curves import draw_curves
@@ -22,7 +20,9 @@ from drift_agents.experiment.plots.front import draw_front
 from drift_agents.experiment.plots.propagation import draw_propagation
 from drift_agents.experiment.plots.style import Picture
 from drift_agents.experiment.plots.visits import draw_visits
-from drift_agents.experiment.tables import Naming, measure_of
+from drift_agents.experiment.reporting.figures import group, phases
+from drift_agents.experiment.reporting.overviews import Part
+from drift_agents.experiment.reporting.tables import Naming, measure_of
 
 
 def draw_all(folder: Path) -> dict[str, list[Picture]]:

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.figures import estimate
-from drift_agents.experiment.measures import Execution, Pair, cumulative, follow_executions, follow_steps
 from drift_agents.experiment.plots.curves import Series, draw_line
 from drift_agents.experiment.plots.style import Picture, new_figure, save
+from drift_agents.experiment.reporting.figures import estimate
+from drift_agents.experiment.studies.measures import Execution, Pair, cumulative, follow_executions, follow_steps
 
 KINDS = (("execution by execution", follow_executions), ("step by step", follow_steps))
 SIDES = (("input", "input alike, mean so far"), ("output", "output alike, mean so far"))

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from drift_agents.experiment.efforts import costs_of, front
 from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
-from drift_agents.experiment.tables import Measure, Naming
+from drift_agents.experiment.reporting.efforts import costs_of, front
+from drift_agents.experiment.reporting.tables import Measure, Naming
 
 
 def draw_front(

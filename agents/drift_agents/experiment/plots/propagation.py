@@ -12,12 +12,12 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from drift_agents.experiment.figures import Row, Runs
-from drift_agents.experiment.measures import propagation
 from drift_agents.experiment.plots.curves import Values, draw_line, drifts_of, mark_drifts, series
 from drift_agents.experiment.plots.style import Picture, new_figure, save
-from drift_agents.experiment.remembered import twin_of
-from drift_agents.experiment.tables import Naming
+from drift_agents.experiment.reporting.figures import Row, Runs
+from drift_agents.experiment.reporting.remembered import twin_of
+from drift_agents.experiment.reporting.tables import Naming
+from drift_agents.experiment.studies.measures import propagation
 
 
 def gap_to(twin: Runs) -> Values:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import TRACES
 from drift_agents.experiment.plots.style import Picture, new_figure, save
-from drift_agents.experiment.tables import Naming
+from drift_agents.experiment.reporting.figures import Player
+from drift_agents.experiment.reporting.tables import Naming
 from drift_agents.experiment.trace import SUFFIX, EpisodeTrace, read_header, read_trace
 
 LAKE = "DriftFrozenLake-v0"

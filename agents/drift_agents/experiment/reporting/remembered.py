@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drift_agents.experiment.figures import Player, Row, Runs, estimate, mean_of
-from drift_agents.experiment.measures import propagation
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count
-from drift_agents.experiment.tables import Naming
+from drift_agents.experiment.reporting.figures import Player, Row, Runs, estimate, mean_of
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_count
+from drift_agents.experiment.reporting.tables import Naming
+from drift_agents.experiment.studies.measures import propagation
 
 MANAGED = "managed"
 ERROR_FREE = "error_free=true"

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.figures import Player
 from drift_agents.experiment.folder import EPISODES, PAGE, REPORT_PAGE, read_manifest
 from drift_agents.experiment.inspect.gather import gather
 from drift_agents.experiment.inspect.page import write_page
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.plots.draw import draw_all
 from drift_agents.experiment.plots.style import Picture
-from drift_agents.experiment.report import LEGEND, Section, make_report, make_summary
-from drift_agents.experiment.sheets import Sheet
+from drift_agents.experiment.reporting.figures import Player
+from drift_agents.experiment.reporting.report import LEGEND, Section, make_report, make_summary
+from drift_agents.experiment.reporting.sheets import Sheet
 
 STYLE = """
 body { font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #1b1f24; background: #ffffff;

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.figures import (
+from drift_agents.experiment.reporting.figures import (
     Player,
     Row,
     Runs,
@@ -21,8 +21,8 @@ from drift_agents.experiment.figures import (
     recoveries,
     sum_of,
 )
-from drift_agents.experiment.paper import GPT_4O, paper_figures
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count
+from drift_agents.experiment.reporting.paper import GPT_4O, paper_figures
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_count
 
 ACROSS = 3
 """Phases side by side in one table; more of them go on in the next."""

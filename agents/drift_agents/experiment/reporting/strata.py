@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from drift_agents.experiment.figures import Measurement, Row, Runs, estimate, mean_of, sum_of
-from drift_agents.experiment.sheets import MISSING, Sheet, show
-from drift_agents.experiment.tables import Measure, Naming
+from drift_agents.experiment.reporting.figures import Measurement, Row, Runs, estimate, mean_of, sum_of
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show
+from drift_agents.experiment.reporting.tables import Measure, Naming
 from drift_envs.metrics import interquartile_mean
 
 FAILED = 0.5

@@ -2,7 +2,7 @@
 
 * `watch_cell` - play a cell and keep its executions
 * `measure` - what they say, as a table
-* `main` - the command: `python -m drift_agents.experiment.experience deletion --seeds 3`,
+* `main` - the command: `python -m drift_agents.experiment.studies.experience deletion --seeds 3`,
   with `--plot FOLDER` for the cumulative curves
 
 Cells are played once more for it, since a run's lines do not say what was recalled; on seeds of their
@@ -20,7 +20,11 @@ from pathlib import Path
 from drift_agents.errors import DriftAgentsError
 from drift_agents.experiment.config import World
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.measures import (
+from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.play import Setup, play
+from drift_agents.experiment.plots.following import draw_following
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, to_markdown
+from drift_agents.experiment.studies.measures import (
     Execution,
     Pair,
     correlation,
@@ -29,10 +33,6 @@ from drift_agents.experiment.measures import (
     follow_steps,
     split_by_fate,
 )
-from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.play import Setup, play
-from drift_agents.experiment.plots.following import draw_following
-from drift_agents.experiment.sheets import MISSING, Sheet, to_markdown
 from drift_agents.matching import Exact
 from drift_agents.types import Episode
 from drift_envs.errors import DriftEnvsError
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m drift_agents.experiment.experience", description=(__doc__ or "").partition("\n")[0]
+        prog="python -m drift_agents.experiment.studies.experience", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("experiment", help="a shipped name, or a file, as in `deletion`")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draw the cumulative curves there, too")

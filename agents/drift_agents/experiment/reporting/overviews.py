@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.comparisons import RIVALS
-from drift_agents.experiment.figures import Runs, difference, estimate
-from drift_agents.experiment.probing import false_alarms, probe_share, show_delays
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count, show_difference
-from drift_agents.experiment.tables import Measure, Naming, memory_name
+from drift_agents.experiment.reporting.comparisons import RIVALS
+from drift_agents.experiment.reporting.figures import Runs, difference, estimate
+from drift_agents.experiment.reporting.probing import false_alarms, probe_share, show_delays
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_count, show_difference
+from drift_agents.experiment.reporting.tables import Measure, Naming, memory_name
 
 
 class Part(NamedTuple):

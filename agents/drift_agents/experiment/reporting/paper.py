@@ -10,15 +10,15 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from drift_agents.experiment.figures import Player
 from drift_agents.experiment.files import parse_text
+from drift_agents.experiment.reporting.figures import Player
 
 GPT_4O = "GPT-4o"
 
 
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, Any]:
-    file = resources.files("drift_agents.experiment") / "paper.yaml"
+    file = resources.files("drift_agents.experiment.reporting") / "paper.yaml"
     data, _ = parse_text(file.read_text("utf-8"), "paper.yaml")
     return dict(data)
 

@@ -10,7 +10,7 @@
 * `propagation` - error propagation: the cumulative gap to an error-free twin
 
 Source: Xiong et al., "How memory management impacts LLM agents", sections 4.3, 4.4 and 5.3, appendix A.2.
-`python -m drift_agents.experiment.experience` plays an experiment's cells and prints them.
+`python -m drift_agents.experiment.studies.experience` plays an experiment's cells and prints them.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.experiment.belief_banks import METHODS, History, live, outranks, supports
-from drift_agents.experiment.figures import estimate
-from drift_agents.experiment.sheets import Sheet, show
+from drift_agents.experiment.reporting.figures import estimate
+from drift_agents.experiment.reporting.sheets import Sheet, show
+from drift_agents.experiment.studies.belief_banks import METHODS, History, live, outranks, supports
 from drift_agents.memory.registry import make_memory
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 

@@ -20,20 +20,20 @@ from rich.text import Text
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.auditing import banks, epochs
-from drift_agents.experiment.bills import bills
-from drift_agents.experiment.comparisons import compare, holm, paired_differences
-from drift_agents.experiment.efforts import efforts
-from drift_agents.experiment.figures import TOLERANCE, WINDOW, Row, Runs, group, phases
 from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
 from drift_agents.experiment.log import read_rows
-from drift_agents.experiment.overviews import Part, over_policies, over_sweep
-from drift_agents.experiment.paper import GPT_4O
-from drift_agents.experiment.probing import detections, equal_interaction, prices, probes
-from drift_agents.experiment.remembered import remembered
-from drift_agents.experiment.sheets import Sheet, to_markdown, to_rich
-from drift_agents.experiment.strata import FAILED, around, held_before, spread
-from drift_agents.experiment.summary import in_short
-from drift_agents.experiment.tables import Naming, costs, measure_of, phase_details, scores
+from drift_agents.experiment.reporting.bills import bills
+from drift_agents.experiment.reporting.comparisons import compare, holm, paired_differences
+from drift_agents.experiment.reporting.efforts import efforts
+from drift_agents.experiment.reporting.figures import TOLERANCE, WINDOW, Row, Runs, group, phases
+from drift_agents.experiment.reporting.overviews import Part, over_policies, over_sweep
+from drift_agents.experiment.reporting.paper import GPT_4O
+from drift_agents.experiment.reporting.probing import detections, equal_interaction, prices, probes
+from drift_agents.experiment.reporting.remembered import remembered
+from drift_agents.experiment.reporting.sheets import Sheet, to_markdown, to_rich
+from drift_agents.experiment.reporting.strata import FAILED, around, held_before, spread
+from drift_agents.experiment.reporting.summary import in_short
+from drift_agents.experiment.reporting.tables import Naming, costs, measure_of, phase_details, scores
 
 LEGEND = (
     "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",

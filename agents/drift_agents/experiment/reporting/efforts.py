@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from drift_agents.experiment.figures import Row, Runs, estimate
-from drift_agents.experiment.sheets import Sheet, show
-from drift_agents.experiment.tables import Measure, Naming
+from drift_agents.experiment.reporting.figures import Row, Runs, estimate
+from drift_agents.experiment.reporting.sheets import Sheet, show
+from drift_agents.experiment.reporting.tables import Measure, Naming
 from drift_envs.metrics import Estimate
 
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from drift_agents.experiment.figures import Runs, estimate, sum_of
-from drift_agents.experiment.sheets import Sheet, show_count
-from drift_agents.experiment.tables import Naming
+from drift_agents.experiment.reporting.figures import Runs, estimate, sum_of
+from drift_agents.experiment.reporting.sheets import Sheet, show_count
+from drift_agents.experiment.reporting.tables import Naming
 
 
 def bills(naming: Naming) -> Sheet:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
-from drift_agents.experiment.belief_convergence import convergence_rows, convergence_sheet
-from drift_agents.experiment.belief_corpus import corpus_rows, corpus_sheet
-from drift_agents.experiment.belief_correction import correction_rows, correction_sheet
 from drift_agents.experiment.folder import versions
-from drift_agents.experiment.sheets import Sheet, to_markdown
+from drift_agents.experiment.reporting.sheets import Sheet, to_markdown
+from drift_agents.experiment.studies.belief_convergence import convergence_rows, convergence_sheet
+from drift_agents.experiment.studies.belief_corpus import corpus_rows, corpus_sheet
+from drift_agents.experiment.studies.belief_correction import correction_rows, correction_sheet
 
 SEEDS = tuple(range(1000, 1030))
 """The instances that nothing was set on."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drift_agents.experiment.figures import Runs, estimate, sum_of
-from drift_agents.experiment.overviews import Part
-from drift_agents.experiment.sheets import MISSING, Sheet
-from drift_agents.experiment.tables import memory_and_way
+from drift_agents.experiment.reporting.figures import Runs, estimate, sum_of
+from drift_agents.experiment.reporting.overviews import Part
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet
+from drift_agents.experiment.reporting.tables import memory_and_way
 
 PLAIN, GLOVE = "none", "glove"
 BESIDE = ("overwrite", GLOVE, "oracle_reset")

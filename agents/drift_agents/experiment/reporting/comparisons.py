@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.experiment.figures import Player, difference, paired
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_difference
-from drift_agents.experiment.tables import ACROSS, Measure, Naming, memory_name
+from drift_agents.experiment.reporting.figures import Player, difference, paired
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_difference
+from drift_agents.experiment.reporting.tables import ACROSS, Measure, Naming, memory_name
 from drift_envs.metrics import Estimate, recovery_ratio
 
 RIVALS = {"none": "plain", "overwrite": "overwrite"}

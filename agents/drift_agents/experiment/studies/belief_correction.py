@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.experiment.belief_banks import METHODS, History, Method, find, live, outranks, supports
-from drift_agents.experiment.figures import estimate
-from drift_agents.experiment.sheets import MISSING, Sheet, show
+from drift_agents.experiment.reporting.figures import estimate
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show
+from drift_agents.experiment.studies.belief_banks import METHODS, History, Method, find, live, outranks, supports
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
 SCHEDULES = ("frozen_lake/explicit-family", "webshop/explicit", "mountain_car/reversed")

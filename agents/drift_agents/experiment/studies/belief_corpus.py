@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.figures import estimate
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.play import play
-from drift_agents.experiment.sheets import Sheet, show, show_count
+from drift_agents.experiment.reporting.figures import estimate
+from drift_agents.experiment.reporting.sheets import Sheet, show, show_count
 
 SCHEDULES = ("frozen_lake/explicit-family", "frozen_lake/slippery-family")
 CORPORA = (1, 2, 5, 10, 20, 40)

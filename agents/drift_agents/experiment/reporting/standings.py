@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.aggregates import Resamples
-from drift_agents.experiment.figures import Row
+from drift_agents.experiment.reporting.aggregates import Resamples
+from drift_agents.experiment.reporting.figures import Row
 from drift_envs.metrics import Estimate
 
 AXES = ("memory", "verifier", "controller", "team", "policy")

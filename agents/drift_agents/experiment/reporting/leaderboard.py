@@ -3,7 +3,7 @@
 * `write_leaderboard` - reads a run's folder and writes the page
 * `to_page` - the page as Markdown
 
-The figures are those of `drift_agents.experiment.standings`. Equal runs give equal bytes.
+The figures are those of `drift_agents.experiment.reporting.standings`. Equal runs give equal bytes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.aggregates import RESAMPLES
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import EPISODES, read_manifest
 from drift_agents.experiment.log import read_rows
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_difference, to_markdown
-from drift_agents.experiment.standings import AXES, FAILED, Key, Standing, Standings, make_standings
-from drift_agents.experiment.tables import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
+from drift_agents.experiment.reporting.aggregates import RESAMPLES
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_difference, to_markdown
+from drift_agents.experiment.reporting.standings import AXES, FAILED, Key, Standing, Standings, make_standings
+from drift_agents.experiment.reporting.tables import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
 """Parts that add nothing and are not told."""

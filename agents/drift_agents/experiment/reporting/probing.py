@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drift_agents.experiment.figures import Row, Runs, estimate, mean_of, sum_of
-from drift_agents.experiment.sheets import MISSING, Sheet, show, show_count
-from drift_agents.experiment.tables import Measure, Naming
+from drift_agents.experiment.reporting.figures import Row, Runs, estimate, mean_of, sum_of
+from drift_agents.experiment.reporting.sheets import MISSING, Sheet, show, show_count
+from drift_agents.experiment.reporting.tables import Measure, Naming
 from drift_envs.metrics import break_even, collected_score, cost_by_kind
 
 KINDS = ("probe_steps", "probe_resets", "probe_falls", "probe_purchases")
