@@ -165,6 +165,27 @@ def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
         write_leaderboard(tmp_path, tmp_path / "no" / "board.md")
 
 
+@pytest.mark.parametrize(
+    ("seeds", "command", "said"),
+    [
+        (30, "drift-agents run all-memories --out", None),
+        (2, "drift-agents run all-memories --seeds 2 --out", "These are 2 of the 30 instances of the file."),
+    ],
+)
+def test_the_command_plays_the_instances_that_were_played(
+    tmp_path: Path, seeds: int, command: str, said: str | None
+) -> None:
+    played = load_experiment("all-memories", {"seeds": seeds})
+    there = manifest() | {"name": played.name, "config_hash": played.config_hash()}
+    (tmp_path / "run.json").write_text(json.dumps(there | {"experiment": {"seeds": list(played.seeds)}}))
+    (tmp_path / "episodes.jsonl").write_text("".join(f"{to_line(one)}\n" for one in rows()))
+    write_leaderboard(tmp_path, tmp_path / "board.md")
+    page = (tmp_path / "board.md").read_text()
+    assert command in page
+    assert "as it is shipped" not in page
+    assert said is None or said in page
+
+
 def test_names_tell_what_an_agent_is() -> None:
     assert name_of(("memory_bank", "oracle_reset", "direct", "solo", "planner")) == "MemoryBank, oracle reset"
     assert name_of(("none", "none", "direct", "solo", "clairvoyant")) == "Clairvoyant"

@@ -186,17 +186,28 @@ def _plain(value: float, digits: int = 0) -> str:
     return MISSING if math.isnan(value) else f"{value + 0.0:,.{digits}f}"
 
 
+def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """The option that repeats a run of a shipped experiment, and what is to be said of a run that is not the whole."""
+    name, given = manifest["name"], manifest["config_hash"]
+    if name in shipped_experiments():
+        whole, count = load_experiment(name), len(manifest["experiment"]["seeds"])
+        if whole.config_hash() == given:
+            return "", ""
+        if load_experiment(name, {"seeds": count}).config_hash() == given:
+            return f" --seeds {count}", f" These are {count} of the {len(whole.seeds)} instances of the file."
+    return "", " This is not the experiment of that name as it is shipped: its `run.json` has it."
+
+
 def _origin(manifest: Mapping[str, Any], standings: Standings) -> list[str]:
     """Where the figures come from, and how to get them again."""
     name, seeds = manifest["name"], manifest["experiment"]["seeds"]
-    shipped = name in shipped_experiments() and load_experiment(name).config_hash() == manifest["config_hash"]
-    note = "" if shipped else " This is not the experiment of that name as it is shipped: its `run.json` has it."
+    option, note = _played(manifest)
     lengths = manifest["schedules"]
     return [
         "## How to get this again",
         "",
         "```sh",
-        f"drift-agents run {name} --out runs/{name}",
+        f"drift-agents run {name}{option} --out runs/{name}",
         f"drift-agents leaderboard runs/{name} --out docs/leaderboard.md",
         "```",
         "",
