@@ -234,7 +234,10 @@ def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps(data))
     folder = tmp_path / "stopped"
-    command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "2"]
+    # A shell that starts the tests in the background lets them ignore the signal, and what they start too.
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    start += "import sys; from drift_agents.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "run", str(file), "--out", str(folder), "--jobs", "2"]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
