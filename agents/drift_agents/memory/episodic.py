@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -104,29 +105,29 @@ class EpisodicMemory(Ledgered):
 
     # What a memory of this kind fills in.
 
+    @abstractmethod
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
         """What is recalled at this moment, the best first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _recalled(self) -> Iterable[RecordId]:
         """The records of what was chosen."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learn(self, result: Episode, steps: list[Record], now: AgentClock) -> None:
         """Learn from an episode; `steps` is not empty."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _fall(self, gone: Sequence[RecordId]) -> tuple[RecordId, ...]:
         """Take note that records went; the numbers of items that fell."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _snapshot(self) -> dict[str, Any]:
         """What a snapshot has beside."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _restored(self, data: Plain, ledger: Ledger) -> dict[str, Any]:
         """Attributes read from a snapshot; errors of Python's own say that it is none."""
-        raise NotImplementedError
 
     # What they have in common.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, MemoryStateError
@@ -23,7 +23,8 @@ from drift_agents.llm.template import read_messages
 from drift_agents.matching import Matching
 from drift_agents.memory.derived import Citations
 from drift_agents.memory.diary import DAY, RULES, tell_day
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.ledgered import Ledgered
+from drift_agents.memory.store import Ledger
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -75,7 +76,7 @@ def retention(faded: float) -> float:
     return max(math.exp(-faded), FAINTEST)
 
 
-class MemoryBank:
+class MemoryBank(Ledgered):
     """What is recalled grows strong, what is not fades (Zhong et al. 2024, as in GLOVE's B.1).
 
     A record begins with strength S = 1. Its weight is the retention R = exp(-t / S), with t the
@@ -270,18 +271,6 @@ class MemoryBank:
         self._today.append(record_id)
         return record_id
 
-    def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
-        return self._ledger.counterparts(state, action)
-
-    def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._ledger)
-
-    def states(self) -> Iterator[str]:
-        """One text for every known state."""
-        return self._ledger.states()
-
     def trace(self, record_id: RecordId) -> Trace | None:
         """How strong a record is, and since when it has been fading; `None` if it is not there."""
         return self._traces.get(record_id)
@@ -336,8 +325,7 @@ class MemoryBank:
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
+        data = self._refuse_other(data)
         ledger = Ledger(self._ledger.matching)
         ledger.restore(data.get("ledger", {}))
         try:
@@ -361,10 +349,6 @@ class MemoryBank:
             ) from error
         self._ledger, self._traces, self._diary, self._citations = ledger, traces, diary, citations
         self._today, self._moment, self._answered = today, moment, None
-
-    def content_hash(self) -> str:
-        """A hash of the content."""
-        return hash_plain(self.snapshot())
 
 
 def _whole(value: Any) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -35,11 +36,13 @@ class TrajectoryMemory(EpisodicMemory):
         super().__init__(k, pool, matching)
         self._trajectories = Trajectories(cascade)
 
+    @abstractmethod
     def _put(self, trajectory: Trajectory) -> None:
-        raise NotImplementedError
+        """A trajectory was written, or cut."""
 
+    @abstractmethod
     def _drop(self, number: RecordId) -> None:
-        raise NotImplementedError
+        """A trajectory fell."""
 
     def trajectories(self) -> tuple[Trajectory, ...]:
         """All trajectories, oldest first."""

@@ -380,12 +380,13 @@ def _find_goal(evidence: Iterable[frozenset[Evidence]], conflict: str) -> float:
             return min(kept)
     else:
         # The end that contradicts the least, told by how many responses it makes false; ties to the right.
+        # Exact sums, since evidence comes in the order of a set.
         def falsified(x: float) -> float:
-            return sum(n for at, n, _ in won if at < x) + sum(n for at, n, _ in passed if at >= x)
+            return math.fsum([*(n for at, n, _ in won if at < x), *(n for at, n, _ in passed if at >= x)])
 
         ends = sorted({x for x, _, _ in won}, reverse=True)
         best = min(ends, key=falsified)
-        if falsified(best) <= sum(n for _, n, _ in won):
+        if falsified(best) <= math.fsum(n for _, n, _ in won):
             return best
     return TOP if farthest < TOP else POSITIONS[1]
 
