@@ -25,6 +25,7 @@ class Dynamics(ABC):
     kind: ClassVar[type]
     state_names: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def read_state(self, index: int, name: str) -> Any:
         """A part of what says where an episode stands.
 
@@ -32,8 +33,8 @@ class Dynamics(ABC):
             index: the sub-environment.
             name: one of `state_names`.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def write_state(self, index: int, name: str, value: Any) -> None:
         """Put an episode somewhere else.
 
@@ -42,7 +43,6 @@ class Dynamics(ABC):
             name: one of `state_names`.
             value: as `read_state` gives it.
         """
-        raise NotImplementedError
 
     def _check_options(self, options: Mapping[str, Any]) -> None:  # noqa: B027 - not all need it
         """Refuse options that break a rule."""
