@@ -144,6 +144,8 @@ class ConsensusMemory(Ledgered):
         # The present moment and state, and the items that came to mind, the most similar first.
         self._moment: tuple[AgentClock, str] | None = None
         self._active: tuple[RecordId, ...] = ()
+        # What follows from it: the records that these items rest on, and what is recalled of each state.
+        self._cited: frozenset[RecordId] | None = None
         self._answers: dict[Hashable, Retrieved] = {}
 
     @property
@@ -173,8 +175,14 @@ class ConsensusMemory(Ledgered):
             notes = tuple(item.note() for number in self._active if (item := self._banks.get(number)) is not None)
         key = self.key(state)
         if key not in self._answers:
+            if self._cited is None:
+                self._cited = self._banks.cited(self._active)
+            cited = self._cited
             chosen = tuple(
-                record for records in self._ledger.at(state).values() for record in records if self._is_shown(record)
+                record
+                for records in self._ledger.at(state).values()
+                for record in records
+                if record.verified or record.id in cited
             )
             self._answers[key] = Retrieved(chosen, (1.0,) * len(chosen))
         return self._answers[key] if not notes else self._answers[key]._replace(notes=notes)
@@ -191,13 +199,14 @@ class ConsensusMemory(Ledgered):
             found += self._banks.similar(self._task, state, (self._member,), self.private)[: k - len(found)]
         return found
 
-    def _is_shown(self, record: Record) -> bool:
-        return record.verified or any(number in self._active for number in self._banks.citing(record.id))
-
     def _activate(self, numbers: Iterable[RecordId]) -> None:
         before, self._active = self._active, tuple(numbers)
         if set(before) != set(self._active):
-            self._answers.clear()
+            self._forget_answers()
+
+    def _forget_answers(self) -> None:
+        self._cited = None
+        self._answers.clear()
 
     def items(self) -> tuple[Item, ...]:
         """All items of all banks, oldest first."""
@@ -254,7 +263,7 @@ class ConsensusMemory(Ledgered):
             )
         self._sound, self._wrong = self._sound + (not wrong), self._wrong + wrong
         self._moment = None
-        self._answers.clear()
+        self._forget_answers()
 
     def _pretend(self, claim: Transition, now: AgentClock) -> RecordId:
         """Write a transition that nobody lived."""
@@ -286,7 +295,7 @@ class ConsensusMemory(Ledgered):
             self._today.pop(number, None)
         fell = self._banks.fall(gone, self._ledger)
         self._activate(number for number in self._active if number in self._banks)
-        self._answers.clear()
+        self._forget_answers()
         return Removed(gone, fell)
 
     def attempt(self) -> tuple[Record, ...]:
@@ -347,4 +356,4 @@ class ConsensusMemory(Ledgered):
         self._ledger, self._banks, self._today = ledger, banks, today
         self._sound, self._wrong, self._member, self._task = sound, wrong, member, task
         self._attempt, self._moment, self._active = (), None, ()
-        self._answers.clear()
+        self._forget_answers()

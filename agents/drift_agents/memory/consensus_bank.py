@@ -98,9 +98,9 @@ class Banks:
         """The item of that number, if it is there."""
         return self._items.get(item_id)
 
-    def citing(self, record_id: RecordId) -> tuple[RecordId, ...]:
-        """The numbers of the items that rest on a record."""
-        return self._citations.citing(record_id)
+    def cited(self, numbers: Iterable[RecordId]) -> frozenset[RecordId]:
+        """The records that these items rest on, those that went included; unknown numbers are passed over."""
+        return frozenset(record for number in numbers for record in self._citations.evidence(number))
 
     def write(self, item: Item, lost: Container[RecordId] = ()) -> None:
         """Append an item.
