@@ -229,7 +229,8 @@ class _Renderer:
         agent = self._agent
         source = agent.memory if recall else Present(agent.memory, self.matching, agent._lived)
         text, ids = agent._prompts.make(source, *self._step, *agent._doubts(), strategy=strategy)
-        return text, tuple(number for number in ids if number != NO_ID)
+        # Only what lies outside of memory has no number.
+        return text, ids if recall else tuple(number for number in ids if number != NO_ID)
 
 
 class _Choice(NamedTuple):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import add
+from operator import or_
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.matching_grid import read_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.car_model import Evidence, fit_model, insist_on, sort_evidence
+from drift_agents.policy.car_model import Evidence, fit_model, insist_on, read_evidence
 from drift_agents.policy.car_plan import make_plan
 from drift_agents.prompt import PromptView, Recollection, parse_prompt
 
@@ -57,7 +57,7 @@ class CarPlanner:
             raise ArgumentError(f"`neighbours` should be a positive whole number. Received {neighbours!r}")
         self.conflict, self.neighbours = check_conflict(conflict), neighbours
         self._told: tuple[tuple[Recollection, ...], tuple[str, ...]] = (), ()
-        self._sorted: tuple[list[Evidence], ...] = ()
+        self._sorted: tuple[frozenset[Evidence], ...] = ()
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Choose the action that is worth most.
@@ -69,8 +69,8 @@ class CarPlanner:
         if not view.actions:
             raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
         x, v = read_state(view.state)
-        here = sort_evidence(view.here, view.actions)
-        evidence = tuple(map(frozenset, map(add, here, self._sort_elsewhere(view))))
+        here = read_evidence(view.here, view.actions)
+        evidence = tuple(map(or_, self._sort_elsewhere(view), here))
         model = fit_model(evidence, view.actions, self.conflict, self.neighbours)
         untried = [
             action
@@ -81,17 +81,17 @@ class CarPlanner:
             return Reply(_any(untried, rng))
         if not model.actions:
             return Reply(_any(view.actions, rng))
-        model = insist_on(model, tuple(map(frozenset, here)), view.actions, x, self.conflict, self.neighbours)
+        model = insist_on(model, here, view.actions, x, self.conflict, self.neighbours)
         plan = make_plan(model, hopeful=self.conflict == "max")
         worths = [plan.worth(action, x, v) for action in model.actions]
         best = max(worths) - _EVEN
         return Reply(_any([action for action, worth in zip(model.actions, worths, strict=True) if worth >= best], rng))
 
-    def _sort_elsewhere(self, view: PromptView) -> tuple[list[Evidence], ...]:
+    def _sort_elsewhere(self, view: PromptView) -> tuple[frozenset[Evidence], ...]:
         """Evidence from other states, which often is the same as in the prompt before."""
         told = view.elsewhere, view.actions
         if told != self._told:
-            self._told, self._sorted = told, sort_evidence(*told)
+            self._told, self._sorted = told, read_evidence(*told)
         return self._sorted
 
 

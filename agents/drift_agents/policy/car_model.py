@@ -2,7 +2,7 @@
 
 * `Evidence` - one recollection in numbers
 * `CarModel` - gravity, what each action adds to the velocity at each place, and where the track ends well
-* `sort_evidence`, `read_evidence` - recollections into evidence, by action
+* `read_evidence` - recollections into evidence, by action
 * `fit_model` - evidence into a model
 * `insist_on` - what is remembered of the present state outweighs its neighbours
 * `POINTS` - the places at which a model says what actions add
@@ -117,8 +117,8 @@ def _make(item: Recollection) -> tuple[Recollection, Evidence]:
     return item, made
 
 
-def sort_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[list[Evidence], ...]:
-    """Recollections into evidence, one list for each action.
+def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
+    """Recollections into evidence, one set for each action; their order does not matter.
 
     Args:
         recollections: what the prompt says about past steps.
@@ -132,20 +132,7 @@ def sort_evidence(recollections: Iterable[Recollection], actions: Sequence[str])
         group = by_action.get(item.action)
         if group is not None:
             group.append((_read.get(id(item)) or _make(item))[1])
-    return tuple(by_action.values())
-
-
-def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
-    """Recollections into evidence, one set for each action; their order does not matter.
-
-    Args:
-        recollections: what the prompt says about past steps.
-        actions: the admissible actions, as text; others are passed over.
-
-    Raises:
-        ArgumentError: if a state is not that of a car.
-    """
-    return tuple(map(frozenset, sort_evidence(recollections, actions)))
+    return tuple(map(frozenset, by_action.values()))
 
 
 @lru_cache(maxsize=64)
@@ -219,8 +206,9 @@ def insist_on(
         places = [item.x for item in group if not item.hidden]
         if not places:
             continue
-        stretch = slice(_point(min(x, *places)), _point(max(x, *places)) + 1)
-        push, weight = _answers_at(POINTS[stretch], group, model.gravity, conflict, neighbours)
+        first, last = _point(min(x, *places)), _point(max(x, *places))
+        stretch = slice(first, last + 1)
+        push, weight = _answers_on(first, last, group, model.gravity, conflict, neighbours)
         row, count = model.actions.index(action), len(push)
         if np.array_equal(pushes[row, :count, stretch], push) and np.array_equal(weights[row, :count, stretch], weight):
             continue
@@ -284,6 +272,14 @@ def _answers_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What one action adds at every point."""
     return _answers_at(POINTS, group, gravity, conflict, neighbours)
+
+
+@lru_cache(maxsize=4096)
+def _answers_on(
+    first: int, last: int, group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What one action adds from one point to another, both included."""
+    return _answers_at(POINTS[first : last + 1], group, gravity, conflict, neighbours)
 
 
 def _answers_at(
