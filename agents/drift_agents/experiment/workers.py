@@ -4,11 +4,13 @@
 * `play_in_processes` - in processes of this machine
 * `play_on_ray` - on Ray's workers
 * `ray_cores` - how many cores Ray has
+* `check_reachable` - whether anybody listens at Ray's address
 """
 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -20,6 +22,9 @@ from joblib.externals.loky import get_reusable_executor
 from drift_agents.errors import ExperimentError, MissingDependencyError
 
 T = TypeVar("T")
+
+# Seconds until a machine that does not answer counts as one that is not there.
+_PATIENCE = 10
 
 BACKENDS = ("processes", "ray")
 """Processes of this machine; workers of Ray (extra `scale`), on this machine or on those of a cluster."""
@@ -108,8 +113,29 @@ def _connect() -> Any:
     except ImportError as error:
         raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[scale]"`') from error
     if not ray.is_initialized():
+        check_reachable(os.environ.get("RAY_ADDRESS", ""))
         try:
             ray.init(log_to_driver=False, logging_level="ERROR")  # ends with this process
         except (ConnectionError, ValueError) as error:
             raise ExperimentError(f"`RAY_ADDRESS` should name a running Ray: {error}") from error
     return ray
+
+
+def check_reachable(address: str) -> None:
+    """Refuse an address where nobody listens at once; Ray itself would try for minutes.
+
+    Args:
+        address: `host:port`, or `ray://host:port`; anything else (as `auto`) is Ray's own matter.
+
+    Raises:
+        ExperimentError: if nobody listens there.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ExperimentError(
+            f"`RAY_ADDRESS` should name a running Ray. Nobody listens at {address!r}: {error}"
+        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import sys
 from collections.abc import Iterator
 from os.path import basename
@@ -11,11 +12,11 @@ from typing import Any
 
 import pytest
 from drift_agents.cli import main
-from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
+from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError, UnknownNameError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.workers import play_in_processes, play_on_ray, ray_cores
+from drift_agents.experiment.workers import check_reachable, play_in_processes, play_on_ray, ray_cores
 
 
 def test_processes_give_what_each_call_returned() -> None:
@@ -46,6 +47,20 @@ def test_without_ray_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ray_cores()
     assert main(["run", "glove-quick", "--backend", "ray", "--out", str(tmp_path / "run")]) == 1
     assert "drift-envs[scale]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("prefix", ["", "ray://"])
+def test_an_address_where_nobody_listens_is_refused_at_once(prefix: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{prefix}127.0.0.1:{server.getsockname()[1]}"
+        check_reachable(address)
+    with pytest.raises(ExperimentError, match=re.escape(f"Nobody listens at {address!r}")):
+        check_reachable(address)
+
+
+@pytest.mark.parametrize("address", ["", "auto", "local", "ray://cluster"])
+def test_addresses_without_a_port_are_left_to_ray(address: str) -> None:
+    check_reachable(address)
 
 
 @pytest.fixture(scope="module")
