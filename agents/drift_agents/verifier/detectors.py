@@ -101,7 +101,8 @@ class Adwin(ScoreAlarm):
     ADWIN keeps a window of scores and cuts it where the means before and after differ by more than
     chance allows. It also fires when scores rise, which is no reason to forget: such an alarm only
     shortens its window. It needs many episodes: with River's own `delta` of .002 a fall from 1 to 0
-    after twenty episodes is not found within twenty more, with .2 it is after twelve.
+    after twenty episodes is not found within twenty more, with .2 it is after twelve. (River 0.21, the
+    last one for Python 3.10, counts otherwise and finds it after thirty-one.)
 
     Args:
         delta: the confidence of a cut, in (0, 1); smaller values make alarms rarer.

@@ -52,9 +52,13 @@ def test_a_window_holds_the_newest_interactions(lived) -> None:
     assert not any(verdict.realigned for verdict in verdicts)
 
 
-@pytest.mark.parametrize(("name", "latest"), [("adwin", 13), ("page_hinkley", 4)])
+# The River that Python 3.10 still gets is slower.
+ADWIN_FINDS_AFTER = 13 if sys.version_info >= (3, 11) else 32
+
+
+@pytest.mark.parametrize(("name", "latest"), [("adwin", ADWIN_FINDS_AFTER), ("page_hinkley", 4)])
 def test_a_fall_is_found(name: str, latest: int, lived) -> None:
-    found = alarms(name, [1.0] * 20 + [0.0] * 20, lived)
+    found = alarms(name, [1.0] * 20 + [0.0] * 40, lived)
     assert found
     assert 20 <= found[0] <= 19 + latest
 
