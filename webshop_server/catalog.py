@@ -40,6 +40,13 @@ CREATE TABLE products (
 """
 
 
+class _Reader(sqlite3.Connection):
+    """A connection that closes itself: it belongs to a thread, and nobody can tell when that is over."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Catalogue:
     """Read access to a catalogue file.
 
@@ -86,7 +93,7 @@ class Catalogue:
             # Immutable: a catalogue never changes under its name (a new one is another file that takes the
             # name), so that reading needs no lock and leaves nothing beside it, in read-only places too.
             uri = f"file:{quote(str(self.path.resolve()))}?mode=ro&immutable=1"
-            connection = sqlite3.connect(uri, uri=True, timeout=5.0, check_same_thread=False)
+            connection = sqlite3.connect(uri, uri=True, timeout=5.0, check_same_thread=False, factory=_Reader)
             self._local.connection = connection
         return connection
 
