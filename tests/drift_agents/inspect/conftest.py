@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +38,29 @@ FLAGS = (
     "--window-size=1400,1200",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+
+CONTRAST = """
+const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
+  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+const behind = element => {
+  for (let e = element; e; e = e.parentElement) {
+    const colour = parse(getComputedStyle(e).backgroundColor);
+    if (colour.length === 3 || colour[3] > 0) return colour;
+  }
+  return [255, 255, 255];
+};
+const found = [];
+for (const element of document.body.querySelectorAll('*')) {
+  const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+  if (!own || element.closest('svg, script, option, noscript') || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element), a = light(parse(style.color)), b = light(behind(element));
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  found.push([ratio, `${element.tagName} ${element.className} ${element.textContent.slice(0, 40)}`]);
+}
+return found;
+"""
 
 
 @pytest.fixture(scope="session")
@@ -89,3 +112,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
         found.set_script_timeout(30)
         yield found
         found.quit()
+
+
+@pytest.fixture
+def contrasts(browser: WebDriver) -> Callable[[], list[tuple[float, str]]]:
+    """Asks the page for the contrast of every piece of text that is shown, from 1 to 21, and which one it is."""
+    return lambda: [(ratio, text) for ratio, text in browser.execute_script(CONTRAST)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,9 @@ def facts(browser: WebDriver) -> dict[str, str]:
     return dict(zip(names, [e.text for fact in found for e in fact.find_elements(By.TAG_NAME, "dd")], strict=True))
 
 
-def test_the_page_tells_them(browser: WebDriver, thinking_run: Path, tmp_path: Path) -> None:
+def test_the_page_tells_them(
+    browser: WebDriver, thinking_run: Path, tmp_path: Path, contrasts: Callable[[], list[tuple[float, str]]]
+) -> None:
     address = write_page(thinking_run, tmp_path / "page.html").as_uri()
     browser.get("about:blank")
     browser.get(address)
@@ -110,6 +113,7 @@ def test_the_page_tells_them(browser: WebDriver, thinking_run: Path, tmp_path: P
         how = browser.find_element(By.CSS_SELECTOR, "details.made")
         how.find_element(By.TAG_NAME, "summary").click()
         assert thought.question.split() == how.find_elements(By.TAG_NAME, "pre")[1].text.split()
+        assert [entry for entry in contrasts() if entry[0] < 4.5] == [], "WCAG 2, level AA"
         browser.find_element(By.TAG_NAME, "body").send_keys(Keys.ARROW_RIGHT)
         assert facts(browser)["refreshed"] == "no, made earlier"
         assert "action without it" not in facts(browser)
