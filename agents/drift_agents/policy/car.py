@@ -14,7 +14,8 @@ from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.matching_grid import read_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.car_model import Evidence, fit_model, insist_on, read_evidence
+from drift_agents.policy.car_evidence import Evidence, read_evidence
+from drift_agents.policy.car_model import fit_model, insist_on
 from drift_agents.policy.car_plan import make_plan
 from drift_agents.prompt import PromptView, Recollection, parse_prompt
 

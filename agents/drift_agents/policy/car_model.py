@@ -1,8 +1,6 @@
 """What recollections say about a car on a hill, as a model that can be planned with.
 
-* `Evidence` - one recollection in numbers
 * `CarModel` - gravity, what each action adds to the velocity at each place, and where the track ends well
-* `read_evidence` - recollections into evidence, by action
 * `fit_model` - evidence into a model
 * `insist_on` - what is remembered of the present state outweighs its neighbours
 * `POINTS` - the places at which a model says what actions add
@@ -17,7 +15,7 @@ of the valley. Every number in it comes from recollections.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -25,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.matching_grid import CLOSE, POSITIONS, read_motion, weigh_slopes
-from drift_agents.prompt import Recollection
+from drift_agents.matching_grid import CLOSE, POSITIONS, weigh_slopes
+from drift_agents.policy.car_evidence import Evidence
 
 POINTS = np.linspace(POSITIONS[0], POSITIONS[1], 181)
 """Positions, evenly spaced from one end of the track to the other."""
@@ -42,32 +40,6 @@ _APART = float(POINTS[1] - POINTS[0])
 _SAME = 1e-4
 # A neighbour this much farther away than the nearest one counts 1/e as much.
 _REACH = 0.02
-
-
-class Evidence(NamedTuple):
-    """One recollection in numbers.
-
-    Args:
-        x: position before.
-        hill: cos(3x).
-        change: change of velocity; zero where it was hidden.
-        hidden: whether a wall or the speed limit hid it.
-        x2: position after.
-        v2: velocity after.
-        n: how many responses speak for it, each as strong as memory recalls it.
-        last: when it was last written, in the agent's own interactions.
-        won: whether the episode ended there with a score.
-    """
-
-    x: float
-    hill: float
-    change: float
-    hidden: bool
-    x2: float
-    v2: float
-    n: float
-    last: int
-    won: bool
 
 
 @dataclass(frozen=True)
@@ -97,42 +69,6 @@ class CarModel:
         """Pushes and weights, shape `(actions, answers, points)`."""
         shape = (len(self.actions), self.answers, len(POINTS))
         return np.frombuffer(self.pushes).reshape(shape), np.frombuffer(self.weights).reshape(shape)
-
-
-# Recollections come back prompt after prompt as the same objects, and looking for one of many numbers costs more
-# than reading it. Each stands here with its evidence, so that no other one can have its number.
-_read: dict[int, tuple[Recollection, Evidence]] = {}
-_KEPT = 1 << 16
-
-
-def _make(item: Recollection) -> tuple[Recollection, Evidence]:
-    motion = read_motion(item.state, item.outcome.state)
-    hidden = motion.low != motion.high
-    won = item.outcome.ended and item.outcome.score > 0
-    change = 0.0 if hidden else motion.low
-    made = Evidence(motion.x, motion.hill, change, hidden, motion.x2, motion.v2, item.support, item.last, won)
-    if len(_read) >= _KEPT:
-        _read.clear()
-    _read[id(item)] = item, made
-    return item, made
-
-
-def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str]) -> tuple[frozenset[Evidence], ...]:
-    """Recollections into evidence, one set for each action; their order does not matter.
-
-    Args:
-        recollections: what the prompt says about past steps.
-        actions: the admissible actions, as text; others are passed over.
-
-    Raises:
-        ArgumentError: if a state is not that of a car.
-    """
-    by_action: dict[str, list[Evidence]] = {action: [] for action in actions}
-    for item in recollections:
-        group = by_action.get(item.action)
-        if group is not None:
-            group.append((_read.get(id(item)) or _make(item))[1])
-    return tuple(map(frozenset, by_action.values()))
 
 
 @lru_cache(maxsize=64)

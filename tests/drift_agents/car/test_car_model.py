@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.policy import car_plan
-from drift_agents.policy.car_model import GRAIN, POINTS, TOP, fit_model, insist_on, read_evidence
+from drift_agents.policy.car_evidence import read_evidence
+from drift_agents.policy.car_model import GRAIN, POINTS, TOP, fit_model, insist_on
 from drift_agents.policy.car_plan import make_plan
 from drift_agents.prompt import Recollection
 from drift_agents.types import Outcome
