@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from drift_envs.envs.webshop_clusters import group_texts
 from drift_envs.errors import ArgumentError, DriftWarning
 from webshop_server.goals import Goal
-from webshop_server.inventory import is_target
+from webshop_server.inventory import Inventory, is_target
 from webshop_server.location import normal_query
 from webshop_server.oracle import Purchase, best_purchases
 from webshop_server.pages import PAGE_SIZE
@@ -77,6 +78,7 @@ def draw_pool(
     """
     steps = [settings for number, settings in enumerate(conditions) if not number or settings != conditions[number - 1]]
     goals = shop.goals
+    judged = _judged(shop.inventory, shop.goal_kind, tuple(steps))
     touched: list[int] = []
     others: list[int] = []
     seen: set[int] = set()
@@ -93,7 +95,9 @@ def draw_pool(
         goal = goals[number]
         if goal.title in listings:
             continue
-        can_be_bought, is_touched = judge(shop, goal, steps)
+        if number not in judged:
+            judged[number] = judge(shop, goal, steps)
+        can_be_bought, is_touched = judged[number]
         if can_be_bought:
             (touched if is_touched else others).append(number)
             listings.add(goal.title)
@@ -111,6 +115,12 @@ def draw_pool(
             f"phase of the schedule. Found {len(found)} among {len(seen)}"
         )
     return tuple(found)
+
+
+@lru_cache(maxsize=32)
+def _judged(inventory: Inventory, kind: str, steps: tuple[Settings, ...]) -> dict[int, tuple[bool, bool]]:
+    """What is known of goals under these conditions: worlds of one schedule ask about the same ones."""
+    return {}
 
 
 def judge(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool, bool]:
