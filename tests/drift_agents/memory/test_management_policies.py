@@ -1,172 +1,22 @@
-"""Addition and deletion around every store: the contract, and each policy's own rule."""
+"""Policies of addition and deletion: each one's own rule, its judges, its bounds, and what is refused."""
 
 from __future__ import annotations
 
-import copy
-import json
-import pickle
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
-import gymnasium as gym
 import hypothesis.strategies as st
 import pytest
-from drift_agents.agent import Agent
-from drift_agents.controller.registry import make_controller
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
-from drift_agents.memory.base import Focused, Following, Memory
-from drift_agents.memory.exemplar import Exemplary
-from drift_agents.memory.frozen import freeze
+from drift_agents.memory.base import Memory
 from drift_agents.memory.management import Managed
 from drift_agents.memory.management_judge import JUDGEMENT, judge_by_end, noisy_oracle, tell_execution
 from drift_agents.memory.management_rules import Accounts, size_bound
 from drift_agents.memory.registry import make_memory
-from drift_agents.policy.registry import make_policy
-from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
-from hypothesis import given, settings
-
-import drift_envs  # noqa: F401 - registers the worlds
-
-STATES = ("a", "b", "c")
-POND = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SF", "FG"]}, "drifts": []}
-STORES: tuple[Any, ...] = (
-    "vanilla",
-    {"vanilla": {"k": 1, "order": "newest"}},
-    "memory_bank",
-    "voyager",
-    {"voyager": {"mode": "skills"}},
-    "generative_agents",
-    "beliefmem",
-    "adamem",
-    "none",
-)
-POLICIES: tuple[dict[str, Any], ...] = (
-    {"addition": "fixed"},
-    {"addition": "strict", "deletion": "history", "uses": 1},
-    {"addition": "coarse", "error_rate": 0.5, "deletion": "periodical", "period": 2},
-    {"addition": "all", "deletion": "combined", "period": 2, "uses": 1},
-    {"addition": "all", "capacity": 3},
-    {"addition": "coarse", "judge": "model", "deletion": "periodical", "period": 1, "capacity": 2},
-)
-COMBINATIONS = [
-    pytest.param({"store": store, **policy}, id=f"{json.dumps(store)} {json.dumps(policy)}")
-    for store, policy in product(STORES, POLICIES)
-]
-
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(STATES),
-        st.sampled_from(["0", "1"]),
-        st.sampled_from([Outcome(s, score, ended) for s in STATES for score, ended in ((0.0, False), (1.0, True))]),
-        st.sampled_from(["", "remove", "summary", "late"]),
-    ),
-    max_size=4,
-)
-episodes = st.lists(st.tuples(steps, st.sampled_from([0.0, 0.4, 1.0]), st.booleans()), max_size=8)
-
-
-def live(memory: Memory, number: int, lived: Sequence[Any], score: float = 1.0, ended: bool = True) -> Episode:
-    """Live through an episode as the agent does, with a verifier that now and then does something."""
-    trace = []
-    for place, (state, action, outcome, extra) in enumerate(lived):
-        now = AgentClock(number, 10 * number + place)
-        retrieved = memory.retrieve(state, None, now).ids
-        known = memory.counterparts(state, action)
-        if extra == "remove" and known:
-            memory.remove([known[0].id])
-        if extra == "summary":
-            memory.insert_summary(state, action, [(outcome, 1.0)], 3, now)
-        experience = Experience(state, action, outcome, 0.0, now)
-        if extra == "late":  # quarantined before, written now
-            earlier = AgentClock(max(number - 1, 0), max(10 * number - 1, 0))
-            memory.observe(experience._replace(now=earlier), now)
-        memory.observe(experience, now)
-        trace.append(StepTrace(experience, "", action, retrieved, Verdict()))
-    result = Episode("task", score, len(lived), ended, trace=tuple(trace))
-    memory.end_episode(result, AgentClock(number, 10 * number + len(lived)))
-    return result
-
-
-@pytest.mark.parametrize("options", COMBINATIONS)
-@settings(max_examples=15)
-@given(history=episodes)
-def test_every_combination_keeps_the_contract(options: dict[str, Any], history: list[Any]) -> None:
-    memory = Managed(**options)
-    assert isinstance(memory, Memory)
-    newest = -1
-    for number, (lived, score, ended) in enumerate(history):
-        before = {record.id: record for record in memory.records()}
-        live(memory, number, lived, score, ended)
-        records = list(memory.records())
-        ids = [record.id for record in records]
-        assert ids == sorted(set(ids)), "ids grow"
-        assert all(record.id in before or record.id > newest for record in records), "what is gone stays gone"
-        assert all(before.get(record.id, record) == record for record in records), "records do not change"
-        assert set(memory.dropped).isdisjoint(ids)
-        assert {record_id for entry in memory.accounts for record_id in entry.ids} == set(ids), "all is accounted for"
-        if memory.capacity is not None:
-            assert len(ids) <= memory.capacity
-        newest = max([newest, *ids, *memory.dropped])
-        for state in STATES:
-            answer = memory.retrieve(state, None, AgentClock(number, 99))
-            assert {record.id for record in answer.records} <= set(ids)
-        assert list(memory.states()) == list(dict.fromkeys(record.state for record in records))
-
-
-@pytest.mark.parametrize("options", COMBINATIONS)
-@settings(max_examples=8)
-@given(history=episodes, future=episodes)
-def test_a_restored_memory_goes_on_like_the_saved_one(
-    options: dict[str, Any], history: list[Any], future: list[Any]
-) -> None:
-    memory, restored = Managed(**options), Managed(**options)
-    for number, episode in enumerate(history):
-        live(memory, number, *episode)
-    for number, episode in enumerate(future):
-        live(restored, number, *episode)
-    restored.restore(json.loads(json.dumps(memory.snapshot())))
-    twins = [memory, restored, copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))]
-    assert len({twin.content_hash() for twin in twins}) == 1
-    for number, episode in enumerate(future, len(history)):
-        for twin in twins:
-            live(twin, number, *episode)
-        assert len({twin.content_hash() for twin in twins}) == 1
-        assert len({twin.dropped for twin in twins}) == 1
-
-
-@pytest.mark.parametrize("controller", ["direct", "adamem"])
-@pytest.mark.parametrize("name", ["adamem", "synapse", "reasoning_bank", "consensus", "vanilla"])
-def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, controller: str) -> None:
-    """Also what a memory offers beside the protocol: steps it is told of, states in mind, parts of episodes."""
-    lives = []
-    for memory in (make_memory(name), Managed(store=name)):
-        world = gym.make("DriftFrozenLake-v0", schedule=POND, text=True)
-        agent = Agent(make_policy("planner"), memory, controller=make_controller(controller), seed=3)
-        episodes = [agent.run_episode(world, 7 if number == 0 else None) for number in range(12)]
-        inner = getattr(memory, "store", memory)
-        offered = [isinstance(memory, kind) for kind in (Following, Focused, Exemplary)]
-        lives.append((episodes, inner.content_hash(), list(memory.records()), offered))
-    assert lives[0] == lives[1]
-    assert any(episode.score > 0 for episode in lives[0][0])
-
-
-@pytest.mark.parametrize("kind", [Following, Focused, Exemplary])
-def test_it_offers_what_its_store_offers(kind: type) -> None:
-    assert isinstance(Managed(store="synapse"), kind)
-    assert isinstance(freeze(Managed(store="synapse")), kind), "frozen too"
-    assert isinstance(freeze(freeze(Managed(store="synapse"))), kind)
-    assert not isinstance(Managed(store="vanilla"), kind)
-
-
-def test_a_copy_offers_what_its_own_store_offers() -> None:
-    memory = Managed(store="synapse")
-    twin = copy.deepcopy(memory)
-    twin.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))  # type: ignore[attr-defined]
-    assert twin.store.content_hash() != memory.store.content_hash() == Managed(store="synapse").store.content_hash()
+from drift_agents.types import AgentClock, Episode, Experience, Outcome
+from hypothesis import given
 
 
 def step(state: str, after: str = "x", extra: str = "") -> tuple[str, str, Outcome, str]:
@@ -190,7 +40,7 @@ def states_of(memory: Memory) -> list[str]:
     ],
     ids=str,
 )
-def test_an_execution_is_added_as_a_whole_or_not_at_all(options: dict[str, Any], kept: list[str]) -> None:
+def test_an_execution_is_added_as_a_whole_or_not_at_all(live, options: dict[str, Any], kept: list[str]) -> None:
     memory = Managed(**options)
     for number, (state, score, ended) in enumerate((("a", 0.0, True), ("b", 0.4, False), ("c", 1.0, True))):
         live(memory, number, [step(state), step(state)], score, ended)
@@ -205,7 +55,7 @@ def test_the_episode_under_way_is_in_memory() -> None:
     assert len(memory.retrieve("a", None, AgentClock()).records) == len(memory.counterparts("a", "1")) == 1
 
 
-def test_what_was_quarantined_follows_its_own_execution() -> None:
+def test_what_was_quarantined_follows_its_own_execution(live) -> None:
     """A verifier may write in a later episode what was lived in an earlier one, which is decided by then."""
     memory = Managed(addition="strict")
     live(memory, 0, [step("a")], 0.0)
@@ -216,7 +66,7 @@ def test_what_was_quarantined_follows_its_own_execution() -> None:
     assert [list(entry.ids) for entry in memory.accounts] == [[1, 2]]
 
 
-def test_a_verified_summary_stays_whatever_becomes_of_the_execution() -> None:
+def test_a_verified_summary_stays_whatever_becomes_of_the_execution(live) -> None:
     memory = Managed(addition="strict", deletion="history", uses=1, period=3)
     live(memory, 0, [step("a", extra="summary")], 0.0)
     live(memory, 1, [step("a")], 0.0)
@@ -225,7 +75,7 @@ def test_a_verified_summary_stays_whatever_becomes_of_the_execution() -> None:
     assert states_of(memory) == []
 
 
-def test_periodical_deletion_removes_what_was_not_retrieved() -> None:
+def test_periodical_deletion_removes_what_was_not_retrieved(live) -> None:
     memory = Managed(deletion="periodical", period=2)
     live(memory, 0, [step("a")])
     live(memory, 1, [step("b")])
@@ -237,7 +87,7 @@ def test_periodical_deletion_removes_what_was_not_retrieved() -> None:
     assert states_of(memory) == ["c", "c"]
 
 
-def test_history_deletion_removes_what_served_badly() -> None:
+def test_history_deletion_removes_what_served_badly(live) -> None:
     memory = Managed(deletion="history", uses=2, beta=0.5)
     live(memory, 0, [step("a")], 1.0)
     live(memory, 1, [step("b")], 0.0)
@@ -249,7 +99,7 @@ def test_history_deletion_removes_what_served_badly() -> None:
     assert states_of(memory)[0] == "b"
 
 
-def test_either_is_enough_for_combined_deletion() -> None:
+def test_either_is_enough_for_combined_deletion(live) -> None:
     options = {"period": 3, "uses": 1, "beta": 0.5}
     sizes = {}
     for deletion in ("none", "periodical", "history", "combined"):
@@ -264,7 +114,7 @@ def test_either_is_enough_for_combined_deletion() -> None:
 
 
 @pytest.mark.parametrize(("counts", "left"), [("here", ["b", "b"]), ("shown", ["a", "b", "b"])])
-def test_which_retrievals_count(counts: str, left: list[str]) -> None:
+def test_which_retrievals_count(live, counts: str, left: list[str]) -> None:
     memory = Managed(deletion="periodical", period=2, counts=counts)
     live(memory, 0, [step("a")])
     for number in (1, 2):
@@ -277,7 +127,7 @@ def test_which_retrievals_count(counts: str, left: list[str]) -> None:
     assert states_of(memory) == left
 
 
-def test_the_worst_goes_when_memory_is_full() -> None:
+def test_the_worst_goes_when_memory_is_full(live) -> None:
     memory = Managed(capacity=2)
     live(memory, 0, [step("a")], 1.0)
     live(memory, 1, [step("b")], 0.0)
@@ -302,7 +152,7 @@ class Book:
         return [Experience("right", "2", Outcome("goal", 1.0, True), 1.0, result.trace[0].experience.now)]
 
 
-def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones() -> None:
+def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones(live) -> None:
     memory = Managed(addition="fixed", initial=5, noise=0.4, teacher=Book(), seed=3)
     told = ["".join(r.outcome.state for r in memory.records() if r.id // 3 == execution) for execution in range(5)]
     assert sorted(told) == ["bcd", "bcd", "bcd", "cdb", "cdb"]
@@ -313,7 +163,7 @@ def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones() -> Non
     assert len(others) > 1, "which are wrong depends on the seed"
 
 
-def test_error_free_replaces_what_was_added_and_wrong() -> None:
+def test_error_free_replaces_what_was_added_and_wrong(live) -> None:
     twin = Managed(addition="all", error_free=True, teacher=Book())
     live(twin, 0, [step("a")], 1.0)
     live(twin, 1, [step("b"), step("b")], 0.0)
@@ -371,7 +221,7 @@ def test_an_unknown_store_is_refused() -> None:
         Managed(store="vanila")
 
 
-def test_a_snapshot_of_another_store_is_refused_and_changes_nothing() -> None:
+def test_a_snapshot_of_another_store_is_refused_and_changes_nothing(live) -> None:
     memory, other = Managed(), Managed(store="voyager")
     live(memory, 0, [step("a")])
     before = memory.content_hash()
@@ -381,7 +231,7 @@ def test_a_snapshot_of_another_store_is_refused_and_changes_nothing() -> None:
         assert memory.content_hash() == before
 
 
-def test_a_model_judges_and_serves_the_store() -> None:
+def test_a_model_judges_and_serves_the_store(live) -> None:
     asked = []
 
     def judge(text: str) -> dict[str, Any]:
