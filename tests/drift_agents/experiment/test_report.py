@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.log import FIELDS, read_rows, to_line
-from drift_agents.experiment.reporting.comparisons import holm, sign_flip
-from drift_agents.experiment.reporting.figures import Player, estimate, group, mean_of, phases
-from drift_agents.experiment.reporting.paper import backbones, paper_figures
+from drift_agents.experiment.reporting.figures import estimate, group, mean_of, phases
 from drift_agents.experiment.reporting.report import make_report, make_summary, write_report
-from drift_agents.experiment.reporting.sheets import Sheet, to_markdown
+from drift_agents.experiment.reporting.sheets import Sheet
 from rich.console import Console
 
 from drift_envs.metrics import Estimate, bootstrap
@@ -323,12 +321,6 @@ def test_lines_survive_the_way_to_the_file_and_back(tmp_path: Path) -> None:
     assert read_rows(path) == rows
 
 
-def test_markdown_escapes_what_would_break_a_table() -> None:
-    sheet = Sheet("t", ("a", "b"))
-    sheet.add("x|y", "1")
-    assert "x\\|y" in to_markdown(sheet)
-
-
 def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
     rows, schedules, players = [], {}, []
     for value, lost in ((0.0, 0.0), (0.2, 0.5)):
@@ -371,16 +363,6 @@ def test_several_policies_stand_in_the_layout_of_table_3() -> None:
     ]
 
 
-def test_many_comparisons_are_corrected() -> None:
-    nan = float("nan")
-    assert holm([0.01, nan, 0.04, 0.03, 0.005])[::2] == pytest.approx([0.03, 0.06, 0.02])
-    assert holm([0.6, 0.5]) == [1.0, 1.0]
-    assert sign_flip([0.2] * 10) == 2 / 1024
-    assert sign_flip([1.0, -1.0, 1.0, -1.0]) == 1.0
-    # From random flips, beyond fourteen: about the share of coin tosses at least as lopsided, 2 * 0.0059.
-    assert sign_flip([1.0] * 16 + [-1.0] * 4) == pytest.approx(0.0118, abs=0.003)
-
-
 def test_a_second_star_survives_the_correction() -> None:
     def rows_of(seeds: int) -> list[dict[str, Any]]:
         return [
@@ -396,21 +378,3 @@ def test_a_second_star_survives_the_correction() -> None:
         (table,) = [sheet for sheet in section.sheets if sheet.title == "Paired differences in points"]
         stars[seeds] = cells(table, "GLOVE - plain, Vanilla")["reversal"]
     assert stars == {4: "+100 (all 4)*", 8: "+100 (all 8)**"}  # chances of 1/8 and 1/128
-
-
-def test_the_papers_figures() -> None:
-    assert backbones()[:3] == ("GPT-4o", "Grok-3", "DeepSeek-V3.2")
-    assert len(backbones()) == 7
-    assert paper_figures("frozen_lake/explicit", Player("none", "none", "planner")) == (0, 5, 0)
-    assert paper_figures("mountain_car/explicit", Player("memory_bank", "glove", "planner")) == (95, 100, 100)
-    assert paper_figures("webshop/implicit", Player("voyager", "glove", "x"), "Llama3.1-8B") == (15, 42.5)
-    assert paper_figures("frozen_lake/explicit", Player("vanilla", "overwrite", "planner")) is None
-    assert paper_figures("frozen_lake/tides", Player("vanilla", "none", "planner")) is None
-
-
-def test_every_field_is_documented() -> None:
-    text = (Path(__file__).resolve().parents[3] / "docs" / "experiments.md").read_text("utf-8")
-    table = text.split("## A line")[1].split("##")[0]
-    firsts = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    documented = [name for first in firsts for name in re.findall("`([a-z_]+)`", first)]
-    assert sorted(documented) == sorted(FIELDS)

@@ -1,0 +1,47 @@
+"""Parts of a report: cells of tables, corrected comparisons, the paper's figures, and the documented fields."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from drift_agents.experiment.log import FIELDS
+from drift_agents.experiment.reporting.comparisons import holm, sign_flip
+from drift_agents.experiment.reporting.figures import Player
+from drift_agents.experiment.reporting.paper import backbones, paper_figures
+from drift_agents.experiment.reporting.sheets import Sheet, to_markdown
+
+
+def test_markdown_escapes_what_would_break_a_table() -> None:
+    sheet = Sheet("t", ("a", "b"))
+    sheet.add("x|y", "1")
+    assert "x\\|y" in to_markdown(sheet)
+
+
+def test_many_comparisons_are_corrected() -> None:
+    nan = float("nan")
+    assert holm([0.01, nan, 0.04, 0.03, 0.005])[::2] == pytest.approx([0.03, 0.06, 0.02])
+    assert holm([0.6, 0.5]) == [1.0, 1.0]
+    assert sign_flip([0.2] * 10) == 2 / 1024
+    assert sign_flip([1.0, -1.0, 1.0, -1.0]) == 1.0
+    # From random flips, beyond fourteen: about the share of coin tosses at least as lopsided, 2 * 0.0059.
+    assert sign_flip([1.0] * 16 + [-1.0] * 4) == pytest.approx(0.0118, abs=0.003)
+
+
+def test_the_papers_figures() -> None:
+    assert backbones()[:3] == ("GPT-4o", "Grok-3", "DeepSeek-V3.2")
+    assert len(backbones()) == 7
+    assert paper_figures("frozen_lake/explicit", Player("none", "none", "planner")) == (0, 5, 0)
+    assert paper_figures("mountain_car/explicit", Player("memory_bank", "glove", "planner")) == (95, 100, 100)
+    assert paper_figures("webshop/implicit", Player("voyager", "glove", "x"), "Llama3.1-8B") == (15, 42.5)
+    assert paper_figures("frozen_lake/explicit", Player("vanilla", "overwrite", "planner")) is None
+    assert paper_figures("frozen_lake/tides", Player("vanilla", "none", "planner")) is None
+
+
+def test_every_field_is_documented() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "experiments.md").read_text("utf-8")
+    table = text.split("## A line")[1].split("##")[0]
+    firsts = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    documented = [name for first in firsts for name in re.findall("`([a-z_]+)`", first)]
+    assert sorted(documented) == sorted(FIELDS)
