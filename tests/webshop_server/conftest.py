@@ -1,4 +1,4 @@
-"""A small generated shop that all tests of this folder share."""
+"""A small generated shop that all tests of this folder share, and the web application over it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from webshop_server.app import Config, create_app
 from webshop_server.generate import generate
 from webshop_server.inventory import Inventory
 from webshop_server.shop import Shop
 
 REAL_DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "webshop_1k"
+TOKEN = "a-long-token"
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +30,21 @@ def inventory(catalogue_path):
 @pytest.fixture
 def shop(inventory):
     return Shop(inventory)
+
+
+@pytest.fixture
+def app(inventory):
+    return create_app(Config(inventory, admin_token=TOKEN))
+
+
+@pytest.fixture
+def client(app):
+    return app.test_client()
+
+
+@pytest.fixture
+def store(app):
+    return app.extensions["webshop"]
 
 
 @pytest.fixture(scope="session")

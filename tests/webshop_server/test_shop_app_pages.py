@@ -1,38 +1,18 @@
-"""The web application: addresses, bad input, tabs, sessions, logs."""
+"""The web application's pages: addresses, bad input, tabs, purchases, advertisements, and the log of a visit."""
 
 from __future__ import annotations
 
 import json
-import random
 import re
 from urllib.parse import quote
 
 import pytest
 
 from webshop_server.app import Config, create_app
-from webshop_server.errors import ArgumentError, CatalogueError, SessionError
+from webshop_server.errors import ArgumentError
 from webshop_server.htmlpage import read_html
 from webshop_server.location import Kind, Location, to_path
 from webshop_server.render import SECURITY_HEADERS
-from webshop_server.sessions import SessionStore
-from webshop_server.shop import Shop
-
-TOKEN = "a-long-token"
-
-
-@pytest.fixture
-def app(inventory):
-    return create_app(Config(inventory, admin_token=TOKEN))
-
-
-@pytest.fixture
-def client(app):
-    return app.test_client()
-
-
-@pytest.fixture
-def store(app):
-    return app.extensions["webshop"]
 
 
 def page_of(response):
@@ -252,111 +232,6 @@ def test_advertisements_over_http(client, store):
     assert client.post(press.path, data=dict(press.fields), follow_redirects=True).request.path.startswith("/done/")
 
 
-def test_the_operator_needs_the_token(app, inventory):
-    client = app.test_client()
-    paths = ["/admin/settings", "/admin/sessions/fixed_0", "/admin/sessions"]
-    for path in paths:
-        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": TOKEN}, {"Authorization": "Bearer é"}):
-            assert client.patch(path, json={}, headers=headers).status_code in (401, 405)
-            assert client.get(path, headers=headers).status_code in (401, 405)
-    closed = create_app(Config(inventory)).test_client()
-    for path in paths:
-        assert closed.get(path, headers={"Authorization": "Bearer None"}).status_code == 404
-    with pytest.raises(ArgumentError, match="`admin_token` should have at least 8 characters"):
-        create_app(Config(inventory, admin_token="short"))
-
-
-def test_the_operator_changes_settings_for_all_and_for_one(client, store):
-    key = {"Authorization": f"Bearer {TOKEN}"}
-    name = client.post("/admin/sessions", json={"goal": 4}, headers=key).json["session"]
-    client.get("/fixed_5")
-    answer = client.patch(f"/admin/sessions/{name}/settings", json={"button_labels": {"Search": "Find"}}, headers=key)
-    assert answer.json["button_labels"] == {"Search": "Find"}
-    assert "find" in page_of(client.get(f"/{name}")).clickables
-    assert "search" in page_of(client.get("/fixed_5")).clickables
-    changes = {"price_factor": 2, "sold_out": ["offer:0"]}
-    assert client.patch("/admin/settings", json=changes, headers=key).json["price_factor"] == 2
-    assert client.get("/admin/settings", headers=key).json["sold_out"] == ["offer:0"]
-    seen = client.get(f"/admin/sessions/{name}", headers=key).json
-    assert (seen["goal_index"], seen["done"], seen["reward_info"], seen["bought"]) == (4, False, None, None)
-    assert seen["settings"]["price_factor"] == 2
-    assert client.delete(f"/admin/sessions/{name}", headers=key).json == {"removed": name}
-    assert client.get(f"/admin/sessions/{name}", headers=key).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("path", "data", "reason"),
-    [
-        ("/settings", {"nope": 1}, "`nope` should be one of the settings"),
-        ("/settings", {"price_factor": "x"}, "`price_factor` should be a number. Received 'x'"),
-        ("/settings", [1], "the body should be a JSON object"),
-        ("/settings", "x", "the body should be a JSON object"),
-        ("/sessions/fixed_0/settings", {"ad_buttons": 0}, "`ad_buttons` should be"),
-    ],
-)
-def test_the_operators_mistakes_are_told(client, store, path, data, reason):
-    client.get("/fixed_0")
-    key = {"Authorization": f"Bearer {TOKEN}"}
-    before = store.shop.settings
-    answer = client.patch(f"/admin{path}", json=data, headers=key)
-    assert answer.status_code == 400
-    assert reason in answer.json["error"]
-    assert store.shop.settings is before
-    assert client.patch("/admin/settings", data=b"{", headers=key, content_type="application/json").status_code == 400
-    for goal in ("x", True, -1, 10**9, 1.5):
-        assert client.post("/admin/sessions", json={"goal": goal}, headers=key).status_code == 400
-
-
-def test_sessions_are_let_go(inventory):
-    now = [0.0]
-    store = SessionStore(Shop(inventory), limit=3, idle_seconds=100, clock=lambda: now[0])
-    first, second, third = (store.create() for _ in range(3))
-    with store.use(first):
-        pass
-    fourth = store.create()  # the second was idle longest
-    with pytest.raises(SessionError, match="it may have been idle for too long"), store.use(second):
-        pass
-    now[0] = 90.0
-    with store.use(third):
-        pass
-    now[0] = 150.0
-    for name in (first, fourth):
-        with pytest.raises(SessionError, match="there is no session"), store.use(name):
-            pass
-    with store.use(third):
-        pass
-    assert len(store) == 1
-    store.remove(third)
-    store.remove(third)
-    assert len(store) == 0
-
-
-def test_names_of_sessions(inventory):
-    store = SessionStore(Shop(inventory))
-    for name in ("", "a b", "../x", "x" * 65, "admin", "static", "é"):
-        with pytest.raises(ArgumentError, match="a session's name should match"):
-            store.create(name=name)
-    assert len(store) == 0
-    with pytest.raises(ArgumentError, match="`limit` should be at least 1"):
-        SessionStore(Shop(inventory), limit=0)
-
-
-def test_equal_seeds_give_new_sessions_equal_goals(inventory):
-    def goals(seed):
-        store = SessionStore(Shop(inventory), seed=seed)
-        found = []
-        for _ in range(10):
-            with store.use(store.create()) as session:
-                found.append(session.goal_index)
-        return found
-
-    random.seed(1)
-    first = goals(0)
-    random.seed(2)
-    assert goals(0) == first
-    assert goals(1) != first
-
-
 def test_logs_have_the_originals_form(inventory, tmp_path):
     app = create_app(Config(inventory, log_dir=tmp_path / "logs"))
     client, store = app.test_client(), app.extensions["webshop"]
@@ -377,30 +252,3 @@ def test_logs_have_the_originals_form(inventory, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="`log` should be a directory that can be written"):
         create_app(Config(inventory, log_dir=tmp_path / "file"))
-
-
-def test_configurations_that_cannot_work(inventory, tmp_path):
-    with pytest.raises(CatalogueError, match="there is no catalogue"):
-        create_app(Config(tmp_path / "no.sqlite"))
-    with pytest.raises(ArgumentError, match="should have human instructions"):
-        create_app(Config(inventory, goal_kind="human"))
-    assert TOKEN not in repr(Config(admin_token=TOKEN))
-
-
-def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeypatch):
-    import shutil
-
-    shutil.copy(catalogue_path, tmp_path / "a.sqlite")
-    app = create_app(Config(tmp_path / "a.sqlite"))
-    client = app.test_client()
-    client.get("/fixed_0")
-    catalogue = app.extensions["webshop"].shop.inventory.catalogue
-    monkeypatch.setattr(catalogue, "_products", {})
-
-    def broken(*_):
-        raise CatalogueError("the disk is gone")
-
-    monkeypatch.setattr(catalogue, "_query", broken)
-    answer = client.get("/search_results/fixed_0/shirt/1")
-    assert answer.status_code == 503
-    assert "disk" not in answer.text
