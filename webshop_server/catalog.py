@@ -2,6 +2,7 @@
 
 * `Catalogue` - read access to a catalogue file; shared by any number of threads, picklable by its path
 * `CatalogueWriter` - makes a catalogue file; nothing exists under its name before it is complete
+* `closed_on_error` - closes a connection that cannot be used after all
 * `KINDS` - the kinds of goals that a catalogue counts
 """
 
@@ -12,6 +13,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -213,6 +215,16 @@ def partial_path(path: str | os.PathLike[str]) -> Path:
     return Path(f"{path}.partial")
 
 
+@contextmanager
+def closed_on_error(database: sqlite3.Connection) -> Iterator[None]:
+    """Close a connection that cannot be used after all."""
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
+
+
 class CatalogueWriter:
     """Makes a catalogue file: written under another name, renamed when it is complete.
 
@@ -236,10 +248,11 @@ class CatalogueWriter:
                 self._db.close()
                 self.partial.unlink()
                 self._db = self._lock()
-            if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _SCHEMA.strip().split(";\n"):
-                    self._db.execute(statement)
-            self._db.execute("COMMIT")
+            with closed_on_error(self._db):
+                if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    for statement in _SCHEMA.strip().split(";\n"):
+                        self._db.execute(statement)
+                self._db.execute("COMMIT")
         except sqlite3.OperationalError as error:
             reason = "another process is writing it" if "locked" in str(error) else str(error)
             raise CatalogueError(f"`{self.partial}` cannot be written: {reason}") from error
@@ -252,9 +265,10 @@ class CatalogueWriter:
         # Autocommit: this class says itself when a transaction begins.
         database = sqlite3.connect(self.partial, timeout=0.2, isolation_level=None)
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("BEGIN EXCLUSIVE")
+        with closed_on_error(database):
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("BEGIN EXCLUSIVE")
         return database
 
     def note(self, key: str) -> str | None:

@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from webshop_server.catalog import CatalogueWriter
+from webshop_server.catalog import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem
 from webshop_server.jsonstream import stream_entries
 from webshop_server.product import Instruction, Option, Product, Review, clean
@@ -118,15 +118,17 @@ def _identity(path: str | os.PathLike[str]) -> str:
 def _open_scratch(path: Path, source: str) -> sqlite3.Connection:
     try:
         database = sqlite3.connect(path, isolation_level=None)
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA journal_mode = MEMORY")
-        database.execute(
-            "CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (asin, kind)) WITHOUT ROWID"
-        )
-        marks = dict(database.execute("SELECT asin, data FROM side WHERE kind = 'mark'"))
-        if marks and marks.get("source") != source:
-            database.execute("DELETE FROM side")
-        database.execute("INSERT OR REPLACE INTO side VALUES ('mark', 'source', ?)", (source,))
+        with closed_on_error(database):
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute("PRAGMA journal_mode = MEMORY")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS side (kind TEXT, asin TEXT, data TEXT, PRIMARY KEY (asin, kind)) "
+                "WITHOUT ROWID"
+            )
+            marks = dict(database.execute("SELECT asin, data FROM side WHERE kind = 'mark'"))
+            if marks and marks.get("source") != source:
+                database.execute("DELETE FROM side")
+            database.execute("INSERT OR REPLACE INTO side VALUES ('mark', 'source', ?)", (source,))
     except sqlite3.Error as error:
         raise ImportProblem(f"the scratch file `{path}` cannot be used: {error}; remove it and try again") from error
     return database
