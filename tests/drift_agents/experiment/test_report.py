@@ -121,6 +121,16 @@ def test_the_summary_says_what_was_lost_and_won_back() -> None:
     assert make_summary(manifest(), plain_only) == []
 
 
+def test_the_summary_keeps_policies_apart_and_takes_the_first_options_of_a_verifier() -> None:
+    rows = [*log_rows(), *({**line, "policy": "reader", "score": 0.0, "success": False} for line in log_rows()[:48])]
+    rows += [
+        {**line, "verifier": "glove(budget=3)", "score": 0.0} for line in log_rows() if line["verifier"] == "glove"
+    ]
+    ((sheet,),) = (section.sheets for section in make_summary(manifest(), rows))
+    assert cells(sheet, "frozen_lake/implicit, Vanilla (planner)")["+ GLOVE"] == "79"
+    assert cells(sheet, "frozen_lake/implicit, Vanilla (reader)")["+ GLOVE"] == "0"
+
+
 def test_explicit_drifts_report_success_and_never_score() -> None:
     ((heading, found, _),) = make_report(manifest("explicit"), log_rows())
     assert "success in percent" in heading

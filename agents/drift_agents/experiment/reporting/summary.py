@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from drift_agents.experiment.reporting.figures import Runs, estimate, sum_of
 from drift_agents.experiment.reporting.overviews import Part
 from drift_agents.experiment.reporting.sheets import MISSING, Sheet
-from drift_agents.experiment.reporting.tables import memory_and_way
 
 PLAIN, GLOVE = "none", "glove"
 BESIDE = ("overwrite", GLOVE, "oracle_reset")
@@ -22,7 +21,7 @@ def in_short(parts: Sequence[Part]) -> Sheet:
 
     *Before* is the source phase of the plain agent, everything else the mean over all phases that a
     drift began. Success or score, as the schedule's own tables have it, which have the intervals too;
-    the two are not averaged.
+    the two are not averaged. Of a verifier that was played with several options the first counts.
 
     Args:
         parts: the schedules that were played; those of a sweep have an overview of their own.
@@ -40,7 +39,7 @@ def in_short(parts: Sequence[Part]) -> Sheet:
         for player, runs in part.naming.runs.items():
             verifier = player.verifier.partition("(")[0]
             who = (player.memory, player.policy, player.controller, player.team)
-            found.setdefault(who, {})[verifier] = (memory_and_way(player), runs)
+            found.setdefault(who, {}).setdefault(verifier, (part.naming.name(player), runs))
         for verifiers in found.values():
             if source is None or PLAIN not in verifiers or GLOVE not in verifiers or len(part.order) < 2:
                 continue

@@ -64,11 +64,6 @@ def memory_name(player: Player) -> str:
     return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
 
 
-def memory_and_way(player: Player) -> str:
-    """What a player's memory is called, and how the player decides, where that is not as usual."""
-    return memory_name(player) + (f" ({', '.join(player.way)})" if player.way else "")
-
-
 class Measure(NamedTuple):
     """What is reported of an episode, in percent.
 
