@@ -112,8 +112,8 @@ def draw_sweep(parts: Sequence[tuple[Any, Part]], path: str, of: str, folder: Pa
         ):
             axis.set_xlabel(name)
             axis.set_ylabel(label)
-            if not numeric:
-                axis.set_xticks(places, [str(value) for value in values])
+            # At what was swept and nowhere else: it is not evenly spaced, and nothing was played in between.
+            axis.set_xticks(places, [f"{value:g}" if numeric else str(value) for value in values])
         handles, labels = axes.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
         figure.suptitle(title)
