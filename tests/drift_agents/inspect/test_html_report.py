@@ -19,7 +19,7 @@ from drift_agents.experiment.folder import EPISODES, read_manifest
 from drift_agents.experiment.log import read_rows
 from drift_agents.experiment.plots.curves import plain, series, smoothed, summed
 from drift_agents.experiment.plots.draw import draw_all
-from drift_agents.experiment.plots.style import LOOKS, new_figure
+from drift_agents.experiment.plots.style import LOOKS, add_legend, look_of, new_figure
 from drift_agents.experiment.plots.visits import count_visits
 from drift_agents.experiment.reporting.figures import Player, group
 from drift_agents.experiment.reporting.html import to_html, write_html
@@ -101,6 +101,28 @@ def test_visits_are_those_of_the_steps(traced_run: Path) -> None:
         assert found.shares.sum() == pytest.approx(1)
         assert found.shares[0, 0] >= len(here) / sum(len(trace.steps) for trace in here)
         assert not found.shares[np.array([list(row) for row in found.tiles]) == "H"].any(), "no step begins in a hole"
+
+
+@pytest.mark.parametrize("width", [3.6, 8.8])
+@pytest.mark.parametrize("count", [2, 13])
+def test_a_legend_stays_within_its_figure_and_leaves_room(width: float, count: int) -> None:
+    labels = [f"GLOVE, number {i} (budget=254, epsilon=0.05, minimum=10, persistence=2)" for i in range(count)]
+    with new_figure(1, 1, width=width) as (figure, axes):
+        (axis,) = axes.flat
+        handles = [axis.plot([0, 1], [i, i])[0] for i in range(count)]
+        add_legend(figure, handles, labels, 4)
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        box, whole = legend.get_window_extent(), figure.bbox
+        assert box.x0 >= whole.x0
+        assert box.x1 <= whole.x1
+        assert box.y0 >= whole.y0
+        assert box.y1 <= axis.get_window_extent().y0, "below the panel"
+        assert axis.get_window_extent().height > 1.2 * figure.dpi, "inches"
+
+
+def test_no_two_of_many_players_look_alike() -> None:
+    assert len({(look.colour, look.mark, str(look.dash)) for look in map(look_of, range(49))}) == 49
 
 
 def test_sweeps_and_the_papers_cells(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
+from drift_agents.experiment.plots.style import Picture, add_legend, look_of, new_figure, save
 from drift_agents.experiment.reporting.figures import estimate, sum_of
 from drift_agents.experiment.reporting.overviews import Part
 from drift_agents.experiment.reporting.paper import GPT_4O, paper_figures
@@ -61,7 +61,7 @@ def draw_paper_bars(
             axis.set_title(phase)
             axis.set_ylabel(measure.name)
         handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        add_legend(figure, handles, labels, 2)
         figure.suptitle(title)
         return [save(figure, title, folder, f"{prefix}-paper")]
 
@@ -115,6 +115,6 @@ def draw_sweep(parts: Sequence[tuple[Any, Part]], path: str, of: str, folder: Pa
             # At what was swept and nowhere else: it is not evenly spaced, and nothing was played in between.
             axis.set_xticks(places, [f"{value:g}" if numeric else str(value) for value in values])
         handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        add_legend(figure, handles, labels, 3)
         figure.suptitle(title)
         return [save(figure, title, folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', f'{of}-{name}')}-sweep")]

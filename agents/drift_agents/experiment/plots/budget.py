@@ -13,7 +13,7 @@ from typing import Any
 
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.experiment.plots.style import Picture, look_of, new_figure, save
+from drift_agents.experiment.plots.style import Picture, add_legend, look_of, new_figure, save
 from drift_agents.experiment.reporting.figures import Player, estimate, sum_of
 from drift_agents.experiment.reporting.overviews import Part
 
@@ -94,7 +94,7 @@ def draw_budgets(
                 axis.set_ylabel(label)
             axes.flat[1].set_ylim(bottom=0)
             handles, labels = axes.flat[0].get_legend_handles_labels()
-            figure.legend(handles, labels, loc="outside lower center", ncols=4)
+            add_legend(figure, handles, labels, 4)
             figure.suptitle(title)
             stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{of}-{memory}-{policy}").strip("-")
             pictures.append(save(figure, title, folder, f"{stem}-budget"))

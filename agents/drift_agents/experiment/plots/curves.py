@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.plots.style import LOOKS, Picture, look_of, new_figure, save
+from drift_agents.experiment.plots.style import LOOKS, Picture, add_legend, look_of, new_figure, save
 from drift_agents.experiment.reporting.figures import WINDOW, Row, Runs, estimate
 from drift_agents.experiment.reporting.tables import Measure, Naming, memory_name
 
@@ -163,15 +163,13 @@ def _draw(
         handles = {
             line: handle for axis in axes.flat for handle, line in zip(*axis.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(1 + 2 * columns, len(handles))
-        )
+        add_legend(figure, list(handles.values()), list(handles), min(1 + 2 * columns, len(handles)))
         figure.suptitle(title)
         return save(figure, title, folder, name)
 
 
 def draw_line(axis: Any, data: Series, label: str, number: int) -> None:
-    """A line with its interval; after seven of them looks come again, with hollow marks.
+    """A line with its interval; after seven of them colours come again, with hollow marks.
 
     Args:
         axis: the panel.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.plots.curves import Series, draw_line
-from drift_agents.experiment.plots.style import Picture, new_figure, save
+from drift_agents.experiment.plots.style import Picture, add_legend, new_figure, save
 from drift_agents.experiment.reporting.figures import estimate
 from drift_agents.experiment.studies.measures import Execution, Pair, cumulative, follow_executions, follow_steps
 
@@ -76,7 +76,7 @@ def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution
                 axis.set_ylabel(label)
                 axis.set_ylim(-0.03, 1.03)
         handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=min(2, len(lines)))
+        add_legend(figure, handles, names, min(2, len(lines)))
         figure.suptitle(title)
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
         return [save(figure, title, folder, f"{name}-following")]

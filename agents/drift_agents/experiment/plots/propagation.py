@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from drift_agents.experiment.plots.curves import Values, draw_line, drifts_of, mark_drifts, series
-from drift_agents.experiment.plots.style import Picture, new_figure, save
+from drift_agents.experiment.plots.style import Picture, add_legend, new_figure, save
 from drift_agents.experiment.reporting.figures import Row, Runs
 from drift_agents.experiment.reporting.remembered import twin_of
 from drift_agents.experiment.reporting.tables import Naming
@@ -64,5 +64,6 @@ def draw_propagation(schedule: str, naming: Naming, folder: Path, prefix: str) -
         axis.set_xlabel("episode")
         axis.set_ylabel("gap to the error-free twin,\nmean score so far, points of 100")
         figure.suptitle(title)
-        figure.legend(loc="outside lower center", ncols=min(2, len(pairs)))
+        handles, names = axis.get_legend_handles_labels()
+        add_legend(figure, handles, names, min(2, len(pairs)))
         return [save(figure, title, folder, f"{prefix}-propagation")]

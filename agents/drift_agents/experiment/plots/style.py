@@ -1,15 +1,17 @@
 """How pictures look: told apart by colour, dash and mark, so that they can be read in grey and by everybody.
 
 * `Look`, `look_of` - how a player is drawn
-* `new_figure`, `save` - a figure, and its two files
+* `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its two files
 * `Picture` - what was drawn
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
@@ -36,6 +38,10 @@ SETTINGS: Any = {
     "svg.fonttype": "none",
 }
 DPI = 120
+
+# A legend's characters, its lines and what stands before a label, in inches; lines for which every figure has
+# room; characters in a line of a label.
+_CHARACTER, _LINE, _HANDLE, _ROOM, _LABEL = 0.069, 0.19, 0.6, 2, 48
 
 
 class Look(NamedTuple):
@@ -67,12 +73,18 @@ class Picture(NamedTuple):
 
 
 def look_of(number: int) -> Look:
-    """How the player of that number is drawn; after seven of them looks come again.
+    """How the player of that number is drawn; after seven of them colours come again, with another dash and mark.
 
     Args:
         number: from 0.
+
+    Example:
+        >>> look_of(0).colour == look_of(7).colour, look_of(0).mark == look_of(7).mark
+        (True, False)
     """
-    return Look(*LOOKS[number % len(LOOKS)])
+    again, place = divmod(number, len(LOOKS))
+    colour, (_, dash, mark) = LOOKS[place][0], LOOKS[(place + again) % len(LOOKS)]
+    return Look(colour, dash, mark)
 
 
 @contextmanager
@@ -99,6 +111,25 @@ def new_figure(rows: int, columns: int, *, width: float = 3.6, height: float = 2
     with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def add_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str], columns: int) -> None:
+    """Put a legend below the panels; the figure grows by what it takes.
+
+    Args:
+        figure: from `new_figure`.
+        handles: of what was drawn.
+        labels: what each is called; long ones are broken.
+        columns: of the legend, if they fit into the figure.
+    """
+    broken = [fill(label, _LABEL, subsequent_indent="  ") for label in labels]
+    lines = [label.split("\n") for label in broken]
+    wide = _HANDLE + _CHARACTER * max((len(line) for label in lines for line in label), default=0)
+    columns = max(1, min(columns, int(figure.get_figwidth() / wide)))
+    rows = math.ceil(len(broken) / columns)
+    deepest = max((sum(map(len, lines[i : i + rows])) for i in range(0, len(lines), rows)), default=0)
+    figure.set_figheight(figure.get_figheight() + _LINE * max(0, deepest - _ROOM))
+    figure.legend(handles, broken, loc="outside lower center", ncols=columns)
 
 
 def save(figure: Any, title: str, folder: Path, name: str) -> Picture:
