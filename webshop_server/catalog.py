@@ -264,8 +264,8 @@ class CatalogueWriter:
     def _lock(self) -> sqlite3.Connection:
         # Autocommit: this class says itself when a transaction begins.
         database = sqlite3.connect(self.partial, timeout=0.2, isolation_level=None)
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
         with closed_on_error(database):
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
             database.execute("PRAGMA synchronous = OFF")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("BEGIN EXCLUSIVE")
