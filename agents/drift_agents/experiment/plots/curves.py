@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.plots.style import LOOKS, Picture, add_legend, look_of, new_figure, save
+from drift_agents.experiment.plots.style import Picture, add_legend, look_of, new_figure, save
 from drift_agents.experiment.reporting.figures import WINDOW, Row, Runs, estimate
 from drift_agents.experiment.reporting.tables import Measure, Naming, memory_name
 
@@ -169,7 +169,7 @@ def _draw(
 
 
 def draw_line(axis: Any, data: Series, label: str, number: int) -> None:
-    """A line with its interval; after seven of them colours come again, with hollow marks.
+    """A line with its interval.
 
     Args:
         axis: the panel.
@@ -186,7 +186,6 @@ def draw_line(axis: Any, data: Series, label: str, number: int) -> None:
         color=look.colour,
         linestyle=look.dash,
         marker=look.mark,
-        markerfacecolor="none" if number // len(LOOKS) % 2 else look.colour,
         markevery=(number, max(1, len(data.middle) // MARKS)),
         markersize=4,
         label=label,

@@ -41,8 +41,6 @@ def draw_front(
             ]
             axis.errorbar(
                 [cost.tokens], [cost.reached.mean], yerr=spread, color=look.colour, marker=look.mark,
-                # Seven looks come again and again; hollow marks tell every other round apart.
-                markerfacecolor="none" if number // 7 % 2 else look.colour,
                 markersize=5 + 2 * (number // 14), linestyle="none", linewidth=0.8, label=cost.name,
             )  # fmt: skip
         best = front([(cost.tokens, cost.reached.mean) for cost in costs])
