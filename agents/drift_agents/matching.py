@@ -2,15 +2,16 @@
 
 * `Matching` - the protocol
 * `Relating` - what a rule can offer beside: which other states have to do with a state
+* `Counting` - and: one outcome compared with many at once
 * `Exact` - states and outcomes are the same when their texts are
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Protocol, runtime_checkable
 
-from drift_agents.types import Experience, Transition
+from drift_agents.types import Experience, Record, Transition
 
 
 @runtime_checkable
@@ -45,6 +46,19 @@ class Relating(Protocol):
 
     def related(self, state: str, other: str) -> bool:
         """Whether what is known about `other` can help in `state`; a pure function."""
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A rule that also compares one outcome with those of many records at once.
+
+    Where no state comes twice a cell holds thousands of records, and every step is compared with all
+    of them. What is counted is what `same_outcome` says, only sooner.
+    """
+
+    def count_same(self, transition: Transition, records: Sequence[Record]) -> float:
+        """How many of the responses that the records stand for count as the same."""
         ...
 
 

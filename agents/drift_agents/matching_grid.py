@@ -19,13 +19,19 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from drift_agents.errors import ArgumentError
-from drift_agents.types import Experience, Transition
+from drift_agents.matching_table import MotionTable
+from drift_agents.types import Experience, Record, Transition
 
 POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
 CLOSE = 0.005
 """Steps whose cos(3x) lie closer than this tell more about rounding than about the hill."""
+FEW = 32
+"""Records from which on columns are faster than one after the other."""
 # Half of the last decimal, for comparing numbers that were rounded for the text.
 _EDGE = 0.5e-6
 
@@ -233,6 +239,7 @@ class ResidualGrid:
         self._slopes: list[tuple[float, float]] = []
         self._last: dict[str, tuple[float, float]] = {}
         self._gravity: float | None = None
+        self._tables: dict[tuple[Hashable, str], MotionTable] = {}
 
     @property
     def gravity(self) -> float | None:
@@ -264,6 +271,40 @@ class ResidualGrid:
         hill = self._gravity * (first.hill - second.hill)
         return first.low - second.high - hill <= self.tolerance and second.low - first.high + hill <= self.tolerance
 
+    def count_same(self, transition: Transition, records: Sequence[Record]) -> float:
+        """How many of the responses that the records stand for are the same as this one.
+
+        Args:
+            transition: the one.
+            records: of the same cell and the same action.
+        """
+        if len(records) < FEW:
+            same = 0.0
+            for record in records:
+                for outcome, p in record.outcomes:
+                    if self.same_outcome(transition, Transition(record.state, record.action, outcome)):
+                        same += p * record.n
+            return same
+        key = self.state_key(transition.state), transition.action
+        if key not in self._tables:
+            self._tables[key] = MotionTable(_responses, len(_Columns._fields))
+        others = _Columns(*self._tables[key].columns(records))
+        alike = self._are_alike(transition, others)
+        # One after the other, as in the loop above, so that sums of shares are equal to the last bit.
+        return float(np.cumsum(others.weight[alike])[-1]) if alike.any() else 0.0
+
+    def _are_alike(self, transition: Transition, others: _Columns) -> NDArray[np.bool_]:
+        """`same_outcome` with many others: what is said there is done here column by column."""
+        one, ended = read_motion(transition.state, transition.outcome.state), transition.outcome.ended
+        passed = others.x2 < one.x2 if ended else one.x2 < others.x2
+        alike: NDArray[np.bool_] = np.where(others.ended != ended, passed, others.score == transition.outcome.score)
+        alike &= ~(np.abs(one.slide - others.slide) > self.tolerance)
+        if self._gravity is not None:
+            hill = self._gravity * (one.hill - others.hill)
+            alike &= one.low - others.high - hill <= self.tolerance
+            alike &= others.low - one.high + hill <= self.tolerance
+        return alike
+
     def learn(self, experience: Experience) -> None:
         """Pair the step with the last one of the same action, and fit g anew."""
         motion = read_motion(experience.state, experience.outcome.state)
@@ -281,6 +322,29 @@ class ResidualGrid:
         insort(self._slopes, pair)
         if len(self._pairs) >= self.minimum:
             self._gravity = weigh_slopes(self._slopes)
+
+
+class _Columns(NamedTuple):
+    """Many responses: what `same_outcome` needs of each, in columns, and how many times it was seen."""
+
+    x2: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    hill: NDArray[np.float64]
+    slide: NDArray[np.float64]
+    ended: NDArray[np.float64]
+    score: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def _responses(record: Record) -> list[tuple[float, ...]]:
+    """The responses that a record stands for, each as `_Columns` holds it."""
+    found: list[tuple[float, ...]] = []
+    for outcome, p in record.outcomes:
+        motion = read_motion(record.state, outcome.state)
+        told = motion.x2, motion.low, motion.high, motion.hill, motion.slide
+        found.append((*told, float(outcome.ended), outcome.score, p * record.n))
+    return found
 
 
 @lru_cache(maxsize=1 << 16)

@@ -103,6 +103,7 @@ class RunFolder:
                 "or choose another folder with --out"
             )
         (self.path / CELLS).mkdir(exist_ok=True)
+        self._cut_torn()
 
     def __enter__(self) -> RunFolder:
         """The folder itself."""
@@ -150,10 +151,7 @@ class RunFolder:
     def note_finished(self, key: str) -> None:
         """Note that a cell is done."""
         line = json.dumps({"cell": key, "sha256": file_hash(self.cell(key))})
-        with open(self.path / FINISHED, "a+b") as file:
-            file.seek(0)
-            whole = file.read().rpartition(b"\n")[0]
-            file.truncate(len(whole) + 1 if whole else 0)
+        with open(self.path / FINISHED, "ab") as file:
             file.write(line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -183,6 +181,14 @@ class RunFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ExperimentError(f"{self.path}: another run is writing there at this moment") from error
+
+    def _cut_torn(self) -> None:
+        """Cut off a last line that a killed run left half written, once: lines are added behind whole ones."""
+        path = self.path / FINISHED
+        if path.exists():
+            with open(path, "r+b") as file:
+                whole = file.read().rpartition(b"\n")[0]
+                file.truncate(len(whole) + 1 if whole else 0)
 
     def _is_empty(self) -> bool:
         return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES)) for entry in self.path.iterdir())

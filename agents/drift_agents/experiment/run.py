@@ -151,11 +151,12 @@ def _run(
         with RunFolder(folder) as held:
             held.open(manifest, resume=resume, fresh=fresh)
             left = _left(held, cells)
-            _tell_untraced(held, [cell for cell in cells if cell not in left], trace, progress)
+            waiting = {cell.key for cell in left}
+            done = [cell for cell in cells if cell.key not in waiting]
+            _tell_untraced(held, done, trace, progress)
             for schedule in experiment.schedules:
-                here = [cell for cell in cells if cell.schedule == schedule]
-                progress.begin(schedule, sum(map(length, here)))
-                progress.advance(schedule, sum(length(cell) for cell in here if cell not in left))
+                progress.begin(schedule, sum(length(cell) for cell in cells if cell.schedule == schedule))
+                progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
             for cell in _play_all(experiment, held, left, jobs, backend, trace, service):
                 held.note_finished(cell.key)
                 progress.advance(cell.schedule, length(cell))
