@@ -1,4 +1,4 @@
-"""What tests of memories share: two ways to live through an episode, and an embedding by hand."""
+"""What tests of memories share: two ways to live through an episode, an embedding by hand, a prober."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from drift_agents.embedding.base import Vectors
 from drift_agents.memory.base import Memory
-from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Transition, Verdict
+from drift_agents.verifier.base import Probed
 
 TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."
 
@@ -67,6 +68,25 @@ class OneLetter:
         )
 
 
+class OneAnswer:
+    """A prober that finds the same outcome again."""
+
+    privileged = False
+    live = False
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def bind(self, matching: Any) -> None: ...
+
+    def begin_episode(self) -> None: ...
+
+    def moved(self) -> None: ...
+
+    def probe(self, state: str, action: str, prefix: Any, times: int) -> Probed:
+        return Probed((Transition(state, action, self.outcome),) * times)
+
+
 @pytest.fixture(name="live", scope="session")
 def _live() -> Callable[..., Episode]:
     return live_with_verifier
@@ -80,3 +100,8 @@ def _walk() -> Callable[..., list[int]]:
 @pytest.fixture(name="OneLetter")
 def _one_letter() -> type[OneLetter]:
     return OneLetter
+
+
+@pytest.fixture(name="OneAnswer")
+def _one_answer() -> type[OneAnswer]:
+    return OneAnswer

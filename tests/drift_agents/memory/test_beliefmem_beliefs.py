@@ -18,8 +18,7 @@ from drift_agents.memory.none import NoMemory
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt import parse_prompt
 from drift_agents.recall import PromptMaker, Recall
-from drift_agents.types import AgentClock, Experience, Outcome, Transition
-from drift_agents.verifier.base import Probed
+from drift_agents.types import AgentClock, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from drift_agents.verifier.prober import ReplayProber
 from hypothesis import given
@@ -197,26 +196,7 @@ def test_what_was_believed_before_can_be_told() -> None:
     assert memory.retrieve("s", None, at(9)).notes == memory.archive("s", "1") == ()
 
 
-class OneAnswer:
-    """A prober that finds the same outcome again."""
-
-    privileged = False
-    live = False
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-    def bind(self, matching: Any) -> None: ...
-
-    def begin_episode(self) -> None: ...
-
-    def moved(self) -> None: ...
-
-    def probe(self, state: str, action: str, prefix: Any, times: int) -> Probed:
-        return Probed((Transition(state, action, self.outcome),) * times)
-
-
-def test_glove_removes_what_surprises_and_what_rests_on_it() -> None:
+def test_glove_removes_what_surprises_and_what_rests_on_it(OneAnswer) -> None:
     memory, hole = lived("tttt"), Outcome("hole", 0.0, True)
     glove = Glove(prober=OneAnswer(hole))
     glove.bind(Exact(), None)  # type: ignore[arg-type]  # GLOVE draws nothing

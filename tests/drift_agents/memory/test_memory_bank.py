@@ -18,8 +18,7 @@ from drift_agents.memory.memory_bank import FAINTEST, MemoryBank, Trace
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt import parse_prompt
 from drift_agents.recall import PromptMaker, Recall
-from drift_agents.types import AgentClock, Episode, Experience, Outcome, Transition
-from drift_agents.verifier.base import Probed
+from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from drift_agents.verifier.prober import ReplayProber
 from hypothesis import given
@@ -287,26 +286,7 @@ def test_weights_and_summaries_stand_in_the_prompt() -> None:
     assert views[0].lessons == ('From {"at": 0} 2 times "1" led to score 0, without an end.',)
 
 
-class OneAnswer:
-    """A prober that finds the same outcome again."""
-
-    privileged = False
-    live = False
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-    def bind(self, matching: Any) -> None: ...
-
-    def begin_episode(self) -> None: ...
-
-    def moved(self) -> None: ...
-
-    def probe(self, state: str, action: str, prefix: Any, times: int) -> Probed:
-        return Probed((Transition(state, action, self.outcome),) * times)
-
-
-def test_glove_removes_what_surprises_and_what_rests_on_it() -> None:
+def test_glove_removes_what_surprises_and_what_rests_on_it(OneAnswer) -> None:
     memory, hole = MemoryBank(), Outcome("hole", 0.0, True)
     old = [lived(memory, episode, "ice")[0] for episode in range(9)]
     days = [note.id for note in memory.diary()]

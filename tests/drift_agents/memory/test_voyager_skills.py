@@ -10,8 +10,7 @@ import pytest
 from drift_agents.errors import MemoryStateError
 from drift_agents.memory.voyager import Voyager
 from drift_agents.memory.voyager_skills import Skill
-from drift_agents.types import AgentClock, Episode, Experience, Outcome, Transition
-from drift_agents.verifier.base import Probed
+from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from hypothesis import given
 from hypothesis import strategies as st
@@ -219,29 +218,10 @@ def test_a_broken_snapshot_is_refused_and_changes_nothing(walk, broken: dict[str
 # with a verifier
 
 
-class Answers:
-    """A prober that always brings the same outcome."""
-
-    privileged = False
-    live = False
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-    def bind(self, matching: Any) -> None: ...
-
-    def begin_episode(self) -> None: ...
-
-    def moved(self) -> None: ...
-
-    def probe(self, state: str, action: str, prefix: Any, times: int) -> Probed:
-        return Probed((Transition(state, action, self.outcome),) * times)
-
-
-def test_glove_removes_a_step_and_what_rests_on_it(walk) -> None:
+def test_glove_removes_a_step_and_what_rests_on_it(walk, OneAnswer) -> None:
     memory, fell = Voyager(mode="skills"), Outcome("h", 0.0, True)
     ids = walk(memory, 0, "a1b2c3g", score=1.0)
-    glove = Glove(prober=Answers(fell))
+    glove = Glove(prober=OneAnswer(fell))
     now = AgentClock(1, 10)
     verdict = glove.verify(Experience("b", "2", fell, 0.0, now), memory, ["1"], now)
     assert verdict.surprise
