@@ -94,6 +94,7 @@ def test_a_torn_run_goes_on_to_the_same_bytes(experiment: Experiment, tmp_path: 
         file.write_bytes(left[cut])
     assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
     assert file.read_bytes() == content
+    assert sorted((folder / "finished.jsonl").read_text().splitlines(keepends=True)) == sorted(finished)
 
 
 def test_a_finished_run_goes_on_without_playing(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
