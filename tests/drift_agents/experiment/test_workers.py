@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import socket
 import sys
@@ -26,6 +27,12 @@ def test_processes_give_what_each_call_returned() -> None:
 def test_an_error_of_a_process_is_the_calls_own() -> None:
     with pytest.raises(UnknownNameError, match="nowhere"):
         list(play_in_processes(load_experiment, [("nowhere",), ("nowhere",)], 2))
+
+
+def test_what_cells_leave_behind_is_not_searched_for_garbage_again() -> None:
+    """The workers' caches grow large, and joblib has garbage collected every second."""
+    frozen = list(play_in_processes(gc.get_freeze_count, [()] * 6, 2))
+    assert max(frozen) > 10_000
 
 
 def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> None:
