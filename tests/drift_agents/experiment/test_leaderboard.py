@@ -89,7 +89,7 @@ def manifest() -> dict[str, Any]:
 def test_figures_by_hand() -> None:
     standings = make_standings(manifest(), rows())
     assert [one.key[:2] for one in standings.ranked] == [("vanilla", "glove"), ("vanilla", "none"), ("none", "none")]
-    assert (standings.schedules, standings.instances, standings.left_out) == ((LAKE, SHOP), 8, 0)
+    assert (standings.schedules, standings.instances, standings.left_out) == ((LAKE, SHOP), 8, {})
     glove, plain, nothing = standings.ranked
     assert glove.kept.mean == pytest.approx(90)  # of 50 60 80 80 100 100 100 100
     assert plain.kept.mean == pytest.approx(40)  # of 0 20 20 40 50 50 50 50
@@ -110,8 +110,10 @@ def test_what_somebody_did_not_play_to_a_drift_is_left_out() -> None:
     shorter = [one for one in rows() if (one["memory"], one["schedule"], one["seed"]) != ("none", LAKE, 3)]
     cut = [one for one in shorter if (one["verifier"], one["schedule"], one["seed"]) != ("glove", SHOP, 0)]
     cut += [row("vanilla", "glove", SHOP, 0, 0, 1.0)]
-    assert make_standings(manifest(), cut).left_out == 2
-    assert "2 instances that somebody did not play" in to_page(manifest(), make_standings(manifest(), cut))
+    standings = make_standings(manifest(), cut)
+    assert standings.left_out == {LAKE: 1, SHOP: 1}
+    wanted = f"Left out, since somebody did not play them up to a drift: 1 of `{LAKE}`, 1 of `{SHOP}`."
+    assert wanted in to_page(manifest(), standings)
     with pytest.raises(ExperimentError, match="no instance that every agent played beyond a drift"):
         make_standings(manifest(), [one for one in rows() if one["episode"] == 0])
 

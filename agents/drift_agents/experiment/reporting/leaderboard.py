@@ -81,7 +81,8 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
         standings: what came of it.
     """
     seeds = manifest["experiment"]["seeds"]
-    rest = f" {standings.left_out} instances that somebody did not play up to a drift are left out."
+    missing = ", ".join(f"{count} of `{schedule}`" for schedule, count in standings.left_out.items())
+    rest = f" Left out, since somebody did not play them up to a drift: {missing}."
     lines = [
         "# Leaderboard",
         "",

@@ -12,6 +12,7 @@ that slips and a shop that pays in parts can stand in one mean. Controls are lef
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -86,14 +87,14 @@ class Standings(NamedTuple):
         references: those that are told the truth.
         schedules: what counts, in the order of the run.
         instances: how many instances count.
-        left_out: instances that somebody did not play up to a drift.
+        left_out: how many instances of a schedule somebody did not play up to a drift; they do not count.
     """
 
     ranked: list[Standing]
     references: list[Standing]
     schedules: tuple[str, ...]
     instances: int
-    left_out: int
+    left_out: Mapping[str, int]
 
 
 def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standings:
@@ -148,7 +149,7 @@ def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standing
         [standing for standing in standings if standing.reference],
         tuple(dict.fromkeys(schedule for schedule, _ in common)),
         len(common),
-        len(everywhere) - len(common),
+        Counter(schedule for schedule, _ in sorted(set(everywhere).difference(common))),
     )
 
 
