@@ -331,7 +331,8 @@ def test_lines_survive_the_way_to_the_file_and_back(tmp_path: Path) -> None:
     assert read_rows(path) == rows
 
 
-def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
+def swept() -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A run of two values of slip, in the second of which GLOVE loses half after the drift."""
     rows, schedules, players = [], {}, []
     for value, lost in ((0.0, 0.0), (0.2, 0.5)):
         name = f"frozen_lake/implicit/slip-{value}"
@@ -341,7 +342,11 @@ def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
         sweep = {"of": "frozen_lake/implicit", "path": "base.slip", "value": value}
         schedules[name] = {**manifest()["schedules"]["frozen_lake/implicit"], "sweep": sweep}
         players += [{**player, "schedule": name} for player in manifest()["players"]]
-    overview, *own = make_report({**manifest(), "schedules": schedules, "players": players}, rows)
+    return {**manifest(), "schedules": schedules, "players": players}, rows
+
+
+def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
+    overview, *own = make_report(*swept())
     assert overview.heading == "frozen_lake/implicit by slip"
     assert [section.sheets for section in own] == [[], []]
     tables = {sheet.title: sheet for sheet in overview.sheets}
@@ -355,6 +360,15 @@ def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
         == "1 of 2, 3"
     )
     assert cells(tables["Probe steps, % of all interactions"], "Vanilla + GLOVE")["slip 0"] == "3.6"
+
+
+def test_a_sweep_without_a_drift_speaks_of_none() -> None:
+    about, rows = swept()
+    titles = [
+        sheet.title for sheet in make_report(about, [row for row in rows if row["phase"] != "reversal"])[0].sheets
+    ]
+    assert titles[0] == "Score in percent; nothing drifts"
+    assert not [title for title in titles if "after" in title or "before" in title]
 
 
 def test_several_policies_stand_in_the_layout_of_table_3() -> None:

@@ -49,9 +49,10 @@ def over_sweep(parts: Sequence[tuple[Any, Part]], path: str) -> list[Sheet]:
         return []
     first = parts[0][1]
     heads = [f"{path.rpartition('.')[2]}\n{_short(value)}" for value, _ in parts]
+    name, drifts = first.measure.name.capitalize(), any(len(part.order) > 1 for _, part in parts)
     measures: list[tuple[str, bool, Callable[[Part, Runs], str]]] = [
-        (f"{first.measure.name.capitalize()} before any drift", True, _before),
-        (f"{first.measure.name.capitalize()} after the drifts", True, _after),
+        (f"{name} before any drift" if drifts else f"{name}; nothing drifts", True, _before),
+        *([(f"{name} after the drifts", True, _after)] if drifts else []),
         ("Noticed the last drift, median delay in interactions", False, _noticed),
         ("False alarms in 1,000 interactions", False, _alarms),
         ("Probe steps, % of all interactions", False, _probing),
@@ -59,7 +60,7 @@ def over_sweep(parts: Sequence[tuple[Any, Part]], path: str) -> list[Sheet]:
     sheets = []
     for title, with_references, cell in measures:
         sheet = Sheet(title, ("method", *heads))
-        for name, run, reference in first.naming.rows():
+        for method, run, reference in first.naming.rows():
             if reference and not with_references:
                 continue
             cells = [
@@ -67,10 +68,12 @@ def over_sweep(parts: Sequence[tuple[Any, Part]], path: str) -> list[Sheet]:
                 for part, here in ((part, part.naming.runs.get(run.player)) for _, part in parts)
             ]
             if any(text not in (MISSING, "0") for text in cells) or with_references:
-                sheet.add(name if with_references else first.naming.full_name(run.player), *cells, reference=reference)
+                sheet.add(
+                    method if with_references else first.naming.full_name(run.player), *cells, reference=reference
+                )
         if sheet.rows:
             sheets.append(sheet)
-    gains = Sheet("Paired differences after the drifts, in points", ("", *heads))
+    gains = Sheet(f"Paired differences{' after the drifts' if drifts else ''}, in points", ("", *heads))
     for player in first.naming.runs:
         for verifier, called in RIVALS.items():
             rival = player._replace(verifier=verifier)
