@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from waitress import create_server
+from waitress import create_server, wasyncore
 
 from webshop_server.app import Config, create_app
 from webshop_server.client import Client
@@ -38,11 +38,16 @@ WORDS = [
 @pytest.fixture(scope="module")
 def server(inventory):
     app = create_app(Config(inventory, admin_token=TOKEN))
-    server = create_server(app, host="127.0.0.1", port=0, threads=8)
+    sockets = {}
+    server = create_server(app, map=sockets, host="127.0.0.1", port=0, threads=8)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.effective_port}"
-    server.close()
+    server.task_dispatcher.shutdown()
+    # Only the server's own thread may close what it waits for; it ends when nothing is left.
+    server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 @pytest.fixture
