@@ -30,7 +30,7 @@ POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
 CLOSE = 0.005
 """Steps whose cos(3x) lie closer than this tell more about rounding than about the hill."""
-FEW = 32
+FEW = 16
 """Records from which on columns are faster than one after the other."""
 # Half of the last decimal, for comparing numbers that were rounded for the text.
 _EDGE = 0.5e-6
