@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from drift_agents.memory.store import Ledger
+from drift_agents.memory.ledger import Ledger
 from drift_agents.types import AgentClock, Experience, Outcome, Record
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -18,9 +18,9 @@ import json
 import time
 from collections.abc import Iterator
 
+from drift_agents.experiment.episode import play
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.play import play
 
 EXPERIMENTS = ("glove-explicit", "glove-implicit")
 INSTANCES = 30

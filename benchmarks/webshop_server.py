@@ -29,7 +29,7 @@ from pathlib import Path
 from webshop_server.client import Client
 from webshop_server.generate import cache_dir, generate
 from webshop_server.inventory import Inventory
-from webshop_server.render import render_html
+from webshop_server.renderer import render_html
 from webshop_server.shop import Shop
 
 QUERIES = "red blue shoes cotton lamp tea chocolate speaker rug women's dress machine washable sofa easy made"

@@ -1,7 +1,7 @@
 """The ids, and the functions that build what they stand for.
 
 * `IDS` - one table: id, entry point, step limit and default schedule
-* `Entry` - a row of it
+* `EnvEntry` - a row of it
 * `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop` - the entry points
 * `register_all` - tells Gymnasium; done when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may turn under an id
@@ -17,21 +17,21 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
-from drift_envs.envs.lake_maps import NewMap
-from drift_envs.envs.lake_model import Map
+from drift_envs.envs.frozen_lake.maps import NewMap
+from drift_envs.envs.frozen_lake.model import Map
 from drift_envs.errors import ArgumentError
-from drift_envs.extras import Extras
 from drift_envs.knobs import KnobTable
 from drift_envs.schedule import Schedule, load_schedule
-from drift_envs.schedule.model import Tasks
+from drift_envs.schedule.model import TaskPool
 from drift_envs.schedule.reach import reachable_values
 from drift_envs.vector import VectorFrozenLake, VectorMountainCar, VectorMountainCarContinuous
 from drift_envs.vector.entry import make_vector
+from drift_envs.wrapper_options import WrapperOptions
+from drift_envs.wrappers.binding import driven_names, knob_table
 from drift_envs.wrappers.drift import Source
-from drift_envs.wrappers.turning import driven_names, knob_table
 
 
-class Entry(NamedTuple):
+class EnvEntry(NamedTuple):
     """What stands behind an id.
 
     Args:
@@ -49,29 +49,29 @@ class Entry(NamedTuple):
     vector: str | None = None
 
 
-IDS: dict[str, Entry] = {
-    "DriftFrozenLake-v0": Entry(
+IDS: dict[str, EnvEntry] = {
+    "DriftFrozenLake-v0": EnvEntry(
         "drift_envs.registration:frozen_lake",
         100,
         "frozen_lake/explicit",
         FrozenLake,
         "drift_envs.registration:vector_frozen_lake",
     ),
-    "DriftMountainCar-v0": Entry(
+    "DriftMountainCar-v0": EnvEntry(
         "drift_envs.registration:mountain_car",
         300,
         "mountain_car/explicit",
         MountainCar,
         "drift_envs.registration:vector_mountain_car",
     ),
-    "DriftMountainCarContinuous-v0": Entry(
+    "DriftMountainCarContinuous-v0": EnvEntry(
         "drift_envs.registration:mountain_car_continuous",
         999,
         "mountain_car_continuous/explicit",
         MountainCarContinuous,
         "drift_envs.registration:vector_mountain_car_continuous",
     ),
-    "DriftWebShop-v0": Entry("drift_envs.registration:web_shop", 30, "webshop/explicit", WebShop),
+    "DriftWebShop-v0": EnvEntry("drift_envs.registration:web_shop", 30, "webshop/explicit", WebShop),
 }
 
 LAKE_ARGUMENTS = {
@@ -154,7 +154,7 @@ def frozen_lake(
         Discrete(64)
     """
     _refuse_unknown(arguments, LAKE_ARGUMENTS)
-    extras = Extras(notify, text, render_mode, overlay)
+    extras = WrapperOptions(notify, text, render_mode, overlay)
     if schedule is None:
         return extras.wrap(FrozenLake(extras.base_mode(schedule), **arguments), None)
     base = {**arguments, "is_slippery": arguments.get("is_slippery", "success_rate" in arguments)}
@@ -188,7 +188,7 @@ def mountain_car(
         ArgumentError: if an argument is unknown.
         ScheduleError: if the schedule can't be used.
     """
-    return _car(MountainCar, Extras(notify, text, render_mode, overlay), schedule, arguments)
+    return _car(MountainCar, WrapperOptions(notify, text, render_mode, overlay), schedule, arguments)
 
 
 def mountain_car_continuous(
@@ -204,7 +204,7 @@ def mountain_car_continuous(
 
     Arguments and errors are those of `mountain_car`.
     """
-    return _car(MountainCarContinuous, Extras(notify, text, render_mode, overlay), schedule, arguments)
+    return _car(MountainCarContinuous, WrapperOptions(notify, text, render_mode, overlay), schedule, arguments)
 
 
 def web_shop(
@@ -242,7 +242,7 @@ def web_shop(
         arguments = {"observation_mode": "url+text", **arguments}
     if overlay is None and arguments.get("backend") == "browser":
         overlay = False
-    extras = Extras(notify, False, render_mode, overlay)
+    extras = WrapperOptions(notify, False, render_mode, overlay)
     if schedule is None:
         return extras.wrap(WebShop(extras.base_mode(schedule), **arguments), None)
     table = knob_table_of("DriftWebShop-v0")
@@ -251,7 +251,7 @@ def web_shop(
         {name: values[name] for name in WebShop.knobs}
         for values in islice(reachable_values(plan, table), MOST_CONDITIONS)
     ]
-    arguments = {**(plan.tasks or Tasks()).model_dump(), **arguments, "conditions": conditions}
+    arguments = {**(plan.tasks or TaskPool()).model_dump(), **arguments, "conditions": conditions}
     return extras.wrap(WebShop(extras.base_mode(plan), **arguments), plan)
 
 
@@ -315,7 +315,10 @@ def knob_table_of(env_id: str) -> KnobTable:
 
 
 def _car(
-    base: type[MountainCar | MountainCarContinuous], extras: Extras, schedule: Source, arguments: Mapping[str, Any]
+    base: type[MountainCar | MountainCarContinuous],
+    extras: WrapperOptions,
+    schedule: Source,
+    arguments: Mapping[str, Any],
 ) -> gym.Env:
     """Either car: whatever its schedule turns can be turned at any time, so nothing has to be known before."""
     _refuse_unknown(arguments, CAR_ARGUMENTS)

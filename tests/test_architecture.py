@@ -1,70 +1,83 @@
-"""The floors: a file imports only from floors below its own, and nobody imports its own package root."""
+"""The order of folders and files: a folder imports only from folders below its own.
+
+`ORDER` is the one table; CONTRIBUTING shows the same, and a test compares them.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Path prefix below the repository -> floor. The longest prefix decides; files of one floor in one
-# package may import each other as long as that makes no circle.
-FLOORS = {
-    "drift_envs/_version.py": 0,
-    "drift_envs/errors.py": 1,
-    "drift_envs/knobs.py": 2,
-    "drift_envs/schedule/": 2,
-    "drift_envs/envs/": 3,
-    "drift_envs/wrappers/": 3,
-    "drift_envs/vector/": 3,
-    "drift_envs/oracle": 4,
-    "drift_envs/metrics": 4,
-    "drift_envs/extras.py": 5,
-    "drift_envs/registration.py": 5,
-    "drift_envs/cli": 5,
-    "drift_envs/__main__.py": 6,
-    "drift_envs/__init__.py": 6,
-    "agents/drift_agents/types.py": 1,
-    "agents/drift_agents/errors.py": 1,
-    "agents/drift_agents/registry.py": 2,
-    "agents/drift_agents/world.py": 2,
-    "agents/drift_agents/matching": 2,
-    "agents/drift_agents/prompt": 2,
-    "agents/drift_agents/advice.py": 2,
-    "agents/drift_agents/conflict.py": 2,
-    "agents/drift_agents/recall.py": 4,
-    "agents/drift_agents/outlook.py": 2,
-    "agents/drift_agents/llm/": 2,
-    "agents/drift_agents/embedding/": 2,
-    "agents/drift_agents/memory/": 3,
-    "agents/drift_agents/policy/": 3,
-    "agents/drift_agents/verifier/": 4,
-    "agents/drift_agents/controller/": 4,
-    "agents/drift_agents/team/": 4,
-    "agents/drift_agents/agent.py": 5,
-    "agents/drift_agents/team_agent.py": 5,
-    "agents/drift_agents/learner/": 5,
-    "agents/drift_agents/experiment/": 6,
-    "agents/drift_agents/cli": 7,
-    "agents/drift_agents/__main__.py": 8,
-    "agents/drift_agents/__init__.py": 8,
-    "webshop_server/errors.py": 1,
-    "webshop_server/": 2,
+# Folders and files from bottom to top, for each package; one row holds what may stand side by side, and does not
+# import each other. Below a row's folder, files may import each other as long as that makes no circle, neither
+# between files nor between the folder's own subfolders.
+ORDER: dict[str, list[list[str]]] = {
+    "webshop_server": [
+        ["colors", "errors", "images", "product", "vocabulary"],
+        ["catalog", "jsonstream", "settings", "urls"],
+        ["action", "generate", "goals", "importer", "page_model", "search"],
+        ["inventory", "parser", "renderer", "reward"],
+        ["page_builder"],
+        ["shop"],
+        ["client", "oracle", "sessions"],
+        ["routes"],
+        ["admin"],
+        ["app"],
+        ["__init__", "__main__"],
+    ],
+    "drift_envs": [
+        ["_version", "errors"],
+        ["knobs"],
+        ["schedule"],
+        ["envs"],
+        ["wrappers"],
+        ["vector"],
+        ["metrics", "oracle"],
+        ["wrapper_options"],
+        ["registration"],
+        ["cli"],
+        ["__init__", "__main__"],
+    ],
+    "drift_agents": [
+        ["errors", "types"],
+        ["registry", "world"],
+        ["embedding", "llm", "matching"],
+        ["prompt"],
+        ["memory", "policy"],
+        ["controller", "team", "verifier"],
+        ["learner"],
+        ["agent"],
+        ["team_agent"],
+        ["experiment"],
+        ["analysis"],
+        ["cli"],
+        ["__init__", "__main__"],
+    ],
+    "studies": [
+        ["belief", "claims", "plots"],
+        ["experience_following", "registry"],
+        ["__init__", "__main__"],
+    ],
 }
-# Whom a package may import beside itself and third-party libraries.
+# What a package may import beside itself and third-party libraries.
 GUESTS = {
     "drift_envs": {"webshop_server", "drift_schedules"},
     "webshop_server": set(),
     "drift_agents": set(),
     "drift_agents.experiment": {"drift_envs"},
+    "drift_agents.analysis": {"drift_envs"},
     "drift_agents.cli": {"drift_envs"},
+    "studies": {"drift_agents", "drift_envs"},
 }
-OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules"}
+OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies"}
 FILES = sorted(
     path
-    for top in ("drift_envs", "webshop_server", "agents/drift_agents")
+    for top in ("drift_envs", "webshop_server", "agents/drift_agents", "studies")
     for path in (ROOT / top).rglob("*.py")
     if "__pycache__" not in path.parts
 )
@@ -80,11 +93,14 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in FILES}
 
 
-def floor(path: Path) -> int:
-    name = path.relative_to(ROOT).as_posix()
-    matching = [prefix for prefix in FLOORS if name.startswith(prefix)]
-    assert matching, f"{name} stands on no floor"
-    return FLOORS[max(matching, key=len)]
+def row_of(name: str) -> int:
+    """The row in which a module stands, counted from the bottom of its package."""
+    top, _, rest = name.partition(".")
+    rows = ORDER[top]
+    first = rest.split(".")[0] or "__init__"
+    found = [index for index, row in enumerate(rows) if first in row]
+    assert found, f"{name} stands in no row"
+    return found[0]
 
 
 def imports(path: Path) -> list[tuple[str, int]]:
@@ -114,24 +130,53 @@ def test_imports_go_down(path: Path) -> None:
             allowed = set().union(*(guests for prefix, guests in GUESTS.items() if f"{own}.".startswith(f"{prefix}.")))
             assert head in allowed, where
         elif path.name not in ("__init__.py", "__main__.py") or own != top:
-            assert target != top, f"{where}: nobody imports its own package root"
+            assert target != top, f"{where}: no module imports its own package root"
             assert target in MODULES, f"{where}: no such module"
-            assert floor(MODULES[target]) <= floor(path), f"{where}: upward"
+            mine, other = own.split(".")[1:2], target.split(".")[1:2]
+            assert mine == other or row_of(target) < row_of(own), f"{where}: not downward"
 
 
-def test_no_circle() -> None:
-    graph = {name: {t for t, _ in imports(path) if t in MODULES} for name, path in MODULES.items()}
+def assert_no_circle(graph: dict[str, set[str]]) -> None:
     done: set[str] = set()
 
     def visit(name: str, way: tuple[str, ...]) -> None:
         assert name not in way, " -> ".join((*way[way.index(name) :], name))
         if name not in done:
-            for target in sorted(graph[name]):
+            for target in sorted(graph.get(name, ())):
                 visit(target, (*way, name))
             done.add(name)
 
-    for name in graph:
+    for name in sorted(graph):
         visit(name, ())
+
+
+def test_no_circle_of_files() -> None:
+    assert_no_circle({name: {t for t, _ in imports(path) if t in MODULES} for name, path in MODULES.items()})
+
+
+def test_no_circle_of_folders() -> None:
+    """A folder is seen as one room by its siblings, whatever file of it is meant."""
+    graph: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for name, path in MODULES.items():
+        for target, _ in imports(path):
+            if target not in MODULES:
+                continue
+            mine, other = name.split("."), target.split(".")
+            depth = 0
+            while depth < min(len(mine), len(other)) - 1 and mine[depth] == other[depth]:
+                depth += 1
+            if depth < len(mine) and depth < len(other) and mine[depth] != other[depth]:
+                graph[".".join(mine[:depth])][mine[depth]].add(other[depth])
+    for siblings in graph.values():
+        assert_no_circle(siblings)
+
+
+def test_the_experiment_plays_and_the_analysis_reads() -> None:
+    for name, path in MODULES.items():
+        for target, line in imports(path):
+            if name.startswith("drift_agents.experiment"):
+                assert not target.startswith("drift_agents.analysis"), f"{path}:{line}"
+            assert name.startswith("studies") or not target.startswith("studies"), f"{path}:{line}"
 
 
 def test_what_an_evaluator_knows_is_out_of_reach() -> None:
@@ -151,3 +196,17 @@ def test_what_an_evaluator_knows_is_out_of_reach() -> None:
         evil = [r for r in reached if r.split(".")[0] in ("drift_envs", "webshop_server", "drift_schedules")]
         evil += [r for r in reached if r.startswith("drift_agents.experiment")]
         assert not evil, f"{start} reaches {evil}"
+
+
+# One class name may stand in several packages only where each package has its own base for it.
+SHARED_NAMES = {"ArgumentError", "MissingDependencyError"}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    found = defaultdict(list)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    twice = {name: places for name, places in found.items() if len(places) > 1 and name not in SHARED_NAMES}
+    assert not twice, twice

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from drift_agents.cli import build_parser as agents_parser
+from drift_agents.cli.app import build_parser as agents_parser
 
 from drift_envs.cli.app import build_parser as envs_parser
 from drift_envs.registration import knob_table_of

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from webshop_server.errors import ArgumentError
-from webshop_server.location import normal_query
+from webshop_server.urls import normal_query
 
 MAX_ACTION = 4096
 """The characters that an action may have."""

@@ -22,7 +22,7 @@ from typing import Any
 from flask import Blueprint, Response, abort, current_app, jsonify, request
 
 from webshop_server.errors import ArgumentError, SettingsError, ShopError
-from webshop_server.views import store
+from webshop_server.routes import store
 
 admin_pages = Blueprint("admin", __name__, url_prefix="/admin")
 

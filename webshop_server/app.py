@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from webshop_server import views
+from webshop_server import routes as views
 from webshop_server.admin import admin_pages
 from webshop_server.catalog import Catalogue
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.inventory import Inventory
-from webshop_server.render import SECURITY_HEADERS, render_message
+from webshop_server.renderer import SECURITY_HEADERS, render_message
 from webshop_server.sessions import SessionLog, SessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from webshop_server.action import check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError, ShopError
-from webshop_server.htmlpage import HtmlPage, Press, read_html
+from webshop_server.parser import FormRequest, HtmlPage, read_html
 from webshop_server.shop import OVER
 
 _MAX_REDIRECTS = 5
@@ -70,10 +70,10 @@ class Client:
         Raises:
             ArgumentError: no goal has this number.
         """
-        path, document = self.fetch(Press("GET", "/" if goal is None else f"/?goal={goal}"))
+        path, document = self.fetch(FormRequest("GET", "/" if goal is None else f"/?goal={goal}"))
         return ClientSession(self, path.strip("/"), read_html(document, path))
 
-    def fetch(self, press: Press) -> tuple[str, str]:
+    def fetch(self, press: FormRequest) -> tuple[str, str]:
         """Follow a link or send a form.
 
         Returns:
@@ -187,7 +187,7 @@ class ClientSession:
                 raise SessionError(OVER)
             if name == "search":
                 keywords = check_search(self.page, argument)
-                self._go(Press("POST", self.page.search, (("search_query", keywords),)))
+                self._go(FormRequest("POST", self.page.search, (("search_query", keywords),)))
             else:
                 self._go(check_click(self.page, argument))
         except (ArgumentError, SessionError) as error:
@@ -198,6 +198,6 @@ class ClientSession:
         """Change settings for this session alone; needs the token."""
         return self.client.admin("PATCH", f"/sessions/{quote(self.session_id, safe='')}/settings", changes)
 
-    def _go(self, press: Press) -> None:
+    def _go(self, press: FormRequest) -> None:
         path, document = self.client.fetch(press)
         self.page = read_html(document, path)

@@ -31,7 +31,7 @@ from webshop_server.vocabulary import (
     SELLERS,
     SENTENCES,
     USES,
-    Make,
+    ProductKind,
 )
 
 GENERATOR_VERSION = 1
@@ -100,7 +100,7 @@ def _asin(number: int, seed: int) -> str:
     return "B0" + "".join(reversed(signs))
 
 
-def _article(draw: random.Random, department: str, make: Make) -> Product:
+def _article(draw: random.Random, department: str, make: ProductKind) -> Product:
     brand = draw.choice(BRANDS[department])
     adjective = draw.choice(ADJECTIVES)
     feature = draw.choice(make.features)

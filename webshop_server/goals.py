@@ -1,7 +1,7 @@
 """What a shopper is asked to buy.
 
 * `Goal` - one task: the instruction and what the score is computed from
-* `Goals` - all tasks of a catalogue, in an order that a number selects from
+* `GoalSet` - all tasks of a catalogue, in an order that a number selects from
 * `SPLITS` - the published split
 * `draw` - a reproducible number in [0, 1) from a seed and names
 """
@@ -120,7 +120,7 @@ class Goal:
         }
 
 
-class Goals(Sequence[Goal]):
+class GoalSet(Sequence[Goal]):
     """All tasks of a catalogue.
 
     Goals are made when they are asked for, so that a million of them cost a list of numbers. Their

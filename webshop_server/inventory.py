@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 
 from webshop_server.catalog import Catalogue
 from webshop_server.generate import DEFAULT_PRODUCTS, default_catalogue
-from webshop_server.goals import Goals, price_of
-from webshop_server.page import BASE_CHARSET
+from webshop_server.goals import GoalSet, price_of
+from webshop_server.page_model import BASE_CHARSET
 from webshop_server.product import Product
 from webshop_server.search import SearchIndex
 from webshop_server.settings import Settings
@@ -81,8 +81,8 @@ class Inventory:
     def _find(self, keywords: str) -> tuple[int, ...]:
         return tuple(self.index.search(keywords))
 
-    def _goals(self, kind: str) -> Goals:
-        return Goals(self.catalogue, kind, seed=self.seed)
+    def _goals(self, kind: str) -> GoalSet:
+        return GoalSet(self.catalogue, kind, seed=self.seed)
 
     def results(self, keywords: str, settings: Settings) -> Sequence[Product]:
         """Give the listings that a search shows, in the operator's order."""

@@ -1,6 +1,6 @@
 """JSON files that are larger than memory, one entry at a time.
 
-* `Entry` - one entry: where it stands, and its value or what is wrong with it
+* `JsonEntry` - one entry: where it stands, and its value or what is wrong with it
 * `stream_entries` - the entries of a file whose outermost value is a list or an object
 """
 
@@ -27,7 +27,7 @@ _FIRST_KEY = re.compile(r'\{\s*("(?:[^"\\]|\\.)*")')
 _LONGEST_NUMBER = 400
 
 
-class Entry(NamedTuple):
+class JsonEntry(NamedTuple):
     """One entry.
 
     Args:
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
     start: int = 0
 
 
-def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 0) -> Iterator[Entry]:
+def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 0) -> Iterator[JsonEntry]:
     """Give the entries of a file whose outermost value is a list or an object.
 
     Only about a chunk of the file is in memory at a time. An entry that is no JSON is given as a
@@ -148,7 +148,7 @@ class _Reader:
             entry = rf"\{{\s*{key}\s*:"
             self.mark = re.compile(rf',\s*("[^"\\]*"\s*:\s*{entry})' if is_keyed else rf",\s*({entry})")
 
-    def entries(self, offset: int, number: int) -> Iterator[Entry]:
+    def entries(self, offset: int, number: int) -> Iterator[JsonEntry]:
         if self.file.read(3) != b"\xef\xbb\xbf":
             self.file.seek(0)
         else:
@@ -169,12 +169,12 @@ class _Reader:
             if sign == ("}" if is_keyed else "]"):
                 return
             if not sign:
-                yield Entry(number, self.base, "", None, "the file ends too early", self.base)
+                yield JsonEntry(number, self.base, "", None, "the file ends too early", self.base)
                 return
             start = self.base
             key, value, end, problem = self.entry(self.at, is_keyed=is_keyed)
             self.consume(max(end, self.at + 1))
-            yield Entry(number, self.base, key, value, problem, start)
+            yield JsonEntry(number, self.base, key, value, problem, start)
             number += 1
 
     def entry(self, at: int, *, is_keyed: bool) -> tuple[str, Any, int, str]:

@@ -1,6 +1,6 @@
 """A shopper who knows the goal: for tests, and to tell which goals can be reached.
 
-* `Purchase` - a listing, what to choose, and what it pays
+* `OptimalPurchase` - a listing, what to choose, and what it pays
 * `best_purchase` - the purchase that pays most under an operator's settings
 * `best_purchases` - all that pay as much and need no more pages of results
 * `solve` - the actions that lead a session there
@@ -17,18 +17,18 @@ from typing import NamedTuple
 
 from webshop_server.goals import Goal
 from webshop_server.inventory import is_target
-from webshop_server.location import Kind, normal_query
-from webshop_server.pages import PAGE_SIZE
+from webshop_server.page_builder import PAGE_SIZE
 from webshop_server.product import Product
 from webshop_server.reward import Score, matches_class, matches_option
 from webshop_server.settings import Pairs, Settings
 from webshop_server.shop import Session, Shop
+from webshop_server.urls import PageKind, normal_query
 
 _MOST_CHOICES = 64
 """The ways to choose a listing's options that are compared."""
 
 
-class Purchase(NamedTuple):
+class OptimalPurchase(NamedTuple):
     """A listing, what to choose, and what it pays.
 
     Args:
@@ -74,7 +74,7 @@ def _words(goal: Goal, product: Product | None) -> Iterator[str]:
         yield f"{goal.title} {product.description}"
 
 
-def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> Purchase | None:
+def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> OptimalPurchase | None:
     """Give the purchase that pays most, among what searches for the goal's listing find.
 
     Args:
@@ -92,7 +92,7 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> P
         1.0
     """
     settings = settings or shop.settings
-    best: Purchase | None = None
+    best: OptimalPurchase | None = None
     for words in _words(goal, shop.inventory.catalogue.product(goal.asin)):
         for place, product in enumerate(shop.inventory.results(normal_query(words), settings)):
             if is_target(product, settings.sold_out):
@@ -100,13 +100,13 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> P
             options = _options(product, goal, settings)
             score = shop.score(goal, product, options, settings)
             if best is None or score.reward > best.score.reward:
-                best = Purchase(product.asin, options, score, place, words)
+                best = OptimalPurchase(product.asin, options, score, place, words)
         if best is not None and best.score.reward == 1.0:
             break
     return best
 
 
-def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> tuple[Purchase, ...]:
+def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> tuple[OptimalPurchase, ...]:
     """Give all purchases that pay as much as the best one and need no more pages of results.
 
     Of options that the goal does not ask about, none is chosen.
@@ -138,11 +138,11 @@ def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> 
         for options in islice(itertools.product(*_choices(product, goal, settings)), _MOST_CHOICES):
             score = shop.score(goal, product, options, settings)
             if score.reward == best.score.reward:
-                found.append(Purchase(product.asin, options, score, place, best.words))
+                found.append(OptimalPurchase(product.asin, options, score, place, best.words))
     return tuple(found)
 
 
-def solve(session: Session, purchase: Purchase | None = None) -> list[str]:
+def solve(session: Session, purchase: OptimalPurchase | None = None) -> list[str]:
     """Lead a session to the purchase that pays most, or to another one.
 
     Args:
@@ -171,7 +171,7 @@ def solve(session: Session, purchase: Purchase | None = None) -> list[str]:
         do(f"click[{session.settings.label(name).lower()}]")
 
     while not session.page.has_search_bar:
-        if session.page.location.kind is Kind.AD:  # the way out of an advertisement is through it
+        if session.page.location.kind is PageKind.AD:  # the way out of an advertisement is through it
             do(f"click[{session.settings.ad_right_button.lower()}]")
         else:
             click("Back to Search")
@@ -185,8 +185,8 @@ def solve(session: Session, purchase: Purchase | None = None) -> list[str]:
                 do(f"click[{element.label}]")
                 break
     click("Buy Now")
-    if session.page.location.kind is Kind.AD:
+    if session.page.location.kind is PageKind.AD:
         do(f"click[{session.settings.ad_right_button.lower()}]")
-    if session.page.location.kind is Kind.CONFIRM:
+    if session.page.location.kind is PageKind.CONFIRM:
         click("Place Order")
     return done

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from webshop_server.errors import ArgumentError, SessionError
-from webshop_server.location import Kind, session_goal
 from webshop_server.shop import Session, Shop
+from webshop_server.urls import PageKind, session_goal
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RESERVED = frozenset(("ad", "admin", "confirm", "done", "favicon", "image", "item_page", "item_sub_page", "static"))
@@ -162,15 +162,15 @@ class SessionLog:
         place = session.page.location
         line: dict[str, Any] = {"page": place.kind.value, "url": url, "goal": session.goal.to_dict()}
         content: dict[str, Any] = {}
-        if place.kind is Kind.RESULTS:
+        if place.kind is PageKind.RESULTS:
             found = [element.text for element in session.page.elements if element.kind == "product"]
             content = {"keywords": place.keywords.split(), "search_result_asins": found, "page": place.page}
         elif place.asin:
             content = {"asin": place.asin, "options": dict(place.options)}
-            if place.kind in (Kind.ITEM, Kind.SUB):
+            if place.kind in (PageKind.ITEM, PageKind.SUB):
                 content = {"keywords": place.keywords.split(), "page": place.page, **content}
         line["content"] = content
-        if place.kind is Kind.DONE and session.score:
+        if place.kind is PageKind.DONE and session.score:
             line["reward"] = session.reward
             line["reward_info"] = session.score.to_dict()
         with open(self.directory / f"{session.session_id}.jsonl", "a", encoding="utf-8") as file:

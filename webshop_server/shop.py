@@ -2,7 +2,7 @@
 
 * `Shop` - an inventory under an operator's settings
 * `Session` - one shopper: where they are, what they chose, whether they bought
-* `Outcome` - what an action led to
+* `ActionResult` - what an action led to
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from webshop_server import pages
+from webshop_server import page_builder as pages
 from webshop_server.action import check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError
-from webshop_server.goals import Goal, Goals
+from webshop_server.goals import Goal, GoalSet
 from webshop_server.inventory import Inventory, is_target
-from webshop_server.location import SUB_PAGES, Kind, Location
-from webshop_server.page import MAX_LENGTH, Page, Section
+from webshop_server.page_model import MAX_LENGTH, Page, PageSection
 from webshop_server.product import Product
 from webshop_server.reward import Score, score_purchase
 from webshop_server.settings import Pairs, Settings, merged
+from webshop_server.urls import SUB_PAGES, Location, PageKind
 
 OVER = "the session is over: something has been bought"
 
 
-class Outcome(NamedTuple):
+class ActionResult(NamedTuple):
     """What an action led to.
 
     Args:
@@ -79,7 +79,7 @@ class Shop:
         return self.inventory.charset
 
     @property
-    def goals(self) -> Goals:
+    def goals(self) -> GoalSet:
         """The tasks of this shop's kind."""
         return self.inventory.goals(self.goal_kind)
 
@@ -142,7 +142,7 @@ class Session:
         self._depth = 0  # how deep in advertisements; kept here, since an address could be typed
         self._passed = False  # whether the right button has been pressed for this order
         self._merged: tuple[Settings, Settings] | None = None
-        self.page: Page = self._show(Location(Kind.START), pages.start_page(self.goal.text, self.settings))
+        self.page: Page = self._show(Location(PageKind.START), pages.start_page(self.goal.text, self.settings))
 
     @property
     def settings(self) -> Settings:
@@ -179,7 +179,7 @@ class Session:
         """What can be done on this page, in the original's form."""
         return {"has_search_bar": self.page.has_search_bar, "clickables": list(self.page.clickables)}
 
-    def act(self, action: str) -> Outcome:
+    def act(self, action: str) -> ActionResult:
         """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
 
         Args:
@@ -192,8 +192,8 @@ class Session:
             else:
                 self.click(argument)
         except (ArgumentError, SessionError) as error:
-            return Outcome(self.page, 0.0, self.is_done, str(error))
-        return Outcome(self.page, self.reward, self.is_done, None)
+            return ActionResult(self.page, 0.0, self.is_done, str(error))
+        return ActionResult(self.page, self.reward, self.is_done, None)
 
     def search(self, words: str) -> Page:
         """Search from the page with the search bar.
@@ -203,7 +203,7 @@ class Session:
             SessionError: the session is over.
         """
         self._refuse_done()
-        return self.visit(Location(Kind.RESULTS, check_search(self.page, words)))
+        return self.visit(Location(PageKind.RESULTS, check_search(self.page, words)))
 
     def click(self, label: str) -> Page:
         """Click what has this label.
@@ -222,7 +222,7 @@ class Session:
         """Go to a page; after a purchase every way leads to the last page.
 
         Args:
-            location: where to. Asking for `Kind.DONE` is a purchase.
+            location: where to. Asking for `PageKind.DONE` is a purchase.
 
         Raises:
             ArgumentError: there is no such listing, option or page, or it cannot be bought; the
@@ -242,12 +242,12 @@ class Session:
         Raises:
             ArgumentError: there is no such listing, option or page, or it is the last one.
         """
-        if location.kind is Kind.DONE:
+        if location.kind is PageKind.DONE:
             raise ArgumentError("nobody can stand at the end of a session without having bought something")
-        is_order = location.kind in (Kind.AD, Kind.CONFIRM)
-        self._order = Location(Kind.DONE, asin=location.asin, options=location.options) if is_order else None
-        self._passed = location.kind is Kind.CONFIRM
-        self._depth = location.depth if location.kind is Kind.AD else 0
+        is_order = location.kind in (PageKind.AD, PageKind.CONFIRM)
+        self._order = Location(PageKind.DONE, asin=location.asin, options=location.options) if is_order else None
+        self._passed = location.kind is PageKind.CONFIRM
+        self._depth = location.depth if location.kind is PageKind.AD else 0
         self.score = self.bought = None
         self.page = _VISITS[location.kind](self, location._replace(button=""))
         return self.page
@@ -256,7 +256,7 @@ class Session:
         if self.is_done:
             raise SessionError(OVER)
 
-    def _show(self, location: Location, sections: tuple[Section, ...]) -> Page:
+    def _show(self, location: Location, sections: tuple[PageSection, ...]) -> Page:
         return Page(location, self.session_id, sections, self.shop.charset, self.shop.max_length)
 
     def _product(self, location: Location) -> Product:
@@ -271,18 +271,18 @@ class Session:
 
     def _start(self, location: Location) -> Page:
         self._order, self._passed = None, False
-        return self._show(Location(Kind.START), pages.start_page(self.goal.text, self.settings))
+        return self._show(Location(PageKind.START), pages.start_page(self.goal.text, self.settings))
 
     def _results(self, location: Location) -> Page:
         products = self.shop.inventory.results(location.keywords, self.settings)
         last = max(1, -(-len(products) // pages.PAGE_SIZE))
-        here = Location(Kind.RESULTS, location.keywords, min(max(location.page, 1), last))
+        here = Location(PageKind.RESULTS, location.keywords, min(max(location.page, 1), last))
         return self._show(here, pages.results_page(self.goal.text, self.settings, here, products, self._visited))
 
     def _item(self, location: Location) -> Page:
         product = self._product(location)
         self._visited[product.asin] = None
-        here = Location(Kind.ITEM, location.keywords, location.page, product.asin, location.options)
+        here = Location(PageKind.ITEM, location.keywords, location.page, product.asin, location.options)
         return self._show(here, pages.item_page(self.goal.text, self.settings, here, product))
 
     def _sub(self, location: Location) -> Page:
@@ -297,18 +297,18 @@ class Session:
         product = self._product(location)
         if is_target(product, self.settings.sold_out):
             raise ArgumentError(f"product {product.asin} is sold out")
-        order = Location(Kind.DONE, asin=product.asin, options=location.options)
+        order = Location(PageKind.DONE, asin=product.asin, options=location.options)
         passed = self._passed and order == self._order
         if self.settings.ad_page and not passed:
             self._order, self._passed, self._depth = order, False, 0
-            return self._ad(order._replace(kind=Kind.AD))
+            return self._ad(order._replace(kind=PageKind.AD))
         self.bought = order
         self.score = self.shop.score(self.goal, product, order.options, self.settings)
         return self._show(order, pages.done_page(self.score))
 
     def _ad(self, location: Location) -> Page:
         """Show an advertisement, or go where one of its buttons leads."""
-        order = location._replace(kind=Kind.DONE, depth=0, button="")
+        order = location._replace(kind=PageKind.DONE, depth=0, button="")
         if order != self._order:  # the address of an order that is not under way
             return self._item(order)
         settings = self.settings
@@ -320,24 +320,24 @@ class Session:
             self._depth += 1
             if self._depth > settings.ad_depth:
                 return self._start(location)
-        here = order._replace(kind=Kind.AD, depth=self._depth)
+        here = order._replace(kind=PageKind.AD, depth=self._depth)
         return self._show(here, pages.ad_page(self.goal.text, settings, here))
 
     def _confirm(self, location: Location) -> Page:
         product = self._product(location)
-        here = location._replace(kind=Kind.CONFIRM)
-        if not self._passed or location._replace(kind=Kind.DONE) != self._order:
+        here = location._replace(kind=PageKind.CONFIRM)
+        if not self._passed or location._replace(kind=PageKind.DONE) != self._order:
             return self._item(location)
         price = self.shop.inventory.price(product, self.settings)
         return self._show(here, pages.confirm_page(self.goal.text, self.settings, here, product, price))
 
 
-_VISITS: dict[Kind, Callable[[Session, Location], Page]] = {
-    Kind.START: Session._start,
-    Kind.RESULTS: Session._results,
-    Kind.ITEM: Session._item,
-    Kind.SUB: Session._sub,
-    Kind.AD: Session._ad,
-    Kind.CONFIRM: Session._confirm,
-    Kind.DONE: Session._buy,
+_VISITS: dict[PageKind, Callable[[Session, Location], Page]] = {
+    PageKind.START: Session._start,
+    PageKind.RESULTS: Session._results,
+    PageKind.ITEM: Session._item,
+    PageKind.SUB: Session._sub,
+    PageKind.AD: Session._ad,
+    PageKind.CONFIRM: Session._confirm,
+    PageKind.DONE: Session._buy,
 }

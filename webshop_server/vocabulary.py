@@ -1,6 +1,6 @@
 """The words that generated catalogues are made of.
 
-* `Make` - one kind of product: what it is called, where it stands, what it can be, what it costs
+* `ProductKind` - one kind of product: what it is called, where it stands, what it can be, what it costs
 * `MAKES` - all kinds of products, by department
 * `BRANDS`, `SELLERS`, `COLORS_OFFERED` - names and colours
 * `ADJECTIVES`, `USES`, `REVIEW_TITLES`, `REVIEW_BODIES`, `SENTENCES` - for titles and texts
@@ -15,7 +15,7 @@ from importlib import resources
 from typing import NamedTuple
 
 
-class Make(NamedTuple):
+class ProductKind(NamedTuple):
     """One kind of product.
 
     Args:
@@ -118,12 +118,12 @@ REVIEW_BODIES = {
 }
 
 
-def _read_makes() -> dict[str, tuple[Make, ...]]:
-    makes: dict[str, list[Make]] = {}
+def _read_makes() -> dict[str, tuple[ProductKind, ...]]:
+    makes: dict[str, list[ProductKind]] = {}
     text = (resources.files("webshop_server") / "data" / "makes.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
         lists = {key: tuple(row[key].split("; ")) for key in ("attributes", "features", "groups")}
-        make = Make(
+        make = ProductKind(
             name=row["name"],
             query=row["query"],
             path=tuple(row["path"].split(" > ")),

@@ -10,13 +10,13 @@
 
 from drift_agents.agent import Agent
 from drift_agents.controller.registry import make_controller
-from drift_agents.matching import Exact, Matching
+from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import PromptView, parse_prompt
-from drift_agents.recall import Recall
+from drift_agents.prompt.builder import Recall
+from drift_agents.prompt.view import PromptView, parse_prompt
 from drift_agents.team.base import Member
 from drift_agents.team.registry import make_team
 from drift_agents.team_agent import TeamAgent

@@ -2,7 +2,7 @@
 
 import sys
 
-from drift_agents.cli import main
+from drift_agents.cli.app import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -16,12 +16,12 @@ from drift_agents.controller.base import Controller, Decision
 from drift_agents.controller.direct import Direct
 from drift_agents.llm.metered import Meter
 from drift_agents.llm.tokens import count_tokens
-from drift_agents.matching import Exact, Matching
-from drift_agents.memory.base import Following, Memory
+from drift_agents.matching.base import Exact, Matching
+from drift_agents.memory.base import Memory, StepObserver
 from drift_agents.memory.none import NoMemory
-from drift_agents.memory.present import NO_ID, Present
+from drift_agents.memory.present import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy
-from drift_agents.recall import PromptMaker, Recall
+from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -83,13 +83,13 @@ class Agent:
         self.controller: Controller = Direct() if controller is None else controller
         self.matching: Matching = Exact() if matching is None else matching
         self.recall = Recall() if recall is None else recall
-        self._prompts = PromptMaker(self.matching, self.recall)
+        self._prompts = PromptBuilder(self.matching, self.recall)
         self.keep_trace = keep_trace
         self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
         self.doubt_since: int | None = None
         self._known: Memory | None = None
-        self._told: Following | None = None
+        self._told: StepObserver | None = None
         self._lived: list[Experience] = []
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         policy_seed, verifier_seed = sequence.spawn(2)
@@ -192,10 +192,10 @@ class Agent:
         if verdict.removed.records or verdict.removed.notes:
             self.controller.on_removed(verdict.removed)
 
-    def _following(self) -> Following | None:
+    def _following(self) -> StepObserver | None:
         """The memory, if it is told every step; looked up once for each memory, since looking up protocols is slow."""
         if self._known is not self.memory:
-            self._known, self._told = self.memory, self.memory if isinstance(self.memory, Following) else None
+            self._known, self._told = self.memory, self.memory if isinstance(self.memory, StepObserver) else None
         return self._told
 
     def _newest(self, state: str, action: str) -> int:
@@ -227,7 +227,7 @@ class _Renderer:
 
     def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
         agent = self._agent
-        source = agent.memory if recall else Present(agent.memory, self.matching, agent._lived)
+        source = agent.memory if recall else EpisodeView(agent.memory, self.matching, agent._lived)
         text, ids = agent._prompts.make(source, *self._step, *agent._doubts(), strategy=strategy)
         # Only what lies outside of memory has no number.
         return text, ids if recall else tuple(number for number in ids if number != NO_ID)

@@ -1,7 +1,7 @@
 """A team in the reference agent's loop.
 
 * `TeamAgent` - memory and verifier are shared; who decides is the team's rule
-* `Addressed` - a memory that is told who acts, and on what task
+* `MemberMemory` - a memory that is told who acts, and on what task
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from drift_agents.controller.direct import Direct
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.metered import Meter
-from drift_agents.matching import Matching
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.policy.base import Aside, Policy, Reply, Speaking
-from drift_agents.prompt import parse_prompt
-from drift_agents.recall import Recall
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
+from drift_agents.prompt.builder import Recall
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Team
 from drift_agents.types import Episode, Removed, Usage
 from drift_agents.verifier.base import Verifier
@@ -31,7 +31,7 @@ from drift_agents.world import check_text_world
 
 
 @runtime_checkable
-class Addressed(Protocol):
+class MemberMemory(Protocol):
     """A memory that is told who acts: it has banks of its own for every member."""
 
     def address(self, member: str, task: str) -> None:
@@ -90,7 +90,7 @@ class TeamAgent:
     ) -> None:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         self.team = team
-        speaks = any(isinstance(member.policy, Speaking) for member in team.members)
+        speaks = any(isinstance(member.policy, LanguagePolicy) for member in team.members)
         self._speaker = _SpeakingTeam(team) if speaks else _Speaker(team)
         self.agent = Agent(
             self._speaker,
@@ -196,7 +196,7 @@ class TeamAgent:
         member = self._forced or self.team.solver(task)
         self._speaker.begin(member, adjudicates=self.team.adjudicates and self._forced is None)
         # A team that is none leaves memory as an agent does, which tells it nothing.
-        if self.team.name != "solo" and isinstance(self.memory, Addressed):
+        if self.team.name != "solo" and isinstance(self.memory, MemberMemory):
             self.memory.address(member, task)
 
     def _signed(self, episode: Episode) -> Episode:
@@ -247,7 +247,7 @@ class _Speaker:
 class _SpeakingTeam(_Speaker):
     """Members of whom some are language models: these answer other questions in the name of all."""
 
-    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
         """The action that the team chooses; the answer beside it is that of more than half of those who can give one.
 
         Args:
@@ -257,7 +257,7 @@ class _SpeakingTeam(_Speaker):
         """
         replies, says = [], []
         for policy in self._policies.values():
-            if isinstance(policy, Speaking):
+            if isinstance(policy, LanguagePolicy):
                 reply, yes = policy.decide_and_say(prompt, aside, rng)
                 says.append(yes)
             else:
@@ -276,7 +276,7 @@ class _SpeakingTeam(_Speaker):
             rules: who answers where it cannot.
             rng: for samples.
         """
-        first = next(policy for policy in self._policies.values() if isinstance(policy, Speaking))
+        first = next(policy for policy in self._policies.values() if isinstance(policy, LanguagePolicy))
         return first.answer(messages, schema, rules, rng)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from rich.console import Console
 
-from drift_envs.cli.series import LETTERS, Series, collect, default_stop
-from drift_envs.cli.worlds import Commands, Plan, open_plan, positive_int, seed_number
+from drift_envs.cli.series import LETTERS, KnobSeries, collect, default_stop
+from drift_envs.cli.worlds import Commands, ScheduledWorld, open_plan, positive_int, seed_number
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.schedule import Phase
 
@@ -60,7 +60,7 @@ def _plot(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def draw_text(plan: Plan, stop: int, width: int) -> Iterator[str]:
+def draw_text(plan: ScheduledWorld, stop: int, width: int) -> Iterator[str]:
     """The plot as lines of text.
 
     Args:
@@ -92,7 +92,7 @@ def draw_text(plan: Plan, stop: int, width: int) -> Iterator[str]:
     yield _names(margin, columns, [(column, phase.id) for phase, column in starts])
 
 
-def _curve(series: Series, margin: int) -> Iterator[str]:
+def _curve(series: KnobSeries, margin: int) -> Iterator[str]:
     """A curve of blocks, eight steps a line."""
     yield series.label
     low, high = min(series.values), max(series.values)
@@ -107,7 +107,7 @@ def _curve(series: Series, margin: int) -> Iterator[str]:
         yield f"{mark:>{margin - 2}}  {line}".rstrip()
 
 
-def _letters(series: Series, margin: int) -> Iterator[str]:
+def _letters(series: KnobSeries, margin: int) -> Iterator[str]:
     """A line of letters, one for each value."""
     yield series.label
     yield " " * margin + "".join(series.values)
@@ -130,7 +130,7 @@ def _names(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
     return " " * margin + line
 
 
-def draw_picture(plan: Plan, stop: int, path: Path) -> None:
+def draw_picture(plan: ScheduledWorld, stop: int, path: Path) -> None:
     """The plot as a file.
 
     Args:
@@ -183,7 +183,7 @@ def draw_picture(plan: Plan, stop: int, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _draw_bars(axis: Any, series: Series, stop: int) -> None:
+def _draw_bars(axis: Any, series: KnobSeries, stop: int) -> None:
     """Bars of one colour a value."""
     start = 0
     for tick in range(1, stop + 1):

@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
-from drift_envs.cli.worlds import Commands, Plan, open_plan, positive_int, seed_number
+from drift_envs.cli.worlds import Commands, ScheduledWorld, open_plan, positive_int, seed_number
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
 
@@ -156,7 +156,13 @@ def _episodes(text: str) -> int | range:
 
 
 def film(
-    env: gym.Env, plan: Plan, policy: str, phases: int, episodes: int = 1, steps: int | None = None, seed: int = 0
+    env: gym.Env,
+    plan: ScheduledWorld,
+    policy: str,
+    phases: int,
+    episodes: int = 1,
+    steps: int | None = None,
+    seed: int = 0,
 ) -> Iterator[Clip]:
     """The pictures of some episodes, phase by phase.
 

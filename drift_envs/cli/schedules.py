@@ -22,7 +22,7 @@ from drift_envs.errors import ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, load_schedule, schedule_schema, shipped_schedules
-from drift_envs.wrappers.turning import find_tunable
+from drift_envs.wrappers.binding import find_tunable
 
 MOST_PHASES = 4
 """Phases that a list names; of a schedule that never ends it shows the first ones."""

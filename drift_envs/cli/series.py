@@ -1,6 +1,6 @@
 """Knobs over ticks as series that can be drawn.
 
-* `Series` - one curve: numbers, or letters that stand for values which are none
+* `KnobSeries` - one curve: numbers, or letters that stand for values which are none
 * `collect` - the series of a timeline
 * `default_stop` - how many ticks show what a schedule does
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drift_envs.cli.worlds import Plan
+from drift_envs.cli.worlds import ScheduledWorld
 from drift_envs.schedule import NEVER, Timeline
 
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -22,7 +22,7 @@ TAIL = 20
 
 
 @dataclass(frozen=True)
-class Series:
+class KnobSeries:
     """One curve.
 
     Args:
@@ -41,7 +41,7 @@ class Series:
         return not self.legend
 
 
-def collect(timeline: Timeline, ticks: Sequence[int]) -> list[Series]:
+def collect(timeline: Timeline, ticks: Sequence[int]) -> list[KnobSeries]:
     """The series of a timeline.
 
     Args:
@@ -63,7 +63,7 @@ def collect(timeline: Timeline, ticks: Sequence[int]) -> list[Series]:
     return series
 
 
-def default_stop(plan: Plan) -> int:
+def default_stop(plan: ScheduledWorld) -> int:
     """How many ticks show what a schedule does: its first phases, and a little of the last.
 
     Args:
@@ -74,9 +74,9 @@ def default_stop(plan: Plan) -> int:
     return last.stop if last.stop != NEVER else max(plan.full_tick(last), last.start) + TAIL
 
 
-def _series(label: str, values: list[Any]) -> Series:
+def _series(label: str, values: list[Any]) -> KnobSeries:
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        return Series(label, tuple(float(value) for value in values))
+        return KnobSeries(label, tuple(float(value) for value in values))
     distinct = tuple(dict.fromkeys(values))
     letters = {value: LETTERS[index % len(LETTERS)] for index, value in enumerate(distinct)}
-    return Series(label, tuple(letters[value] for value in values), distinct)
+    return KnobSeries(label, tuple(letters[value] for value in values), distinct)

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.cli.worlds import Commands, Plan, open_plan, positive_int, seed_number
+from drift_envs.cli.worlds import Commands, ScheduledWorld, open_plan, positive_int, seed_number
 from drift_envs.knobs import Value
 from drift_envs.schedule import NEVER, Phase
-from drift_envs.wrappers.overlay import describe_change, show_value
+from drift_envs.wrappers.overlay.overlay import describe_change, show_value
 
 TILE_STYLES = {"S": "bold cyan", "G": "bold green", "H": "bold red", "F": "dim"}
 TILE_SIGNS = {"F": "."}
@@ -72,7 +72,7 @@ def _show(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _table(plan: Plan, phases: list[Phase]) -> Table:
+def _table(plan: ScheduledWorld, phases: list[Phase]) -> Table:
     """One row a phase."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("phase", no_wrap=True)
@@ -99,14 +99,14 @@ def _table(plan: Plan, phases: list[Phase]) -> Table:
     return table
 
 
-def _ticks(plan: Plan, phase: Phase) -> str:
+def _ticks(plan: ScheduledWorld, phase: Phase) -> str:
     """From when to when, and since when at full weight."""
     span = f"{phase.start} -" if phase.stop == NEVER else f"{phase.start} - {phase.stop - 1}"
     full = plan.full_tick(phase)
     return span if full == phase.start else f"{span} (full at {full})"
 
 
-def _knobs(plan: Plan, phases: list[Phase], index: int) -> str:
+def _knobs(plan: ScheduledWorld, phases: list[Phase], index: int) -> str:
     """The values of the first phase, and what the others change."""
     values = plan.timeline.values(plan.full_tick(phases[index]))
     if index == 0:
@@ -124,7 +124,7 @@ def _value(name: str, value: Value) -> str:
     return f"{name} {show_value(value)}"
 
 
-def _lakes(plan: Plan, phases: list[Phase]) -> Iterator[Text]:
+def _lakes(plan: ScheduledWorld, phases: list[Phase]) -> Iterator[Text]:
     """The map of each phase under its name; one that stays stands under the first of its phases."""
     before = None
     for phase in phases:

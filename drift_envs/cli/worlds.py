@@ -1,6 +1,6 @@
 """What the commands need to know about a schedule and its environment.
 
-* `Plan`, `open_plan` - a schedule with everything that belongs to it
+* `ScheduledWorld`, `open_plan` - a schedule with everything that belongs to it
 * `read_schedule` - a schedule by name or path
 * `table_of` - the knobs of an environment by its id
 * `Commands` - what a command is added to
@@ -22,13 +22,13 @@ from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld, ShopO
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
-from drift_envs.wrappers.turning import find_tunable, knob_table
+from drift_envs.wrappers.binding import find_tunable, knob_table
 
 Commands = Any
 """What `add_subparsers` gives; argparse has no public name for it."""
 
 
-class Plan(NamedTuple):
+class ScheduledWorld(NamedTuple):
     """A schedule with everything that belongs to it.
 
     Args:
@@ -60,7 +60,7 @@ class Plan(NamedTuple):
         return min(self.timeline.first_tick(phase.id), phase.stop - 1)
 
 
-def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> Plan:
+def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledWorld:
     """A schedule with everything that belongs to it.
 
     Args:
@@ -79,7 +79,7 @@ def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> Plan:
     table = table_of(chosen, schedule)
     schedule = read_schedule(name, table)
     timeline = Timeline(schedule, table, schedule.seed if schedule.seed is not None else seed)
-    return Plan(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
+    return ScheduledWorld(schedule, chosen, timeline, _oracle(chosen, schedule, seed, timeline, table))
 
 
 def read_schedule(name: str, table: Tables) -> Schedule:

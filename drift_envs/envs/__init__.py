@@ -6,16 +6,16 @@
 * `WebShop` - a web shop: advertisements, meanings of colour words, labels, order, prices, stock, lost actions
 """
 
-from drift_envs.envs.frozen_lake import FrozenLake
-from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.frozen_lake.env import FrozenLake
+from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.mountain_car import (
     MOUNTAIN_CAR_CONTINUOUS_KNOBS,
     MOUNTAIN_CAR_KNOBS,
     MountainCar,
     MountainCarContinuous,
 )
-from drift_envs.envs.webshop import WebShop
-from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS
+from drift_envs.envs.webshop.env import WebShop
+from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 
 __all__ = [
     "FROZEN_LAKE_KNOBS",

@@ -4,15 +4,16 @@
 * `recovery`, `Recovery`, `retention`, `recovery_deficit` - what a drift costs and how soon it is over
 * `dynamic_regret`, `variation_budget`, `forgetting`, `forward_transfer`, `truth_rate` - against references
 * `detect`, `Detection`, `Realignment` - delays and false alarms
-* `Estimate`, `bootstrap`, `paired_difference`, `interquartile_mean`, `proportion`, `Summary`, `summarise` - statistics
+* `Estimate`, `bootstrap`, `paired_difference`, `interquartile_mean`, `proportion` - statistics
+* `ScoreSummary`, `summarise` - three views of the same scores
 * `summarise_recoveries`, `Recoveries` - recovery times, some of which were never seen
-* `cost_by_kind`, `Cost`, `collected_score`, `break_even`, `recovery_ratio` - what probing costs and wins
+* `cost_by_kind`, `CostKind`, `collected_score`, `break_even`, `recovery_ratio` - what probing costs and wins
 
 Scores lie in [0, 1] and come episode by episode, in the order in which they were played. No function
 draws from the global generator; bootstraps take a seed.
 """
 
-from drift_envs.metrics.costs import Cost, break_even, collected_score, cost_by_kind, recovery_ratio
+from drift_envs.metrics.costs import CostKind, break_even, collected_score, cost_by_kind, recovery_ratio
 from drift_envs.metrics.detection import Detection, Realignment, detect
 from drift_envs.metrics.recovering import (
     Recoveries,
@@ -35,7 +36,7 @@ from drift_envs.metrics.scores import (
 )
 from drift_envs.metrics.statistics import (
     Estimate,
-    Summary,
+    ScoreSummary,
     bootstrap,
     interquartile_mean,
     paired_difference,
@@ -44,13 +45,13 @@ from drift_envs.metrics.statistics import (
 )
 
 __all__ = [
-    "Cost",
+    "CostKind",
     "Detection",
     "Estimate",
     "Realignment",
     "Recoveries",
     "Recovery",
-    "Summary",
+    "ScoreSummary",
     "area_under_curve",
     "bootstrap",
     "break_even",

@@ -1,6 +1,6 @@
 """What probing costs, and what it wins.
 
-* `Cost`, `cost_by_kind` - probe steps, resets, model calls and tokens: per drift, and where nothing drifts
+* `CostKind`, `cost_by_kind` - probe steps, resets, model calls and tokens: per drift, and where nothing drifts
 * `collected_score` - the score collected within a number of interactions
 * `break_even` - the price of a probe at which two agents are worth the same
 * `recovery_ratio` - the share of what a reset would win back that was won back
@@ -24,7 +24,7 @@ COSTS = ("probe_steps", "probe_resets", "model_calls", "tokens_in", "tokens_out"
 """The fields of an episode's line that count what it cost beyond its steps."""
 
 
-class Cost(NamedTuple):
+class CostKind(NamedTuple):
     """One kind of cost.
 
     Args:
@@ -38,7 +38,7 @@ class Cost(NamedTuple):
 
 def cost_by_kind(
     rows: Iterable[Mapping[str, Any]], kinds: Sequence[str] = COSTS, stable: str = "source"
-) -> dict[str, Cost]:
+) -> dict[str, CostKind]:
     """What one run cost: per drift, and per episode of the phases before any drift.
 
     Args:
@@ -51,7 +51,7 @@ def cost_by_kind(
         >>> rows = [{"phase": "source", "probe_steps": 2}, {"phase": "drift-1", "probe_steps": 5}]
         >>> rows += [{"phase": "drift-1", "probe_steps": 3}]
         >>> cost_by_kind(rows, ["probe_steps"])
-        {'probe_steps': Cost(per_drift=8.0, per_stable_episode=2.0)}
+        {'probe_steps': CostKind(per_drift=8.0, per_stable_episode=2.0)}
     """
     lines = list(rows)
     calm = [row for row in lines if row["phase"].split("#")[0] == stable]
@@ -59,7 +59,7 @@ def cost_by_kind(
     drifts = len({row["phase"] for row in drifted})
     found = {}
     for kind in kinds:
-        found[kind] = Cost(
+        found[kind] = CostKind(
             per_drift=float(sum(row[kind] for row in drifted)) / drifts if drifts else None,
             per_stable_episode=float(sum(row[kind] for row in calm)) / len(calm) if calm else None,
         )

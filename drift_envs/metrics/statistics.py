@@ -5,7 +5,7 @@
 * `paired_difference` - the mean difference over pairs of instances
 * `proportion` - a success rate with Wilson's interval
 * `interquartile_mean` - the mean of the middle half
-* `Summary`, `summarise` - mean, interquartile mean and share of failures together
+* `ScoreSummary`, `summarise` - mean, interquartile mean and share of failures together
 
 An interval says how far the mean would move with other instances of the same kind. Runs that are
 equal because nothing is random are one instance, however many seeds they carry.
@@ -58,7 +58,7 @@ class Estimate(NamedTuple):
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 
-class Summary(NamedTuple):
+class ScoreSummary(NamedTuple):
     """Three views of the same scores; the middle one alone hides a failing quarter.
 
     Args:
@@ -192,7 +192,7 @@ def interquartile_mean(values: ArrayLike) -> float:
     return float(stats.trim_mean(numbers("values", values), 0.25))
 
 
-def summarise(values: ArrayLike, failure: float = 0.0) -> Summary:
+def summarise(values: ArrayLike, failure: float = 0.0) -> ScoreSummary:
     """Mean, interquartile mean and share of failures together.
 
     Args:
@@ -201,7 +201,7 @@ def summarise(values: ArrayLike, failure: float = 0.0) -> Summary:
 
     Example:
         >>> summarise([0.0, 1.0, 1.0, 1.0])
-        Summary(mean=0.75, interquartile_mean=1.0, failures=0.25)
+        ScoreSummary(mean=0.75, interquartile_mean=1.0, failures=0.25)
     """
     array = numbers("values", values)
-    return Summary(float(array.mean()), interquartile_mean(array), float((array <= failure).mean()))
+    return ScoreSummary(float(array.mean()), interquartile_mean(array), float((array <= failure).mean()))

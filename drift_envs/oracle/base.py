@@ -2,8 +2,8 @@
 
 * `Oracle` - the protocol: responses, best actions and values at any tick
 * `Response` - one thing that the world can answer, with its probability
-* `Effect` - what the change between two ticks does to the world and to the best policies of before
-* `World` - what an oracle needs to know: the knobs at any tick
+* `ChangeEffect` - what the change between two ticks does to the world and to the best policies of before
+* `DriftingWorld` - what an oracle needs to know: the knobs at any tick
 * `PlannedWorld` - such a world made of a timeline alone, without an environment
 """
 
@@ -32,7 +32,7 @@ class Response(NamedTuple):
     probability: float
 
 
-class Effect(NamedTuple):
+class ChangeEffect(NamedTuple):
     """What the change between two ticks does.
 
     The best policies of a world are those with the highest expected score and, among them, the
@@ -50,7 +50,7 @@ class Effect(NamedTuple):
             chance decides.
 
     Example:
-        >>> Effect(magnitude=0.25, before=1.0, carried=0.5, after=1.0).loss
+        >>> ChangeEffect(magnitude=0.25, before=1.0, carried=0.5, after=1.0).loss
         0.5
     """
 
@@ -66,7 +66,7 @@ class Effect(NamedTuple):
         return (self.after - self.carried) / self.after if self.after > 0 else 0.0
 
 
-class World(Protocol):
+class DriftingWorld(Protocol):
     """What an oracle needs to know of a world; `DriftWrapper` is one."""
 
     def knobs_at(self, tick: int) -> Mapping[str, Value]:
@@ -126,6 +126,6 @@ class Oracle(Protocol):
         """The expected score from the start under the best known policy."""
         ...
 
-    def effect(self, t0: int, t1: int) -> Effect:
+    def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from one tick to another does."""
         ...

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import Effect, Response, World
+from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
 from drift_envs.oracle.car_physics import CarSetting, car_magnitude, drive_one
 from drift_envs.oracle.car_plan import carried_success, replayed_success, solve_car
 
@@ -51,7 +51,7 @@ class CarOracle:
         (True, False)
     """
 
-    def __init__(self, world: World, limit: int = 300, goal_velocity: float = 0.0) -> None:
+    def __init__(self, world: DriftingWorld, limit: int = 300, goal_velocity: float = 0.0) -> None:
         if limit < 1:
             raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
         self._world = world
@@ -140,7 +140,7 @@ class CarOracle:
         """
         return solve_car(self.setting(tick), self._limit).success
 
-    def effect(self, t0: int, t1: int) -> Effect:
+    def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does.
 
         Args:
@@ -148,7 +148,7 @@ class CarOracle:
             t1: a tick after it.
         """
         old, new = self.setting(t0), self.setting(t1)
-        return Effect(
+        return ChangeEffect(
             magnitude=car_magnitude(old, new),
             before=solve_car(old, self._limit).success,
             carried=carried_success(old, new, self._limit),

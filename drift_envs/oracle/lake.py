@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import Effect, Response, World
+from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
 from drift_envs.oracle.lake_plan import (
     LakeAnswer,
     LakeSetting,
@@ -40,7 +40,7 @@ class LakeOracle:
         reward_schedule: rewards of goal, hole and plain ice.
 
     Example:
-        >>> from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
+        >>> from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
         >>> from drift_envs.oracle.base import PlannedWorld
         >>> from drift_envs.schedule import Schedule, Timeline
         >>> lake = ["SFFF", "FFFG", "FFFF", "FFFG"]
@@ -57,7 +57,9 @@ class LakeOracle:
         (True, False)
     """
 
-    def __init__(self, world: World, limit: int = 100, reward_schedule: Sequence[float] = (1.0, 0.0, 0.0)) -> None:
+    def __init__(
+        self, world: DriftingWorld, limit: int = 100, reward_schedule: Sequence[float] = (1.0, 0.0, 0.0)
+    ) -> None:
         if limit < 1:
             raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
         self._world = world
@@ -151,7 +153,7 @@ class LakeOracle:
         """
         return solve_lake(self.setting(tick), self._limit).value
 
-    def effect(self, t0: int, t1: int) -> Effect:
+    def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does.
 
         Args:
@@ -159,7 +161,7 @@ class LakeOracle:
             t1: a tick after it.
         """
         old, new = self.setting(t0), self.setting(t1)
-        return Effect(
+        return ChangeEffect(
             magnitude=lake_magnitude(old, new),
             before=solve_lake(old, self._limit).value,
             carried=carried_value(old, new, self._limit),

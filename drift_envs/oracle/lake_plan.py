@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.lake_model import TIE, Map, Transitions, tiles, transitions
+from drift_envs.envs.frozen_lake.model import TIE, Map, Transitions, tiles, transitions
 from drift_envs.knobs import FrozenMapping
 
 Place = tuple[int, int]

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from drift_envs.envs.webshop_knobs import settings_of
-from drift_envs.envs.webshop_text import page_state
+from drift_envs.envs.webshop.knobs import settings_of
+from drift_envs.envs.webshop.text import page_state
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import Effect, Response, World
+from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
 from webshop_server.errors import ShopError
 from webshop_server.goals import Goal
-from webshop_server.location import Kind, Location, from_path, normal_query
-from webshop_server.oracle import Purchase, best_purchase, best_purchases, solve
-from webshop_server.pages import PAGE_SIZE
+from webshop_server.oracle import OptimalPurchase, best_purchase, best_purchases, solve
+from webshop_server.page_builder import PAGE_SIZE
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
+from webshop_server.urls import Location, PageKind, from_path, normal_query
 
 SAMPLE = 20
 """The goals that stand for all, where a world draws from the whole catalogue."""
@@ -63,14 +63,16 @@ class ShopOracle:
         (1.0, 1.0, 1.0)
     """
 
-    def __init__(self, world: World, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30) -> None:
+    def __init__(
+        self, world: DriftingWorld, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30
+    ) -> None:
         if limit < 1:
             raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
         self._world = world
         self._shop = shop
         self._pool = pool
         self._limit = limit
-        self._known: dict[tuple[Goal, Settings], Purchase | None] = {}
+        self._known: dict[tuple[Goal, Settings], OptimalPurchase | None] = {}
         self._by_text: dict[str, Goal] = {}
 
     def settings(self, tick: int) -> Settings:
@@ -142,7 +144,7 @@ class ShopOracle:
         settings = self.settings(tick)
         return _mean(self._goal_value(goal, settings, lost) for goal in self._goals())
 
-    def effect(self, t0: int, t1: int) -> Effect:
+    def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does.
 
         The best policies of the old world are replayed as sequences of actions, as far as they buy
@@ -166,7 +168,7 @@ class ShopOracle:
         lost = self._world.knobs_at(t1)["transient"]
         same = old == new and lost == self._world.knobs_at(t0)["transient"]
         score = before if same else _mean(carried)
-        return Effect(differing / asked if asked else 0.0, before, score, after, score)
+        return ChangeEffect(differing / asked if asked else 0.0, before, score, after, score)
 
     def _goals(self) -> list[Goal]:
         pool = self._pool()
@@ -187,7 +189,7 @@ class ShopOracle:
         )
         return purchase.score.reward * (1.0 - failing)
 
-    def _best(self, goal: Goal, settings: Settings) -> Purchase | None:
+    def _best(self, goal: Goal, settings: Settings) -> OptimalPurchase | None:
         key = (goal, settings)
         if key not in self._known:
             self._known[key] = best_purchase(self._shop, goal, settings)
@@ -197,7 +199,7 @@ class ShopOracle:
         shop = self._shop
         return Shop(shop.inventory, settings, goal_kind=shop.goal_kind, max_length=shop.max_length).start(goal)
 
-    def _plan(self, goal: Goal, settings: Settings, purchase: Purchase) -> list[str]:
+    def _plan(self, goal: Goal, settings: Settings, purchase: OptimalPurchase) -> list[str]:
         return solve(self._session(goal, settings), purchase)
 
     def _replay(self, goal: Goal, settings: Settings, plan: Iterable[str]) -> float:
@@ -251,30 +253,30 @@ class ShopOracle:
         return self._by_text[text]
 
 
-def _next_click(session: Session, purchase: Purchase | None) -> str:
+def _next_click(session: Session, purchase: OptimalPurchase | None) -> str:
     """The click that leads towards a purchase; "" where it is time to search."""
     page, place, settings = session.page, session.page.location, session.settings
 
     def click(name: str) -> str:
         return f"click[{settings.label(name).lower()}]"
 
-    if place.kind is Kind.START:
+    if place.kind is PageKind.START:
         return ""
-    if place.kind is Kind.AD:  # the way out of an advertisement is through it
+    if place.kind is PageKind.AD:  # the way out of an advertisement is through it
         return f"click[{settings.ad_right_button.lower()}]"
     if purchase is None:
         return click("Back to Search")
-    if place.kind is Kind.RESULTS and place.keywords == normal_query(purchase.words):
+    if place.kind is PageKind.RESULTS and place.keywords == normal_query(purchase.words):
         number = purchase.place // PAGE_SIZE + 1
         if place.page == number:
             return f"click[{purchase.asin.lower()}]"
         return click("Next >" if place.page < number else "< Prev")
     if place.asin == purchase.asin:
-        if place.kind is Kind.SUB:
+        if place.kind is PageKind.SUB:
             return click("< Prev")
         chosen = dict(place.options)
         missing = [pair for pair in purchase.options if chosen.get(pair[0]) != pair[1]]
-        if place.kind is Kind.ITEM:
+        if place.kind is PageKind.ITEM:
             for element in page.elements:
                 if element.kind == "option" and (element.name, element.text) in missing:
                     return f"click[{element.label}]"

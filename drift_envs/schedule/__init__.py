@@ -1,25 +1,25 @@
 """Schedules: when an environment's knobs change, how and to what; no environment in here.
 
-* `Schedule`, `Drift`, `Tasks` - what a schedule file says
+* `Schedule`, `Drift`, `TaskPool` - what a schedule file says
 * `load_schedule`, `shipped_schedules` - from a name, a path or a dictionary to a checked `Schedule`
 * `schedule_schema` - the JSON Schema of the language
 * `Timeline` - what a schedule means: the value of every knob at every tick
-* `Segment`, `Phase`, `Change` - what a timeline answers
+* `Segment`, `Phase`, `KnobChange` - what a timeline answers
 * `NEVER` - the tick that does not come
 """
 
 from drift_envs.schedule.loader import load_schedule, shipped_schedules
-from drift_envs.schedule.model import Drift, Schedule, Tasks, schedule_schema
-from drift_envs.schedule.timeline import NEVER, Change, Phase, Segment, Timeline
+from drift_envs.schedule.model import Drift, Schedule, TaskPool, schedule_schema
+from drift_envs.schedule.timeline import NEVER, KnobChange, Phase, Segment, Timeline
 
 __all__ = [
     "NEVER",
-    "Change",
     "Drift",
+    "KnobChange",
     "Phase",
     "Schedule",
     "Segment",
-    "Tasks",
+    "TaskPool",
     "Timeline",
     "load_schedule",
     "schedule_schema",

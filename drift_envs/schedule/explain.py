@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from drift_envs.schedule.model import BROKEN_RULE, Derived, Drift, KnobSpec, Schedule, Steps, Tasks
+from drift_envs.schedule.model import BROKEN_RULE, Derived, Drift, KnobSpec, Schedule, Steps, TaskPool
 from drift_envs.schedule.plain import show
 from drift_envs.schedule.rules import Finding, Path
 
@@ -116,7 +116,7 @@ def _known_keys(path: Path) -> list[str]:
     if path[:1] == ("drifts",):
         model = Steps if path[-1] == "curve" else Drift
     elif path[:1] == ("tasks",):
-        model = Tasks
+        model = TaskPool
     elif path[:2] == ("knobs", "derived"):
         model = Derived
     elif path[:1] == ("knobs",):

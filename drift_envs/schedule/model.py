@@ -3,7 +3,7 @@
 * `Schedule` - a whole schedule: the base values, the drifts and the clock
 * `Drift` - one drift: when, how and what
 * `Steps` - the curve of a ramp that rises in steps
-* `Tasks` - how many different goals a shop schedule draws from
+* `TaskPool` - how many different goals a shop schedule draws from
 * `Knobs`, `KnobSpec`, `Derived` - knobs that a schedule declares for an environment that has none of its own
 * `schedule_schema` - the JSON Schema of the language, for editors and other programs
 """
@@ -124,7 +124,7 @@ class Drift(_Model):
         return self
 
 
-class Tasks(_Model):
+class TaskPool(_Model):
     """How many different goals a shop schedule draws from, and in which order they come."""
 
     pool: Span = Field(default=5, description="how many different goals an agent meets")
@@ -144,7 +144,7 @@ class Tasks(_Model):
     )
 
     @model_validator(mode="after")
-    def _fill_groups(self) -> Tasks:
+    def _fill_groups(self) -> TaskPool:
         if self.order in ("clustered", "mixed") and self.pool % self.clusters:
             rule = f"`pool` should be a multiple of `clusters` where `order` is {self.order}"
             raise PydanticCustomError("tasks", "{rule}", {"rule": rule})
@@ -232,7 +232,7 @@ class Schedule(_Model):
         default=None, description="pins the random parts of the drifts for all instances"
     )
     knobs: Knobs | None = Field(default=None, description="knobs of an environment that declares none")
-    tasks: Tasks | None = Field(default=None, description="the goals of a shop schedule")
+    tasks: TaskPool | None = Field(default=None, description="the goals of a shop schedule")
     base: Values = Field(default_factory=FrozenMapping, description="knob: its value in the phase `source`")
     drifts: Annotated[tuple[Drift, ...], Field(max_length=MAX_DRIFTS)] = Field(
         default=(), description="the drifts; later ones lie on top"

@@ -3,7 +3,7 @@
 * `Occurrences` - what both kinds can answer, on whole arrays of ticks
 * `RegularOccurrences` - once, or every so many ticks: closed form
 * `RandomOccurrences` - at random ticks: a chain of geometric gaps, drawn in blocks
-* `Window` - where ticks stand in the run that holds them
+* `TickWindow` - where ticks stand in the run that holds them
 * `occurrences_of` - the occurrences of a drift
 
 An occurrence that `for` ends is called a run: random ones that overlap join to one run. Without `for`,
@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.schedule.model import MAX_TICK, Drift
-from drift_envs.schedule.streams import Blocks, Purpose, Stream, refuse_far
+from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, refuse_far
 
 BEYOND = 4 * MAX_TICK
 """A tick after every tick there is, small enough that sums with it are exact."""
 
 
-class Window(NamedTuple):
+class TickWindow(NamedTuple):
     """Where ticks stand in the run that holds them.
 
     Args:
@@ -65,7 +65,7 @@ class Occurrences(ABC):
         """The first start after a tick; `BEYOND` if there is none."""
 
     @abstractmethod
-    def window(self, ticks: np.ndarray) -> Window:
+    def window(self, ticks: np.ndarray) -> TickWindow:
         """Where the ticks stand in their runs, which `duration` ends."""
 
     @abstractmethod
@@ -120,12 +120,12 @@ class RegularOccurrences(Occurrences):
             return self._first
         return BEYOND if self._once else tick + self._period - (tick - self._first) % self._period
 
-    def window(self, ticks: np.ndarray) -> Window:
+    def window(self, ticks: np.ndarray) -> TickWindow:
         """Where the ticks stand in their occurrences."""
         run = self.count(ticks) - 1
         start = self.start(np.maximum(run, 0))
         end = start + (BEYOND if self.duration is None else self.duration)
-        return Window(np.where((run >= 0) & (ticks < end), run, -1), start, end)
+        return TickWindow(np.where((run >= 0) & (ticks < end), run, -1), start, end)
 
     def bounds(self, low: int, high: int) -> np.ndarray:
         """The ticks in [low, high) at which an occurrence starts or ends."""
@@ -163,12 +163,12 @@ class RandomOccurrences(Occurrences):
     by the events before it, not by the ticks.
 
     Example:
-        >>> storms = RandomOccurrences(Stream(1, 0), first=10, rate=1.0, duration=None)
+        >>> storms = RandomOccurrences(RandomStream(1, 0), first=10, rate=1.0, duration=None)
         >>> storms.count(np.array([9, 10, 11]))
         array([0, 1, 2])
     """
 
-    def __init__(self, stream: Stream, first: int, rate: float, duration: int | None) -> None:
+    def __init__(self, stream: RandomStream, first: int, rate: float, duration: int | None) -> None:
         super().__init__(duration)
         self._events = _EventBlocks(stream, first, rate, duration)
         self.density = rate
@@ -187,7 +187,7 @@ class RandomOccurrences(Occurrences):
         """The first start after a tick."""
         return int(self._events.ticks(self.count(np.array([tick])))[0])
 
-    def window(self, ticks: np.ndarray) -> Window:
+    def window(self, ticks: np.ndarray) -> TickWindow:
         """Where the ticks stand in their runs."""
         duration = BEYOND if self.duration is None else self.duration
         count = self.count(ticks)
@@ -196,7 +196,7 @@ class RandomOccurrences(Occurrences):
         goes_on = self._events.ticks(event + 1) < end
         held = (count > 0) & (ticks < end)
         run = np.where(held, self._events.runs(event), -1)
-        return Window(run, self._events.run_starts(event), np.where(goes_on, BEYOND, end))
+        return TickWindow(run, self._events.run_starts(event), np.where(goes_on, BEYOND, end))
 
     def bounds(self, low: int, high: int) -> np.ndarray:
         """The ticks in [low, high) at which a run starts or ends."""
@@ -219,7 +219,7 @@ class RandomOccurrences(Occurrences):
 class _EventBlocks(Blocks[_Events, _Carry]):
     """The chain of random events."""
 
-    def __init__(self, stream: Stream, first: int, rate: float, duration: int | None) -> None:
+    def __init__(self, stream: RandomStream, first: int, rate: float, duration: int | None) -> None:
         super().__init__(_Carry(first - 1, -1, -1))
         self._stream, self._first, self._rate = stream, first, rate
         self._duration = 0 if duration is None else duration
@@ -271,7 +271,7 @@ class _EventBlocks(Blocks[_Events, _Carry]):
         return _Events(ticks, runs, run_starts), _Carry(int(ticks[-1]), int(runs[-1]), int(run_starts[-1]))
 
 
-def occurrences_of(drift: Drift, stream: Stream) -> Occurrences:
+def occurrences_of(drift: Drift, stream: RandomStream) -> Occurrences:
     """The occurrences of a drift.
 
     Args:
@@ -280,7 +280,7 @@ def occurrences_of(drift: Drift, stream: Stream) -> Occurrences:
 
     Example:
         >>> drift = Drift.model_validate({"name": "tide", "every": 5, "at": 2, "set": {"slip": 0.5}})
-        >>> occurrences_of(drift, Stream(0, 0)).after(2)
+        >>> occurrences_of(drift, RandomStream(0, 0)).after(2)
         7
     """
     if drift.rate is not None:

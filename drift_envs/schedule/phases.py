@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.schedule.course import Course
 from drift_envs.schedule.explain import nearest
 from drift_envs.schedule.model import MAX_TICK
+from drift_envs.schedule.ramps import DriftRamp
 from drift_envs.schedule.rules import SOURCE
 
 NEVER = sys.maxsize
@@ -72,13 +72,13 @@ class PhaseTable:
 
     Example:
         >>> from drift_envs.schedule.model import Drift
-        >>> from drift_envs.schedule.streams import Stream
+        >>> from drift_envs.schedule.streams import RandomStream
         >>> drift = Drift.model_validate({"name": "tide", "every": 7, "for": 2, "set": {"slip": 0.5}})
-        >>> [phase.id for phase in PhaseTable([Course(drift, Stream(0, 0))]).before(20)]
+        >>> [phase.id for phase in PhaseTable([DriftRamp(drift, RandomStream(0, 0))]).before(20)]
         ['source', 'tide', 'source#2', 'tide#2', 'source#3']
     """
 
-    def __init__(self, courses: Sequence[Course]) -> None:
+    def __init__(self, courses: Sequence[DriftRamp]) -> None:
         self._courses = courses
         self._names = [SOURCE, *(course.drift.name for course in courses)]
         density = sum(

@@ -22,12 +22,12 @@ import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Knob, KnobTable, Value
-from drift_envs.schedule.course import Course
 from drift_envs.schedule.knob_rules import canonical
-from drift_envs.schedule.layers import powers, reflect, swapped
+from drift_envs.schedule.knob_values import powers, reflect, swapped
 from drift_envs.schedule.model import MAX_TICK, Drift, Schedule
+from drift_envs.schedule.ramps import DriftRamp
 from drift_envs.schedule.rules import OPERATIONS, Finding, Path
-from drift_envs.schedule.streams import Stream
+from drift_envs.schedule.streams import RandomStream
 
 MOST_COMBINATIONS = 4096
 """The most combinations that are checked, the earliest in time first; later ones are left to the environment."""
@@ -117,7 +117,7 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
 
 def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
     """For each drift, how many of its occurrences may hold: every distinct case, in the order of time."""
-    courses = [Course(drift, Stream(0, index)) for index, drift in enumerate(schedule.drifts)]
+    courses = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(schedule.drifts)]
     ticks = np.array(_ticks(courses), np.int64)
     seen: set[bytes] = set()
     for start in range(0, len(ticks), _TICKS_AT_ONCE):
@@ -133,7 +133,7 @@ def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
                 )
 
 
-def _ticks(courses: Sequence[Course]) -> list[int]:
+def _ticks(courses: Sequence[DriftRamp]) -> list[int]:
     """The ticks at which something begins or ends, until everything has met everything."""
     fixed = [course for course in courses if course.drift.rate is None]
     recurring = [course for course in fixed if course.drift.every is not None]
@@ -153,12 +153,12 @@ def _ticks(courses: Sequence[Course]) -> list[int]:
     return sorted(tick for tick in ticks if 0 <= tick <= MAX_TICK)
 
 
-def _edges(course: Course, low: int, high: int) -> Iterator[int]:
+def _edges(course: DriftRamp, low: int, high: int) -> Iterator[int]:
     for tick in course.occurrences.bounds(low, high + 1).tolist():
         yield from (tick, tick + 1, tick + course.over, tick - course.over, tick - course.over + 1)
 
 
-def _possible(course: Course, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _possible(course: DriftRamp, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the most occurrences of a drift that may hold at these ticks, reduced where that is possible."""
     drift, over = course.drift, course.over
     if drift.rate is not None:

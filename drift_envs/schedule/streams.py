@@ -1,11 +1,11 @@
 """Random numbers that can be asked for in any order: blocks, each with a generator of its own.
 
-* `Stream` - the source of a drift's random numbers; gives independent generators by purpose and place
+* `RandomStream` - the source of a drift's random numbers; gives independent generators by purpose and place
 * `Purpose` - what a generator is for
 * `refuse_far` - refuses a question that would take too long
 * `Blocks` - a long chain, cut into blocks that are computed when asked for; ends of blocks are remembered
-* `Sums` - the running sum of random increments, for random walks and chains of choices
-* `Coins` - one uniform number a tick
+* `RandomWalk` - the running sum of random increments, for random walks and chains of choices
+* `UniformStream` - one uniform number a tick
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Purpose(IntEnum):
     DRAW = 4
 
 
-class Stream:
+class RandomStream:
     """The source of the random numbers of one drift, or of the base.
 
     Args:
@@ -59,7 +59,7 @@ class Stream:
         key: the index of the drift, or `BASE_KEY`.
 
     Example:
-        >>> stream = Stream(7, 0)
+        >>> stream = RandomStream(7, 0)
         >>> stream.generator(Purpose.WALK, 3).normal() == stream.generator(Purpose.WALK, 3).normal()
         True
     """
@@ -131,7 +131,7 @@ class Blocks(ABC, Generic[Block, Carry]):
         """How many events lie before a block.
 
         Example:
-            >>> [Sums.offset(number) for number in (0, 1, 2, 8, 9)]
+            >>> [RandomWalk.offset(number) for number in (0, 1, 2, 8, 9)]
             [0, 256, 768, 65280, 130816]
         """
         if number <= _GROWING:
@@ -143,7 +143,7 @@ class Blocks(ABC, Generic[Block, Carry]):
         """The number of the block that holds an event.
 
         Example:
-            >>> [Sums.number(event) for event in (0, 255, 256, 65279, 65280, 130816)]
+            >>> [RandomWalk.number(event) for event in (0, 255, 256, 65279, 65280, 130816)]
             [0, 0, 1, 7, 8, 9]
         """
         if event < _GROWN:
@@ -188,7 +188,7 @@ def refuse_far(events: float) -> None:
         )
 
 
-class Sums(Blocks[tuple[np.ndarray, np.ndarray], Any]):
+class RandomWalk(Blocks[tuple[np.ndarray, np.ndarray], Any]):
     """The running sum of random increments.
 
     Args:
@@ -196,8 +196,8 @@ class Sums(Blocks[tuple[np.ndarray, np.ndarray], Any]):
         draw: draws that many increments.
 
     Example:
-        >>> stream = Stream(0, 0)
-        >>> ones = Sums(lambda block: stream.generator(Purpose.WALK, block), lambda rng, n: np.ones(n, int))
+        >>> stream = RandomStream(0, 0)
+        >>> ones = RandomWalk(lambda block: stream.generator(Purpose.WALK, block), lambda rng, n: np.ones(n, int))
         >>> ones.totals(np.array([0, 1, 300]))
         array([  1,   2, 301])
     """
@@ -224,17 +224,17 @@ class Sums(Blocks[tuple[np.ndarray, np.ndarray], Any]):
         return (increments, totals), totals[-1]
 
 
-class Coins:
+class UniformStream:
     """One uniform number in [0, 1) a tick, a pure function of stream and tick.
 
     Example:
-        >>> coins = Coins(Stream(0, 0))
+        >>> coins = UniformStream(RandomStream(0, 0))
         >>> both = coins.at(np.array([3, 5000]))
         >>> bool(both[1] == coins.at(np.array([5000]))[0])
         True
     """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: RandomStream) -> None:
         self._stream = stream
         self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
 

@@ -3,7 +3,7 @@
 * `Timeline` - a pure function of (schedule, seed, tick)
 * `Segment` - a stretch of ticks with equal values
 * `Phase` - a stretch of ticks between two starts or ends of occurrences
-* `Change` - one knob's change from one tick to the next
+* `KnobChange` - one knob's change from one tick to the next
 * `NEVER` - the tick that does not come
 """
 
@@ -19,16 +19,16 @@ import numpy as np
 
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.schedule.course import Course, Effect
+from drift_envs.schedule.change_points import ChangePoints, find_change_points, table_of
 from drift_envs.schedule.knob_rules import is_draw
-from drift_envs.schedule.layers import Column, Layer, NumberColumn, ObjectColumn
+from drift_envs.schedule.knob_values import Column, DriftLayer, NumberColumn, ObjectColumn
 from drift_envs.schedule.model import MAX_TICK, Schedule
 from drift_envs.schedule.phases import NEVER, Phase, PhaseTable
+from drift_envs.schedule.ramps import DriftEffect, DriftRamp
 from drift_envs.schedule.rules import OPERATIONS
-from drift_envs.schedule.streams import BASE_KEY, Purpose, Stream
-from drift_envs.schedule.turns import Turns, find_turns, table_of
+from drift_envs.schedule.streams import BASE_KEY, Purpose, RandomStream
 
-__all__ = ["NEVER", "Change", "Phase", "Segment", "Timeline"]
+__all__ = ["NEVER", "KnobChange", "Phase", "Segment", "Timeline"]
 
 _BLOCK = 512  # ticks that are computed at once where values change often
 _KEPT = 4
@@ -51,7 +51,7 @@ class Segment(NamedTuple):
 _MAKE_SEGMENT = partial(tuple.__new__, Segment)  # half the cost of a call, which counts where every tick has its own
 
 
-class Change(NamedTuple):
+class KnobChange(NamedTuple):
     """One knob's change from the tick before `tick` to `tick`; `drift` is what caused it, as in `a+b`."""
 
     tick: int
@@ -92,8 +92,8 @@ class Timeline:
             raise ArgumentError(f"`seed` should be a whole number of at least 0. Received {seed!r}")
         self.schedule, self.table, self.seed = schedule, table, int(seed)
         self._entropy = self.seed if schedule.seed is None else schedule.seed
-        self._streams = [Stream(self._entropy, index) for index in range(len(schedule.drifts))]
-        self._courses = [Course(drift, stream) for drift, stream in zip(schedule.drifts, self._streams, strict=True)]
+        self._streams = [RandomStream(self._entropy, index) for index in range(len(schedule.drifts))]
+        self._courses = [DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, self._streams, strict=True)]
         self._base_draws: dict[str, Value] = {}
         self.names = self._driven()
         self._columns = [self._column(table[name]) for name in self.names]
@@ -172,14 +172,14 @@ class Timeline:
         """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
 
-    def turns(self, tick: int, most: int) -> Turns:
+    def turns(self, tick: int, most: int) -> ChangePoints:
         """The changes from a tick on, as arrays.
 
         Args:
             tick: the first tick.
             most: about how many changes are wanted.
         """
-        return find_turns(self._courses, self._columns, self._checked(tick), most)
+        return find_change_points(self._courses, self._columns, self._checked(tick), most)
 
     def columns(self, start: int, size: int) -> tuple[Sequence[object] | np.ndarray, ...]:
         """The values of each driven knob at every tick of a stretch, as arrays where they are numbers.
@@ -206,9 +206,9 @@ class Timeline:
         """
         return self._phases.full(self._phases.named(phase_id))
 
-    def changes(self, start: int, stop: int) -> list[Change]:
+    def changes(self, start: int, stop: int) -> list[KnobChange]:
         """Every change of a knob's value at a tick with start < tick < stop, in the order of ticks and knobs."""
-        found: list[Change] = []
+        found: list[KnobChange] = []
         segment = self.segment(self._checked(start))
         while segment.stop < min(stop, MAX_TICK + 1):
             following = self.segment(segment.stop)
@@ -260,18 +260,20 @@ class Timeline:
                     column.layers.append(self._layer(column, course, operation, argument, stream))
         return column
 
-    def _layer(self, column: Column, course: Course, operation: str, argument: Any, stream: Stream) -> Layer:
+    def _layer(
+        self, column: Column, course: DriftRamp, operation: str, argument: Any, stream: RandomStream
+    ) -> DriftLayer:
         knob, beneath = column.knob, len(column.layers)
         drawn = operation == "set" and is_draw(knob, argument)
         if operation == "set" and not drawn:
             argument = freeze(knob.check(argument))
         elif operation == "choice":
             argument = tuple(freeze(knob.check(option)) for option in argument)
-        return Layer(course, knob, operation, argument, drawn, stream, lambda tick: column.at(tick, beneath))
+        return DriftLayer(course, knob, operation, argument, drawn, stream, lambda tick: column.at(tick, beneath))
 
     def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
         if knob.name not in self._base_draws and knob.draw is not None:
-            generator = Stream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
+            generator = RandomStream(self._entropy, BASE_KEY).generator(Purpose.DRAW, knob.name)
             self._base_draws[knob.name] = freeze(knob.draw(written["draw"], None, generator))
         return self._base_draws[knob.name]
 
@@ -341,16 +343,16 @@ class Timeline:
         self._recent = [values, *self._recent[: 2 * _KEPT]]
         return values
 
-    def _changed(self, tick: int, old: Mapping[str, Value], new: Mapping[str, Value]) -> list[Change]:
+    def _changed(self, tick: int, old: Mapping[str, Value], new: Mapping[str, Value]) -> list[KnobChange]:
         ticks = np.array([tick - 1, tick], np.int64)
         effects = {id(course): course.effect(ticks) for course in self._courses}
         return [
-            Change(tick, name, old[name], new[name], self._cause(column, effects))
+            KnobChange(tick, name, old[name], new[name], self._cause(column, effects))
             for name, column in zip(self.names, self._columns, strict=True)
             if old[name] != new[name]
         ]
 
-    def _cause(self, column: Column, effects: Mapping[int, Effect]) -> str:
+    def _cause(self, column: Column, effects: Mapping[int, DriftEffect]) -> str:
         """The drifts without whose change the value would be another; all that changed, if there is no such one."""
         pairs = [effects[id(layer.course)] for layer in column.layers]
         before, after = [pair.pick(0) for pair in pairs], [pair.pick(1) for pair in pairs]

@@ -17,11 +17,11 @@ from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.draws import EpisodeDraws
 from drift_envs.vector.dynamics import Dynamics
-from drift_envs.vector.flow import KnobFlow
-from drift_envs.vector.infos import News, finals, merged
-from drift_envs.vector.rendering import Painter
+from drift_envs.vector.infos import DriftInfos, finals, merged
+from drift_envs.vector.knob_pool import KnobPool
+from drift_envs.vector.rendering import VectorRenderer
+from drift_envs.vector.reset_request import read_wishes
 from drift_envs.vector.view import SubEnvironment
-from drift_envs.vector.wishes import read_wishes
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.rewinds import IdleRewinds
 
@@ -84,7 +84,7 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         self.schedule: Schedule | None = world.schedule
         plan = world.schedule or Schedule(version=1, name="no-drift")
         self._driven = frozenset(world.timeline.names)
-        self.flow = KnobFlow(plan, world.knob_table, self._columns(), self._encode, share_timeline)
+        self.flow = KnobPool(plan, world.knob_table, self._columns(), self._encode, share_timeline)
         self.clocks = Clocks(
             self.flow,
             max_episode_steps,
@@ -98,8 +98,8 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         self._is_reset = False
         self._starts = EpisodeDraws(0, self.num_envs)
         self._all = np.ones(self.num_envs, bool)
-        self._news = None if notify == "none" else News(self, notify)
-        self._painter: Painter | None = None
+        self._news = None if notify == "none" else DriftInfos(self, notify)
+        self._painter: VectorRenderer | None = None
         self.envs = tuple(SubEnvironment(self, index) for index in range(self.num_envs))
         self._build()
 
@@ -218,7 +218,7 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         if self.render_mode is None:
             return None
         if self._painter is None:
-            self._painter = Painter(self)
+            self._painter = VectorRenderer(self)
         return self._painter.frames()
 
     def render_grid(self, columns: int | None = None, most: int = 64) -> np.ndarray:
@@ -237,7 +237,7 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         if self.render_mode != "rgb_array" or not self._is_reset:
             raise StateError("`render_grid` needs `render_mode='rgb_array'` and a first `reset`")
         if self._painter is None:
-            self._painter = Painter(self)
+            self._painter = VectorRenderer(self)
         return self._painter.grid(columns, most)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from drift_envs.knobs import Value
 from drift_envs.vector.actions import WholeActions
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import StepDraws
-from drift_envs.vector.flow import Columns
+from drift_envs.vector.knob_pool import Columns
 
 _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
 """Whether a number of single precision times a plain one is of double precision, as before NumPy 2."""

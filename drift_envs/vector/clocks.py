@@ -1,6 +1,6 @@
 """What time it is for the drifts of many sub-environments.
 
-* `Clocks` - turns resets and steps into ticks, as `drift_envs.wrappers.clock.Clock` does for one environment
+* `Clocks` - turns resets and steps into ticks, as `drift_envs.wrappers.clock.DriftClock` does for one environment
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drift_envs.vector.crowd import Crowd
-from drift_envs.vector.flow import FAR, Entry, KnobFlow
-from drift_envs.wrappers.clock import NO_JUMP, Jump
-from drift_envs.wrappers.records import Visited
+from drift_envs.vector.due_window import DueWindow
+from drift_envs.vector.knob_pool import FAR, Entry, KnobPool
+from drift_envs.wrappers.clock import NO_JUMP, ClockJump
+from drift_envs.wrappers.records import VisitedTicks
 
 _FEW = 8
 _WINDOW = 32
@@ -40,7 +40,7 @@ class Clocks:
     """
 
     def __init__(
-        self, flow: KnobFlow, limit: int | None, has_dead_steps: bool, on_turn: Callable[[np.ndarray], None] | None
+        self, flow: KnobPool, limit: int | None, has_dead_steps: bool, on_turn: Callable[[np.ndarray], None] | None
     ) -> None:
         number = flow.number
         self.flow = flow
@@ -70,11 +70,11 @@ class Clocks:
         self._window_end = 0  # the count up to which `_queue` holds whoever is due, by count
         # By count: who, when without the dead steps since the window began, and what holds then if it is known.
         self._queue: dict[int, list[tuple[int, int, Entry | None]]] = {}
-        self._crowd: Crowd | None = None  # in place of the queue where many are due soon
+        self._crowd: DueWindow | None = None  # in place of the queue where many are due soon
         self._calm_until = 0  # the count before which no beginning of an episode turns a knob
         self._since = np.zeros(number, np.int64)
         self._furthest = np.zeros(number, np.int64)
-        self._visited: dict[int, Visited] = {}
+        self._visited: dict[int, VisitedTicks] = {}
         self._sum = np.empty(number, np.int64)
         self._mask = np.empty(number, bool)
         self._on_turn = on_turn
@@ -176,7 +176,7 @@ class Clocks:
             if flow.is_dense:
                 flow.read(indices, self._place[indices] + self.count - self._lag[indices])
 
-    def begin_at(self, indices: np.ndarray, jump: Jump, dead: bool = False) -> None:
+    def begin_at(self, indices: np.ndarray, jump: ClockJump, dead: bool = False) -> None:
         """Begin episodes somewhere in time.
 
         Args:
@@ -231,13 +231,13 @@ class Clocks:
         for index in indices.tolist() if self._visited else ():
             self._visited.pop(index, None)
 
-    def visited(self, index: int) -> Visited:
+    def visited(self, index: int) -> VisitedTicks:
         """Which ticks a sub-environment has visited since its last rewind.
 
         Args:
             index: the sub-environment.
         """
-        spans = Visited(list(self._visited[index].spans)) if index in self._visited else Visited()
+        spans = VisitedTicks(list(self._visited[index].spans)) if index in self._visited else VisitedTicks()
         if self._episode[index] >= 0:
             tick = int(self.ticks(np.array([index]))[0])
             spans.add(int(self._since[index]), max(tick, int(self._furthest[index])))
@@ -253,7 +253,7 @@ class Clocks:
             breaks = started & (start != present) & (start != present + 1)
             furthest = present
         for index, last in zip(indices[breaks].tolist(), furthest[breaks].tolist(), strict=True):
-            self._visited.setdefault(index, Visited()).add(int(self._since[index]), last)
+            self._visited.setdefault(index, VisitedTicks()).add(int(self._since[index]), last)
         self._since[indices] = np.where(breaks | ~started, start, self._since[indices])
 
     def _coming(self, indices: np.ndarray) -> np.ndarray:
@@ -299,16 +299,16 @@ class Clocks:
                 lags = self._lag[soon] - self._shift[soon]
                 once = (until >= 0) & (until + lags >= self._window_end)
                 if len(soon) - np.count_nonzero(once) <= _CROWD:
-                    self._crowd = Crowd(soon[once], self.count, counts[once], tuple(part[once] for part in coming))
+                    self._crowd = DueWindow(soon[once], self.count, counts[once], tuple(part[once] for part in coming))
                     soon, counts = soon[~once], counts[~once]
                     entries = [None] * len(soon)
         if len(soon) > _CROWD:
-            self._crowd = Crowd(soon, self.count, counts)
+            self._crowd = DueWindow(soon, self.count, counts)
             return
         for waiting in zip(soon.tolist(), counts.tolist(), entries, strict=True):
             self._queue.setdefault(max(waiting[1], self.count), []).append(waiting)
 
-    def _turn_crowd(self, crowd: Crowd, due: np.ndarray) -> None:
+    def _turn_crowd(self, crowd: DueWindow, due: np.ndarray) -> None:
         """Turn those of a crowd who are due, given as places in it."""
         indices = crowd.indices[due]
         if crowd.coming is None:

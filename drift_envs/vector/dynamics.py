@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from drift_envs.knobs import Value
-from drift_envs.vector.flow import Columns
+from drift_envs.vector.knob_pool import Columns
 
 
 class Dynamics(ABC):

@@ -1,6 +1,6 @@
 """`info` in Gymnasium's vector form: for every key an array, and under `_key` whose entry counts.
 
-* `News` - what `notify` tells about the drift
+* `DriftInfos` - what `notify` tells about the drift
 * `merged` - information of some sub-environments over that of others
 * `finals` - what `SameStep` hands over about episodes that ended
 """
@@ -14,7 +14,7 @@ import numpy as np
 Infos = dict[str, Any]
 
 
-class News:
+class DriftInfos:
     """What `notify` tells about the drift, the same keys at every step.
 
     Args:

@@ -16,7 +16,7 @@ from drift_envs.knobs import Value
 from drift_envs.vector.actions import WholeActions
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import SideDraws, StepDraws, half_threshold
-from drift_envs.vector.flow import Columns
+from drift_envs.vector.knob_pool import Columns
 from drift_envs.vector.lake_worlds import CELLS, LEFT, LakeWorlds
 
 _WORLD = ("map", "goal_rewards")

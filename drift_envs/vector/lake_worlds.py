@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drift_envs.envs.lake_model import Map, moves, tiles
+from drift_envs.envs.frozen_lake.model import Map, moves, tiles
 from drift_envs.knobs import FrozenMapping
 
 CELLS = 6

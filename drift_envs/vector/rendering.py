@@ -1,6 +1,6 @@
 """Pictures of sub-environments, drawn by the single environment that they are copies of.
 
-* `Painter` - one picture of each, or all of them in a grid
+* `VectorRenderer` - one picture of each, or all of them in a grid
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-class Painter:
+class VectorRenderer:
     """Draws sub-environments with the single environment, turned and placed like each of them.
 
     Args:

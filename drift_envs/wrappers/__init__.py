@@ -9,7 +9,7 @@
 """
 
 from drift_envs.wrappers.drift import DriftWrapper
-from drift_envs.wrappers.overlay import DriftOverlay
+from drift_envs.wrappers.overlay.overlay import DriftOverlay
 from drift_envs.wrappers.records import DriftLog, DriftState
 from drift_envs.wrappers.snapshot import Snapshot, snapshot
 from drift_envs.wrappers.text import TextObservation

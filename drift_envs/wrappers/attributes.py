@@ -1,8 +1,8 @@
 """Knobs for environments that declare none: their attributes, and what must be computed anew when one is set.
 
 * `AttributeKnobs` - makes attributes of any environment tunable
-* `Attribute` - one attribute as a knob
-* `Follower` - an attribute that follows others: a sum or a product
+* `AttributeKnob` - one attribute as a knob
+* `DerivedAttribute` - an attribute that follows others: a sum or a product
 * `declared_knobs` - those of a schedule's section `knobs`
 * `built_in_knobs` - those of CartPole, Acrobot and Pendulum
 """
@@ -22,7 +22,7 @@ from drift_envs.schedule.model import Knobs
 
 
 @dataclass(frozen=True)
-class Attribute:
+class AttributeKnob:
     """One attribute as a knob.
 
     Args:
@@ -41,7 +41,7 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Follower:
+class DerivedAttribute:
     """An attribute that follows others.
 
     Args:
@@ -59,42 +59,42 @@ class Follower:
 
 CARTPOLE = (
     (
-        Attribute("gravity", "gravity", bounds=(0.1, 100.0), doc="gravity, in metres a squared second"),
-        Attribute("masscart", "masscart", bounds=(0.01, 100.0), doc="mass of the cart, in kilograms"),
-        Attribute("masspole", "masspole", bounds=(0.001, 100.0), doc="mass of the pole, in kilograms"),
-        Attribute("length", "length", bounds=(0.01, 10.0), doc="half of the pole's length, in metres"),
-        Attribute("force_mag", "force_mag", bounds=(-100.0, 100.0), doc="force of a push, in newtons"),
-        Attribute("tau", "tau", bounds=(0.001, 0.2), doc="time between two steps, in seconds"),
+        AttributeKnob("gravity", "gravity", bounds=(0.1, 100.0), doc="gravity, in metres a squared second"),
+        AttributeKnob("masscart", "masscart", bounds=(0.01, 100.0), doc="mass of the cart, in kilograms"),
+        AttributeKnob("masspole", "masspole", bounds=(0.001, 100.0), doc="mass of the pole, in kilograms"),
+        AttributeKnob("length", "length", bounds=(0.01, 10.0), doc="half of the pole's length, in metres"),
+        AttributeKnob("force_mag", "force_mag", bounds=(-100.0, 100.0), doc="force of a push, in newtons"),
+        AttributeKnob("tau", "tau", bounds=(0.001, 0.2), doc="time between two steps, in seconds"),
     ),
     (
-        Follower("total_mass", ("masspole", "masscart"), "sum"),
-        Follower("polemass_length", ("masspole", "length"), "product"),
+        DerivedAttribute("total_mass", ("masspole", "masscart"), "sum"),
+        DerivedAttribute("polemass_length", ("masspole", "length"), "product"),
     ),
 )
 
 ACROBOT = (
     (
-        Attribute("link_length_1", "LINK_LENGTH_1", bounds=(0.1, 10.0), doc="length of the upper link, in metres"),
-        Attribute("link_length_2", "LINK_LENGTH_2", bounds=(0.1, 10.0), doc="length of the lower link, in metres"),
-        Attribute("link_mass_1", "LINK_MASS_1", bounds=(0.01, 100.0), doc="mass of the upper link, in kilograms"),
-        Attribute("link_mass_2", "LINK_MASS_2", bounds=(0.01, 100.0), doc="mass of the lower link, in kilograms"),
-        Attribute("link_moi", "LINK_MOI", bounds=(0.01, 100.0), doc="moment of inertia of both links"),
-        Attribute("torque_noise_max", "torque_noise_max", bounds=(0.0, 10.0), doc="noise of the torque"),
+        AttributeKnob("link_length_1", "LINK_LENGTH_1", bounds=(0.1, 10.0), doc="length of the upper link, in metres"),
+        AttributeKnob("link_length_2", "LINK_LENGTH_2", bounds=(0.1, 10.0), doc="length of the lower link, in metres"),
+        AttributeKnob("link_mass_1", "LINK_MASS_1", bounds=(0.01, 100.0), doc="mass of the upper link, in kilograms"),
+        AttributeKnob("link_mass_2", "LINK_MASS_2", bounds=(0.01, 100.0), doc="mass of the lower link, in kilograms"),
+        AttributeKnob("link_moi", "LINK_MOI", bounds=(0.01, 100.0), doc="moment of inertia of both links"),
+        AttributeKnob("torque_noise_max", "torque_noise_max", bounds=(0.0, 10.0), doc="noise of the torque"),
     ),
     # The centre of mass is in the middle of a link, as it is with Gymnasium's own lengths.
     (
-        Follower("LINK_COM_POS_1", ("LINK_LENGTH_1",), "product", 0.5),
-        Follower("LINK_COM_POS_2", ("LINK_LENGTH_2",), "product", 0.5),
+        DerivedAttribute("LINK_COM_POS_1", ("LINK_LENGTH_1",), "product", 0.5),
+        DerivedAttribute("LINK_COM_POS_2", ("LINK_LENGTH_2",), "product", 0.5),
     ),
 )
 
 PENDULUM = (
     (
-        Attribute("g", "g", bounds=(0.0, 100.0), doc="gravity, in metres a squared second"),
-        Attribute("m", "m", bounds=(0.01, 100.0), doc="mass, in kilograms"),
-        Attribute("l", "l", bounds=(0.01, 10.0), doc="length, in metres"),
-        Attribute("max_torque", "max_torque", bounds=(0.0, 100.0), doc="torques beyond it are cut"),
-        Attribute("dt", "dt", bounds=(0.001, 0.2), doc="time between two steps, in seconds"),
+        AttributeKnob("g", "g", bounds=(0.0, 100.0), doc="gravity, in metres a squared second"),
+        AttributeKnob("m", "m", bounds=(0.01, 100.0), doc="mass, in kilograms"),
+        AttributeKnob("l", "l", bounds=(0.01, 10.0), doc="length, in metres"),
+        AttributeKnob("max_torque", "max_torque", bounds=(0.0, 100.0), doc="torques beyond it are cut"),
+        AttributeKnob("dt", "dt", bounds=(0.001, 0.2), doc="time between two steps, in seconds"),
     ),
     (),
 )
@@ -103,7 +103,7 @@ _BUILT_IN = {"CartPoleEnv": CARTPOLE, "AcrobotEnv": ACROBOT, "PendulumEnv": PEND
 _HOME = "gymnasium.envs.classic_control."
 
 
-def built_in_knobs(env: gym.Env) -> tuple[tuple[Attribute, ...], tuple[Follower, ...]]:
+def built_in_knobs(env: gym.Env) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
     """The knobs that come with this package for some of Gymnasium's environments, none for others.
 
     Args:
@@ -115,7 +115,7 @@ def built_in_knobs(env: gym.Env) -> tuple[tuple[Attribute, ...], tuple[Follower,
     return (), ()
 
 
-def declared_knobs(knobs: Knobs | None) -> tuple[tuple[Attribute, ...], tuple[Follower, ...]]:
+def declared_knobs(knobs: Knobs | None) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
     """The knobs that a schedule declares in its section `knobs`.
 
     Args:
@@ -124,10 +124,11 @@ def declared_knobs(knobs: Knobs | None) -> tuple[tuple[Attribute, ...], tuple[Fo
     if knobs is None:
         return (), ()
     attributes = tuple(
-        Attribute(name, spec.attribute or name, spec.kind, spec.bounds, spec.doc) for name, spec in knobs.specs.items()
+        AttributeKnob(name, spec.attribute or name, spec.kind, spec.bounds, spec.doc)
+        for name, spec in knobs.specs.items()
     )
     followers = tuple(
-        Follower(path, tuple(derived.sum or derived.product or ()), "sum" if derived.sum else "product")
+        DerivedAttribute(path, tuple(derived.sum or derived.product or ()), "sum" if derived.sum else "product")
         for path, derived in knobs.derived.items()
     )
     return attributes, followers
@@ -155,7 +156,9 @@ class AttributeKnobs:
         (1.5, 0.25)
     """
 
-    def __init__(self, env: gym.Env, attributes: Sequence[Attribute], followers: Sequence[Follower] = ()) -> None:
+    def __init__(
+        self, env: gym.Env, attributes: Sequence[AttributeKnob], followers: Sequence[DerivedAttribute] = ()
+    ) -> None:
         self._env = env.unwrapped
         self.paths = {attribute.name: attribute.path for attribute in attributes}
         self._followers = tuple(followers)
@@ -192,7 +195,7 @@ class AttributeKnobs:
         """The present value of every knob, read back from the attributes."""
         return {name: self._read(path) for name, path in self.paths.items()}
 
-    def _knob(self, attribute: Attribute) -> Knob:
+    def _knob(self, attribute: AttributeKnob) -> Knob:
         """The knob of an attribute, its default being what the environment has now."""
         knob = Knob(attribute.name, None, attribute.bounds, attribute.doc, attribute.kind)
         default = knob.check(self._read(attribute.path))

@@ -1,7 +1,7 @@
 """What time it is for the drifts.
 
-* `Clock` - turns resets and steps into ticks, with the options that hold or move time
-* `Jump` - what `reset(options=...)` asks of the clock
+* `DriftClock` - turns resets and steps into ticks, with the options that hold or move time
+* `ClockJump` - what `reset(options=...)` asks of the clock
 * `read_options` - takes those wishes out of the options, checked
 """
 
@@ -26,7 +26,7 @@ _CLOCK_OPTIONS = ("continue", "hold")
 
 
 @dataclass(frozen=True)
-class Jump:
+class ClockJump:
     """What `reset(options=...)` asks of the clock.
 
     Args:
@@ -38,10 +38,10 @@ class Jump:
     hold: bool = False
 
 
-NO_JUMP = Jump()
+NO_JUMP = ClockJump()
 
 
-def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -> tuple[Jump, dict[str, Any]]:
+def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -> tuple[ClockJump, dict[str, Any]]:
     """What the options ask of the clock, and the options that are left for the environment.
 
     Args:
@@ -53,7 +53,7 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
 
     Example:
         >>> read_options({"drift_tick": 3, "low": -0.5}, lambda phase: 0)
-        (Jump(tick=3, hold=False), {'low': -0.5})
+        (ClockJump(tick=3, hold=False), {'low': -0.5})
     """
     left = {name: value for name, value in options.items() if not str(name).startswith("drift_")}
     known = ("drift_clock", "drift_phase", "drift_tick")
@@ -72,11 +72,11 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
         )
     if options.get("drift_phase") is not None:
         tick = first_tick(options["drift_phase"])
-    return Jump(tick, hold=clock == "hold"), left
+    return ClockJump(tick, hold=clock == "hold"), left
 
 
 @dataclass(slots=True)
-class Clock:
+class DriftClock:
     """Turns resets and steps into ticks.
 
     The wrapper's `step` compares `steps` with `stop` and adds one; everything else happens when an
@@ -146,7 +146,7 @@ class Clock:
         self.episode += 1
         return self.start < until
 
-    def begin(self, jump: Jump) -> None:
+    def begin(self, jump: ClockJump) -> None:
         """Begin an episode.
 
         Args:

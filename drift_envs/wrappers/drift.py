@@ -18,12 +18,12 @@ from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import ArgumentError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
-from drift_envs.wrappers.built_in import BuiltIn
-from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, Clock, read_options
-from drift_envs.wrappers.guard import Guard
-from drift_envs.wrappers.records import DriftLog, DriftState, Visited
+from drift_envs.wrappers.binding import KnobBinder
+from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, read_options
+from drift_envs.wrappers.guard import KnobGuard
+from drift_envs.wrappers.internal import InternalWrapper
+from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 from drift_envs.wrappers.rewinds import IdleRewinds
-from drift_envs.wrappers.turning import Turner
 
 NOTIFY = ("none", "change", "full")
 """What `info["drift"]` tells: nothing, whether something changed, or the whole truth."""
@@ -31,7 +31,7 @@ NOTIFY = ("none", "change", "full")
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
 
 
-class DriftWrapper(Guard, BuiltIn, RecordConstructorArgs):
+class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     """Turns an environment's knobs as a schedule says, and leaves everything else as it is.
 
     Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
@@ -87,7 +87,7 @@ class DriftWrapper(Guard, BuiltIn, RecordConstructorArgs):
     ) -> None:
         if notify not in NOTIFY:
             raise ArgumentError(f"`notify` should be one of {', '.join(map(repr, NOTIFY))}. Received {notify!r}")
-        turner = Turner(env, schedule)
+        turner = KnobBinder(env, schedule)
         arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
         if oracle is not None:
             arguments["oracle"] = oracle
@@ -99,8 +99,8 @@ class DriftWrapper(Guard, BuiltIn, RecordConstructorArgs):
         self._plan = turner.schedule or Schedule.model_validate({"version": 1, "name": "no-drift"})
         self._timeline = Timeline(self._plan, self._table, 0)
         self._key: int | None = None  # the seed of the present timeline
-        self._clock = Clock(self._plan.clock)
-        self._visited = Visited()
+        self._clock = DriftClock(self._plan.clock)
+        self._visited = VisitedTicks()
         self._tune = turner.turn
         self._walk: Iterator[tuple[int, Mapping[str, Value]]] | None = None
         self._leader: DriftWrapper | None = None
@@ -166,7 +166,7 @@ class DriftWrapper(Guard, BuiltIn, RecordConstructorArgs):
             if started:
                 self._count_rewind()
             clock.rewind()
-            self._visited = Visited()
+            self._visited = VisitedTicks()
         if rewinds or not started:
             self.rewinds += 1
         self._timeline, self._key = timeline, key

@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, Value
-from drift_envs.wrappers.built_in import BuiltIn
+from drift_envs.wrappers.internal import InternalWrapper
 
 LONGEST_DELAY = 16
 """Steps by which an action may come late."""
@@ -112,7 +112,7 @@ class _PermutationParser:
         return FrozenMapping(whole)
 
 
-class Effects(BuiltIn):
+class Effects(InternalWrapper):
     """Applies the knobs of `effect_knobs`.
 
     Args:

@@ -1,6 +1,6 @@
 """Who may turn a knob that a schedule drives: the schedule alone.
 
-* `Guard` - the part of `DriftWrapper` that refuses others
+* `KnobGuard` - the part of `DriftWrapper` that refuses others
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import gymnasium as gym
 from drift_envs.errors import DrivenKnobError
 
 
-class Guard(gym.Wrapper):
+class KnobGuard(gym.Wrapper):
     """Refuses to set attributes that are called like a driven knob, wherever inside of it they are.
 
     Set on the wrapper they would only hide the knob from whoever reads it there.

@@ -2,7 +2,7 @@
 
 * `DriftState` - where the world stands: phase, tick, episode, step and knob values
 * `DriftLog` - every change on the ticks that were visited, exportable as CSV
-* `Visited` - which ticks were visited
+* `VisitedTicks` - which ticks were visited
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_envs.knobs import Value
-from drift_envs.schedule import Change, Timeline
+from drift_envs.schedule import KnobChange, Timeline
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class DriftState:
 
 
 @dataclass
-class Visited:
+class VisitedTicks:
     """Which ticks were visited, as disjoint spans in order.
 
     Args:
         spans: first and last tick of each span.
 
     Example:
-        >>> visited = Visited()
+        >>> visited = VisitedTicks()
         >>> for first, last in ((0, 3), (10, 12), (4, 5), (2, 2)):
         ...     visited.add(first, last)
         >>> visited.spans
@@ -78,7 +78,7 @@ class Visited:
 
 
 @dataclass(frozen=True)
-class DriftLog(Sequence[Change]):
+class DriftLog(Sequence[KnobChange]):
     """Every change of a knob on the ticks that were visited since the last rewind.
 
     It is computed from the timeline: a change is listed when the tick at which it happens was
@@ -88,10 +88,10 @@ class DriftLog(Sequence[Change]):
         changes: tick, knob, old value, new value and drift of each, in order of the ticks.
     """
 
-    changes: tuple[Change, ...]
+    changes: tuple[KnobChange, ...]
 
     @classmethod
-    def of(cls, timeline: Timeline, visited: Visited) -> DriftLog:
+    def of(cls, timeline: Timeline, visited: VisitedTicks) -> DriftLog:
         """The log of the visited ticks.
 
         Args:
@@ -110,7 +110,7 @@ class DriftLog(Sequence[Change]):
         """How many changes there are."""
         return len(self.changes)
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[KnobChange]:
         """The changes in order."""
         return iter(self.changes)
 
@@ -125,7 +125,7 @@ class DriftLog(Sequence[Change]):
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(Change._fields)
+        writer.writerow(KnobChange._fields)
         for change in self.changes:
             writer.writerow([change.tick, change.knob, _plain(change.old), _plain(change.new), change.drift])
         if path is not None:

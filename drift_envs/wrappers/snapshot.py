@@ -13,7 +13,7 @@ import gymnasium as gym
 
 from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.wrappers.built_in import BuiltIn, layers
+from drift_envs.wrappers.internal import InternalWrapper, layers
 from drift_envs.wrappers.twin import Twin, inside
 
 _NOT_STATE = ("action_space", "observation_space", "spec", "render_mode", "_np_random", "_np_random_seed")
@@ -87,9 +87,9 @@ class Snapshot:
                 layer.load_episode(copy.deepcopy(self._episode[name]))
 
 
-def _layers_of(world: gym.Env) -> dict[str, BuiltIn]:
+def _layers_of(world: gym.Env) -> dict[str, InternalWrapper]:
     """The wrappers of this package in a world, by class."""
-    return {type(layer).__name__: layer for layer in layers(world) if isinstance(layer, BuiltIn)}
+    return {type(layer).__name__: layer for layer in layers(world) if isinstance(layer, InternalWrapper)}
 
 
 def _save(base: gym.Env) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.errors import ArgumentError
-from drift_envs.wrappers.built_in import BuiltIn
 from drift_envs.wrappers.describe import find_describer
+from drift_envs.wrappers.internal import InternalWrapper
 
 TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
 """Every character that an observation can hold."""
@@ -24,7 +24,7 @@ MAX_LENGTH = 128
 """No observation is longer."""
 
 
-class TextObservation(BuiltIn, RecordConstructorArgs):
+class TextObservation(InternalWrapper, RecordConstructorArgs):
     """Turns the lake and the cars into text worlds.
 
     The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are.

@@ -14,8 +14,8 @@ import gymnasium as gym
 
 from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import ArgumentError, HiddenError, StateError
-from drift_envs.wrappers.built_in import layers
 from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.internal import layers
 from drift_envs.wrappers.text import TextObservation
 
 HIDDEN = frozenset(

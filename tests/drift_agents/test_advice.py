@@ -7,9 +7,9 @@ import json
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.advice import ADVICE, Way, join_ways, read_advice, read_ways, tell_way
 from drift_agents.policy.planner import Planner
-from drift_agents.prompt import PromptView, Recollection
+from drift_agents.prompt.lessons import ADVICE, Trajectory, join_ways, read_advice, read_ways, tell_way
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 from hypothesis import given
 
@@ -20,9 +20,9 @@ scores = st.integers(-1000, 1000).map(lambda n: n / 1000)
 
 
 @st.composite
-def ways(draw: st.DrawFn) -> Way:
+def ways(draw: st.DrawFn) -> Trajectory:
     count = draw(st.integers(1, 4))
-    return Way(
+    return Trajectory(
         tuple(draw(states) for _ in range(count + 1)),
         tuple(draw(st.text(max_size=8)) for _ in range(count)),
         draw(scores),
@@ -32,7 +32,7 @@ def ways(draw: st.DrawFn) -> Way:
 
 
 @given(st.lists(ways(), max_size=3))
-def test_what_is_told_reads_back(told: list[Way]) -> None:
+def test_what_is_told_reads_back(told: list[Trajectory]) -> None:
     assert read_ways("Be careful. " + " Then: ".join(map(tell_way, told)) + " From here on: good luck.") == tuple(told)
 
 
@@ -53,8 +53,8 @@ def test_other_words_are_left_alone(text: str) -> None:
 
 
 def test_a_step_told_by_several_ways_counts_as_often() -> None:
-    way = Way(("[1]", "[2]", "[3]"), ("0", "1"), 1.0, True, 7)
-    later = Way(("[1]", "[2]"), ("0",), 0.0, False, 9)
+    way = Trajectory(("[1]", "[2]", "[3]"), ("0", "1"), 1.0, True, 7)
+    later = Trajectory(("[1]", "[2]"), ("0",), 0.0, False, 9)
     first, second = read_advice((tell_way(way), tell_way(later)))
     assert (first.n, first.support, first.last) == (2.0, 2 * ADVICE, 9)
     assert (second.outcome, second.support) == (Outcome("[3]", 1.0, True), ADVICE)
@@ -88,8 +88,8 @@ def decide(*lessons: str, here: tuple[Recollection, ...] = ()) -> set[str]:
 
 
 def test_the_planner_takes_advice_and_trusts_what_was_lived_more() -> None:
-    detour = Way((cell(0, 0), cell(1, 0), cell(1, 1), cell(1, 2)), ("1", "2", "2"), 0.0, False, 3)
-    hole = Way((cell(0, 0), cell(0, 1)), ("2",), 0.0, True, 3)
+    detour = Trajectory((cell(0, 0), cell(1, 0), cell(1, 1), cell(1, 2)), ("1", "2", "2"), 0.0, False, 3)
+    hole = Trajectory((cell(0, 0), cell(0, 1)), ("2",), 0.0, True, 3)
     assert decide() == {"2"}, "straight on"
     assert decide(tell_way(hole)) == {"1"}, "words alone are heard"
     assert decide(tell_way(hole), tell_way(detour)) == {"1"}

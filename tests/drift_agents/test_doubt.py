@@ -12,7 +12,7 @@ from drift_agents.agent import Agent
 from drift_agents.memory.base import Memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Verdict
 from drift_agents.verifier.base import NoVerifier, Verifier
 

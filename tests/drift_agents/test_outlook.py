@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from drift_agents.conflict import CONFLICTS
 from drift_agents.errors import ArgumentError
-from drift_agents.outlook import Outlook, outlook
+from drift_agents.prompt.conflict import CONFLICTS
+from drift_agents.prompt.value_estimate import ValueEstimate, outlook
 from drift_agents.types import AgentClock, Outcome, Record
 
 
@@ -59,7 +59,7 @@ def test_a_circle_promises_nothing_by_itself() -> None:
 
 
 def test_what_is_unknown_is_worth_the_score_so_far() -> None:
-    belief = Outlook([])
+    belief = ValueEstimate([])
     assert belief(Outcome("anywhere", 0.25, False)) == 0.25
 
 
@@ -67,7 +67,7 @@ def test_a_slippery_way_is_worth_its_mean() -> None:
     both = ((Outcome("goal", 1.0, True), 0.6), (Outcome("start", 0.0, False), 0.2), (Outcome("hole", 0.0, True), 0.2))
     slip = Record(0, "start", "0", both, 10, AgentClock())
     # v = .6 + .2 v, so v = .75
-    assert Outlook([slip], "frequency")(Outcome("start", 0.0, False)) == pytest.approx(0.75, abs=1e-6)
+    assert ValueEstimate([slip], "frequency")(Outcome("start", 0.0, False)) == pytest.approx(0.75, abs=1e-6)
 
 
 def test_states_are_joined_by_the_matching_rule() -> None:
@@ -79,4 +79,4 @@ def test_states_are_joined_by_the_matching_rule() -> None:
 
 def test_an_unknown_rule_is_refused() -> None:
     with pytest.raises(ArgumentError, match="`conflict` should be one of"):
-        Outlook([], "mean")
+        ValueEstimate([], "mean")

@@ -10,12 +10,12 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.base import Memory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.outlook import Outlook
-from drift_agents.prompt import PromptView, fold, parse_prompt
-from drift_agents.recall import PromptMaker, Recall
+from drift_agents.prompt.builder import PromptBuilder, Recall
+from drift_agents.prompt.value_estimate import ValueEstimate
+from drift_agents.prompt.view import PromptView, fold, parse_prompt
 from drift_agents.types import AgentClock, Experience, Note, Outcome, Retrieved
 from hypothesis import given
 
@@ -67,7 +67,7 @@ def plainly(memory: Memory, matching: Exact, recall: Recall, state: str, now: Ag
     notes = {note.id: note.text for answer in (here, *answers) for note in answer.notes}
     belief = None
     if recall.outlook is not None:
-        belief = Outlook(memory.records(), recall.outlook, matching.state_key)
+        belief = ValueEstimate(memory.records(), recall.outlook, matching.state_key)
     view = PromptView(
         "Task.",
         state,
@@ -105,7 +105,7 @@ def test_blocks_make_the_same_text(
     kind: Callable[..., VanillaMemory], matching: Exact, history: list[Any], recall: Recall
 ) -> None:
     memory = kind(k=2, matching=matching)
-    maker = PromptMaker(matching, recall)
+    maker = PromptBuilder(matching, recall)
     for time, (state, action, after, ended, gone) in enumerate(history):
         now = AgentClock(0, time)
         made, ids = maker.make(memory, "Task.", state, ("0", "1"), now, 7)
@@ -119,7 +119,7 @@ def test_the_number_of_other_states_is_bounded() -> None:
     for time, state in enumerate(STATES):
         now = AgentClock(0, time)
         memory.observe(Experience(state, "0", Outcome(state, 0.0, False), 0.0, now), now)
-    maker = PromptMaker(Exact(), Recall(states=2))
+    maker = PromptBuilder(Exact(), Recall(states=2))
     text, ids = maker.make(memory, "Task.", STATES[1], ("0",), AgentClock())
     view = parse_prompt(text)
     assert [item.state for item in view.here] == [STATES[1]]
@@ -154,7 +154,7 @@ def test_a_rule_that_relates_states_leaves_out_the_others() -> None:
         memory.observe(Experience(state, "0", Outcome("{}", 0.0, False), 0.0, AgentClock(0, step)), AgentClock(0, step))
 
     def asked(rule: Exact, states: int) -> list[str]:
-        text, _ = PromptMaker(rule, Recall(states=states)).make(memory, "Go.", STATES[4], ["0"], AgentClock(1, 9))
+        text, _ = PromptBuilder(rule, Recall(states=states)).make(memory, "Go.", STATES[4], ["0"], AgentClock(1, 9))
         return [item.state for item in parse_prompt(text).elsewhere]
 
     assert asked(Neighbours(), 256) == [STATES[3], STATES[5]]

@@ -13,16 +13,16 @@ from drift_agents.controller.registry import make_controller
 from drift_agents.controller.strategy import STRATEGY
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
-from drift_agents.llm.metered import Meter, Metered
+from drift_agents.llm.metered import Meter, MeteredModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import Scripted
-from drift_agents.memory.consensus import ConsensusMemory
+from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.frozen import freeze
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.base import Reply
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Member
 from drift_agents.team.edv import EDV
 from drift_agents.team.judge import Judge
@@ -114,7 +114,7 @@ def test_the_judge_asks_its_model_only_where_members_differ() -> None:
     model = Scripted(['{"reason": "to the right", "choice": 1}'] * 50)
     meter = Meter()
     members = [Member("a", Always("2")), Member("b", Always("nonsense")), Member("c", Always("0"))]
-    agent = TeamAgent(Judge(members, model=Metered(model, meter)), meter=meter)
+    agent = TeamAgent(Judge(members, model=MeteredModel(model, meter)), meter=meter)
     episode = agent.run_episode(lake())
     assert {step.experience.action for step in episode.trace} == {"2"}
     assert episode.model_calls == episode.steps
@@ -152,7 +152,7 @@ def test_distillers_and_voters_are_charged_to_the_last_trajectory() -> None:
     members = planners(0.2, 0.5, 0.9)
     members = [
         *(member._replace(model=voting) for member in members[:2]),
-        members[2]._replace(model=Metered(asked, meter)),
+        members[2]._replace(model=MeteredModel(asked, meter)),
     ]
     agent = TeamAgent(EDV(members, rotate=False), ConsensusMemory(), meter=meter)
     episodes = agent.construct_episode(lake(), seed=1, options=HERE)

@@ -8,7 +8,7 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError, CatalogueError, SessionError
-from webshop_server.htmlpage import read_html
+from webshop_server.parser import read_html
 from webshop_server.sessions import SessionStore
 from webshop_server.shop import Shop
 

@@ -10,9 +10,9 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError
-from webshop_server.htmlpage import read_html
-from webshop_server.location import Kind, Location, to_path
-from webshop_server.render import SECURITY_HEADERS
+from webshop_server.parser import read_html
+from webshop_server.renderer import SECURITY_HEADERS
+from webshop_server.urls import Location, PageKind, to_path
 
 
 def page_of(response):
@@ -20,7 +20,7 @@ def page_of(response):
     return read_html(response.text)
 
 
-def item_path(store, name="fixed_0", options=(), kind=Kind.ITEM):
+def item_path(store, name="fixed_0", options=(), kind=PageKind.ITEM):
     asin = store.shop.goals[0].asin
     return to_path(Location(kind, "shirt", 1, asin, options), name)
 
@@ -197,7 +197,7 @@ def test_back_after_a_purchase_and_buying_twice(client, store):
         ("get", "/fixed_0"),
         ("get", item_path(store)),
         ("get", "/search_results/fixed_0/shirt/1"),
-        ("post", item_path(store, options=store.shop.goals[0].options, kind=Kind.DONE)),
+        ("post", item_path(store, options=store.shop.goals[0].options, kind=PageKind.DONE)),
         ("post", "/fixed_0"),
     ):
         data = {"search_query": "shirt"} if method == "post" else None
@@ -210,7 +210,7 @@ def test_back_after_a_purchase_and_buying_twice(client, store):
 
 def test_reading_an_address_never_buys(client, store):
     client.get("/fixed_0")
-    answer = client.get(item_path(store, kind=Kind.DONE), follow_redirects=True)
+    answer = client.get(item_path(store, kind=PageKind.DONE), follow_redirects=True)
     assert "buy now" in page_of(answer).clickables
     with store.use("fixed_0") as session:
         assert not session.is_done
@@ -225,7 +225,9 @@ def test_advertisements_over_http(client, store):
     assert list(page.clickables) == ["a", "b", "c", "d", "e"]
     assert answer.request.path.endswith("/0")
     press = page.clickables["c"]
-    assert client.get(item_path(store, kind=Kind.CONFIRM), follow_redirects=True).request.path.startswith("/item_page/")
+    assert client.get(item_path(store, kind=PageKind.CONFIRM), follow_redirects=True).request.path.startswith(
+        "/item_page/"
+    )
     client.post(page_of(client.get(item_path(store))).clickables["buy now"].path)
     page = page_of(client.post(press.path, data=dict(press.fields), follow_redirects=True))
     assert page_of(client.post(page.clickables["place order"].path)).reward is not None

@@ -10,7 +10,7 @@ import pytest
 
 from webshop_server.catalog import CatalogueWriter
 from webshop_server.errors import ArgumentError
-from webshop_server.goals import NO_LIMIT, Goals, draw, price_limit, price_of
+from webshop_server.goals import NO_LIMIT, GoalSet, draw, price_limit, price_of
 from webshop_server.product import Instruction, Option, Product
 
 
@@ -38,7 +38,7 @@ def write(tmp_path):
 
 
 def test_one_goal_for_each_combination_in_the_originals_order(write):
-    goals = Goals(write(lamp()))
+    goals = GoalSet(write(lamp()))
     order = list(range(6))
     random.Random(233).shuffle(order)
     combinations = [(color, size) for color in ("red", "blue") for size in ("s", "m", "l")]  # names in order
@@ -48,12 +48,12 @@ def test_one_goal_for_each_combination_in_the_originals_order(write):
 
 
 def test_limits_and_prices_depend_on_the_seed_alone(inventory):
-    first, again, other = (Goals(inventory.catalogue, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (GoalSet(inventory.catalogue, seed=seed) for seed in (0, 0, 1))
     assert [g.price_upper for g in first] == [g.price_upper for g in again]
     assert [g.price_upper for g in first] != [g.price_upper for g in other]
     random.seed(5)
     state = random.getstate()
-    list(Goals(inventory.catalogue)[:50])
+    list(GoalSet(inventory.catalogue)[:50])
     assert random.getstate() == state  # the global generator is never touched
 
 
@@ -78,7 +78,7 @@ def test_a_price_out_of_a_range():
 
 
 def test_weights_are_mean_inverse_frequencies(write):
-    goals = Goals(
+    goals = GoalSet(
         write(
             lamp("A1", options=()),
             lamp("A2", options=(), attributes=("bright", "rare"), synthetic=Instruction("x", ("bright", "rare"))),
@@ -95,7 +95,7 @@ def test_human_goals(write):
         lamp("A1", human=(Instruction("i need a lamp.", ("bright",), ("red",)), Instruction("skipped", ()))),
         lamp("A2"),
     )
-    goals = Goals(catalogue, "human")
+    goals = GoalSet(catalogue, "human")
     assert len(goals) == 1
     assert goals[0].options == (("", "red"),)
     assert goals.weight(0) == 1.0
@@ -104,7 +104,7 @@ def test_human_goals(write):
 
 
 def test_numbers_that_no_goal_has(inventory):
-    goals = Goals(inventory.catalogue)
+    goals = GoalSet(inventory.catalogue)
     for index in (-1, len(goals), 1.5, "3", True, None):
         with pytest.raises(ArgumentError, match=rf"`goal_index` should be a whole number in 0 to {len(goals) - 1}"):
             goals[index]
@@ -112,7 +112,7 @@ def test_numbers_that_no_goal_has(inventory):
 
 
 def test_splits(inventory):
-    goals = Goals(inventory.catalogue)
+    goals = GoalSet(inventory.catalogue)
     assert goals.split("test") == range(500)
     assert goals.split("eval") == range(500, 1500)
     assert goals.split("train") == range(1500, len(goals))
@@ -122,13 +122,13 @@ def test_splits(inventory):
 
 def test_a_kind_without_goals(inventory):
     with pytest.raises(ArgumentError, match=r"should have human instructions\. It has none"):
-        Goals(inventory.catalogue, "human")
+        GoalSet(inventory.catalogue, "human")
     with pytest.raises(ArgumentError, match="`kind` should be one of synthetic, human, color_class"):
-        Goals(inventory.catalogue, "x'; DROP TABLE")
+        GoalSet(inventory.catalogue, "x'; DROP TABLE")
 
 
 def test_a_listing_with_endless_combinations(write):
     many = tuple(Option(f"o{i}", tuple(str(j) for j in range(100))) for i in range(12))
-    goals = Goals(write(lamp(options=many)))
+    goals = GoalSet(write(lamp(options=many)))
     assert len(goals) == 10_000
     assert len(goals[9_999].options) == 12

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from webshop_server.htmlpage import read_html
 from webshop_server.images import HUES, picture
-from webshop_server.location import Kind, Location, to_path
-from webshop_server.render import render_html, render_message
+from webshop_server.parser import read_html
+from webshop_server.renderer import render_html, render_message
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
+from webshop_server.urls import Location, PageKind, to_path
 
 WORDS = [
     "red",
@@ -76,13 +76,13 @@ def test_a_document_reads_back_as_its_page(inventory, kind):
             press = read.clickables[label]
             if target is None:
                 assert press is None
-            elif target.kind is Kind.AD:
+            elif target.kind is PageKind.AD:
                 assert press == ("POST", page.path, (("button", target.button),))
             else:
                 assert press.path == to_path(target, page.session_id)
-                assert press.method == ("POST" if target.kind is Kind.DONE else "GET")
-        assert read.reward == (float(page.parts[-1]) if page.location.kind is Kind.DONE else None)
-    assert kinds == set(Kind)
+                assert press.method == ("POST" if target.kind is PageKind.DONE else "GET")
+        assert read.reward == (float(page.parts[-1]) if page.location.kind is PageKind.DONE else None)
+    assert kinds == set(PageKind)
 
 
 def test_a_real_catalogue_reads_back_too(real_inventory):
@@ -111,10 +111,10 @@ def test_documents_can_be_used_without_a_mouse_or_a_screen(inventory):
     start = render_html(session.page)
     assert '<html lang="en">' in start
     assert 'aria-label="Search words"' in start
-    session.visit(Location(Kind.RESULTS, "shirt"))
+    session.visit(Location(PageKind.RESULTS, "shirt"))
     results = render_html(session.page)
     assert results.count("<img ") == results.count('alt=""')
-    session.visit(Location(Kind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
     item = render_html(session.page)
     assert item.count('aria-current="true"') == len(session.goal.options)
     assert 'role="group" aria-label=' in item

@@ -12,7 +12,7 @@ import pytest
 from webshop_server import importer, jsonstream
 from webshop_server.catalog import partial_path
 from webshop_server.errors import ImportProblem
-from webshop_server.goals import Goals
+from webshop_server.goals import GoalSet
 from webshop_server.importer import import_products, read_prices, read_product
 from webshop_server.jsonstream import stream_entries
 
@@ -251,8 +251,8 @@ def test_leftovers_of_other_files_are_refused(write, tmp_path, monkeypatch):
 
 def test_the_originals_sample(real_inventory):
     assert len(real_inventory) == 1000
-    assert len(Goals(real_inventory.catalogue, "human")) == 13
-    assert len(Goals(real_inventory.catalogue, "synthetic")) == 6910
+    assert len(GoalSet(real_inventory.catalogue, "human")) == 13
+    assert len(GoalSet(real_inventory.catalogue, "synthetic")) == 6910
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "human"])

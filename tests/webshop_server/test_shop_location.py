@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webshop_server.errors import ArgumentError
-from webshop_server.location import (
-    Kind,
+from webshop_server.urls import (
     Location,
+    PageKind,
     from_path,
     normal_query,
     parse_keywords,
@@ -34,7 +34,7 @@ texts = st.text(max_size=40)
 @example("...")
 def test_keywords_survive(text):
     keywords = normal_query(text)
-    path = to_path(Location(Kind.RESULTS, keywords, 3), "abc")
+    path = to_path(Location(PageKind.RESULTS, keywords, 3), "abc")
     parts = path.split("/")
     assert path.isascii()
     assert len(parts) == 5
@@ -48,23 +48,23 @@ def test_options_survive(options):
     from webshop_server.product import clean
 
     pairs = tuple({clean(name).lower(): clean(value).lower() for name, value in options.items()}.items())
-    path = to_path(Location(Kind.ITEM, "x", 1, "B1", pairs), "abc")
+    path = to_path(Location(PageKind.ITEM, "x", 1, "B1", pairs), "abc")
     assert len(path.split("/")) == 7
     segment = unquote(path.split("/")[6])
     assert "/" not in segment
     assert parse_options(segment) == pairs
 
 
-@given(st.sampled_from([kind for kind in Kind if kind is not Kind.START]), texts, texts, st.integers(0, 50))
+@given(st.sampled_from([kind for kind in PageKind if kind is not PageKind.START]), texts, texts, st.integers(0, 50))
 def test_addresses_lead_back(kind, words, value, number):
     from webshop_server.product import clean
 
     options = (("color", clean(value).lower()),) if value.strip() else ()
     fields = {
-        Kind.RESULTS: {"keywords": normal_query(words), "page": number},
-        Kind.ITEM: {"keywords": normal_query(words), "page": number, "asin": "B1", "options": options},
-        Kind.SUB: {"keywords": "x", "page": 2, "asin": "B1", "options": options, "sub_page": "Reviews"},
-        Kind.AD: {"asin": "B1", "options": options, "depth": number},
+        PageKind.RESULTS: {"keywords": normal_query(words), "page": number},
+        PageKind.ITEM: {"keywords": normal_query(words), "page": number, "asin": "B1", "options": options},
+        PageKind.SUB: {"keywords": "x", "page": 2, "asin": "B1", "options": options, "sub_page": "Reviews"},
+        PageKind.AD: {"asin": "B1", "options": options, "depth": number},
     }
     place = Location(kind, **fields.get(kind, {"asin": "B1", "options": options}))
     assert from_path(to_path(place, "abc")) == place

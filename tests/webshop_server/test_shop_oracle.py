@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from webshop_server.location import Kind
 from webshop_server.oracle import best_purchase, solve
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
+from webshop_server.urls import PageKind
 
 PHASES = {
     "plain": {},
@@ -57,6 +57,6 @@ def test_it_starts_from_any_page(inventory):
     session.act(f"click[{list(session.page.clickables)[2]}]")
     session.act("click[buy now]")
     session.act("click[a]")
-    assert session.page.location.kind is Kind.AD
+    assert session.page.location.kind is PageKind.AD
     solve(session)
     assert session.reward == 1.0

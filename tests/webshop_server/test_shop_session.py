@@ -10,9 +10,9 @@ import re
 import pytest
 
 from webshop_server.errors import ArgumentError, SessionError
-from webshop_server.location import Kind, Location
-from webshop_server.page import SEPARATOR
+from webshop_server.page_model import SEPARATOR
 from webshop_server.shop import Shop
+from webshop_server.urls import Location, PageKind
 
 
 def products_on(session):
@@ -179,7 +179,7 @@ def test_any_words_can_be_searched(shop, words):
     session = shop.start(0)
     outcome = session.act(f"search[{words}]")
     assert outcome.error is None
-    assert outcome.page.location.kind is Kind.RESULTS
+    assert outcome.page.location.kind is PageKind.RESULTS
     assert outcome.page.path.isascii()
 
 
@@ -193,7 +193,7 @@ def test_the_session_is_over_after_a_purchase(shop):
         outcome = session.act(action)
         assert outcome.error == "the session is over: something has been bought"
         assert (outcome.reward, outcome.is_done, outcome.page) == (0.0, True, page)
-    for place in (item, Location(), Location(Kind.DONE, asin=item.asin, options=(("x", "y"),))):
+    for place in (item, Location(), Location(PageKind.DONE, asin=item.asin, options=(("x", "y"),))):
         assert session.visit(place) is page  # the Back button of a browser
     assert session.reward == reward
 
@@ -203,21 +203,21 @@ def test_places_that_do_not_exist(shop):
     asin = shop.goals[0].asin
     here = session.page
     for place, reason in (
-        (Location(Kind.ITEM, asin="B0NOTHING0"), "there is no product 'B0NOTHING0'"),
-        (Location(Kind.ITEM, asin=asin, options=(("color", "nope"),)), "has no option 'color' with value 'nope'"),
-        (Location(Kind.SUB, asin=asin, sub_page="Secrets"), "has no page 'Secrets'"),
-        (Location(Kind.SUB, asin=asin, sub_page="Attributes"), "has no page 'Attributes'"),
-        (Location(Kind.DONE, asin="x"), "there is no product 'x'"),
+        (Location(PageKind.ITEM, asin="B0NOTHING0"), "there is no product 'B0NOTHING0'"),
+        (Location(PageKind.ITEM, asin=asin, options=(("color", "nope"),)), "has no option 'color' with value 'nope'"),
+        (Location(PageKind.SUB, asin=asin, sub_page="Secrets"), "has no page 'Secrets'"),
+        (Location(PageKind.SUB, asin=asin, sub_page="Attributes"), "has no page 'Attributes'"),
+        (Location(PageKind.DONE, asin="x"), "there is no product 'x'"),
     ):
         with pytest.raises(ArgumentError, match=re.escape(reason)):
             session.visit(place)
         assert session.page is here
     for page, shown in ((0, 1), (-5, 1), (10**9, 5), (6, 5)):
-        assert session.visit(Location(Kind.RESULTS, "made easy", page)).location.page == shown
+        assert session.visit(Location(PageKind.RESULTS, "made easy", page)).location.page == shown
 
 
 def test_nothing_of_the_goal_reaches_the_last_page(shop):
-    from webshop_server.render import render_html
+    from webshop_server.renderer import render_html
 
     for index in range(30):
         session = shop.start(index)
@@ -242,8 +242,8 @@ def test_copies_go_their_own_way(shop):
         twin.configure(ad_page=True)
         twin.act("click[buy now]")
         twin.shop.configure(price_factor=3.0)
-        assert twin.page.location.kind is Kind.AD
-    assert session.page.location.kind is Kind.ITEM
+        assert twin.page.location.kind is PageKind.AD
+    assert session.page.location.kind is PageKind.ITEM
     assert not session.settings.ad_page
     assert shop.settings.price_factor == 1.0
 

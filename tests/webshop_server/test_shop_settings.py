@@ -10,16 +10,16 @@ import pytest
 
 from webshop_server.errors import SettingsError
 from webshop_server.inventory import is_target
-from webshop_server.location import Kind, Location
 from webshop_server.product import Product
 from webshop_server.settings import LABELS, ORDERS, Settings
 from webshop_server.shop import Shop
+from webshop_server.urls import Location, PageKind
 
 
 @pytest.fixture
 def session(shop):
     session = shop.start(0)
-    session.visit(Location(Kind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
     return session
 
 
@@ -33,11 +33,11 @@ def press(session, *labels):
 def test_the_right_button_leads_to_the_order(session):
     session.configure(ad_page=True, ad_right_button="C")
     place = press(session, "buy now")
-    assert (place.kind, place.depth) == (Kind.AD, 0)
+    assert (place.kind, place.depth) == (PageKind.AD, 0)
     assert [label.upper() for label in session.page.clickables] == ["A", "B", "C", "D", "E"]
     assert not session.page.has_search_bar
-    assert press(session, "c").kind is Kind.CONFIRM
-    assert press(session, "place order").kind is Kind.DONE
+    assert press(session, "c").kind is PageKind.CONFIRM
+    assert press(session, "place order").kind is PageKind.DONE
     assert session.reward == 1.0
 
 
@@ -45,18 +45,18 @@ def test_a_decoy_leads_deeper_and_then_out(session):
     session.configure(ad_page=True, ad_right_button="C", ad_depth=2)
     assert press(session, "buy now", "A").depth == 1
     assert press(session, "c").depth == 2  # the right button is right on the first page alone
-    assert press(session, "c").kind is Kind.START
-    session.visit(Location(Kind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    assert press(session, "c").kind is PageKind.START
+    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
     assert press(session, "buy now").depth == 0
-    assert press(session, "c", "place order").kind is Kind.DONE
+    assert press(session, "c", "place order").kind is PageKind.DONE
 
 
 def test_no_depth_drops_at_once_and_escape_lets_out(session):
     session.configure(ad_page=True, ad_depth=0)
-    assert press(session, "buy now", "e").kind is Kind.START
+    assert press(session, "buy now", "e").kind is PageKind.START
     session.configure(ad_depth=5, ad_escape=True)
-    session.visit(Location(Kind.ITEM, "shirt", 1, session.goal.asin))
-    assert press(session, "buy now", "e", "d", "a").kind is Kind.CONFIRM
+    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin))
+    assert press(session, "buy now", "e", "d", "a").kind is PageKind.CONFIRM
 
 
 def test_labels_and_positions_are_exchangeable(shop):
@@ -66,34 +66,34 @@ def test_labels_and_positions_are_exchangeable(shop):
         for labels in (("A", "B", "C"), ("C", "A", "B")):
             session = shop.start(0)
             session.configure(ad_page=True, ad_buttons=3, ad_labels=labels, ad_right_button=right)
-            session.visit(Location(Kind.DONE, asin=session.goal.asin))
+            session.visit(Location(PageKind.DONE, asin=session.goal.asin))
             pages.setdefault(labels, set()).add((session.page.text, session.page.text_rich, session.page.path))
             assert tuple(label.upper() for label in session.page.clickables) == labels
-            assert press(session, right).kind is Kind.CONFIRM
+            assert press(session, right).kind is PageKind.CONFIRM
     assert {len(seen) for seen in pages.values()} == {1}
 
 
 def test_an_address_does_not_lead_around_the_advertisements(session):
     session.configure(ad_page=True, ad_right_button="B")
     asin, options = session.goal.asin, session.goal.options
-    confirm = Location(Kind.CONFIRM, asin=asin, options=options)
-    assert session.visit(confirm).location.kind is Kind.ITEM  # nothing has been ordered yet
-    assert session.visit(confirm._replace(kind=Kind.AD, button="B")).location.kind is Kind.ITEM
+    confirm = Location(PageKind.CONFIRM, asin=asin, options=options)
+    assert session.visit(confirm).location.kind is PageKind.ITEM  # nothing has been ordered yet
+    assert session.visit(confirm._replace(kind=PageKind.AD, button="B")).location.kind is PageKind.ITEM
     press(session, "buy now", "a")
-    assert session.visit(confirm).location.kind is Kind.ITEM
-    again = session.visit(Location(Kind.AD, asin=asin, options=options, depth=0, button="B"))
-    assert (again.location.kind, again.location.depth) == (Kind.AD, 2)  # the depth is the session's own
-    session.visit(Location(Kind.DONE, asin=asin, options=options))
+    assert session.visit(confirm).location.kind is PageKind.ITEM
+    again = session.visit(Location(PageKind.AD, asin=asin, options=options, depth=0, button="B"))
+    assert (again.location.kind, again.location.depth) == (PageKind.AD, 2)  # the depth is the session's own
+    session.visit(Location(PageKind.DONE, asin=asin, options=options))
     press(session, "b")
-    other = session.visit(Location(Kind.DONE, asin=asin))  # passed with other options than these
-    assert other.location.kind is Kind.AD
+    other = session.visit(Location(PageKind.DONE, asin=asin))  # passed with other options than these
+    assert other.location.kind is PageKind.AD
 
 
 def test_turning_advertisements_off_frees_whoever_is_inside(session):
     session.configure(ad_page=True, ad_right_button="B")
     press(session, "buy now", "a")
     session.configure(ad_page=False)
-    assert press(session, "d").kind is Kind.CONFIRM
+    assert press(session, "d").kind is PageKind.CONFIRM
 
 
 def test_settings_take_effect_with_the_next_page_for_one_or_for_all(shop):
@@ -120,10 +120,10 @@ def test_every_label_can_be_changed(shop):
     session.configure(
         button_labels={name: f"new {i}" for i, name in enumerate(LABELS)}, ad_page=True, show_attributes=True
     )
-    session.visit(Location(Kind.RESULTS, "made easy", 2))
+    session.visit(Location(PageKind.RESULTS, "made easy", 2))
     labels = set(session.page.clickables)
     asin, options = session.goal.asin, session.goal.options
-    session.visit(Location(Kind.ITEM, asin=asin, options=options))
+    session.visit(Location(PageKind.ITEM, asin=asin, options=options))
     labels |= set(session.page.clickables)
     press(session, f"new {LABELS.index('Buy Now')}", "a")
     labels |= set(session.page.clickables)
@@ -137,9 +137,9 @@ def test_an_option_gives_way_to_a_new_label(shop):
     session = shop.start(0)
     name, value = session.goal.options[0]
     session.configure(button_labels={"Buy Now": value})
-    session.visit(Location(Kind.ITEM, asin=session.goal.asin))
+    session.visit(Location(PageKind.ITEM, asin=session.goal.asin))
     assert f"{name}: {value}" in session.page.clickables
-    assert press(session, value).kind is Kind.DONE
+    assert press(session, value).kind is PageKind.DONE
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -182,7 +182,7 @@ def test_inflation_hits_its_targets_alone(shop):
         assert shop.score(goal, other, goal.options, settings) == shop.score(goal, other, goal.options, Settings())
     session = shop.start(goal)
     session.configure(price_factor=10.0)
-    session.visit(Location(Kind.ITEM, asin=first.asin))
+    session.visit(Location(PageKind.ITEM, asin=first.asin))
     assert f"Price: ${round(first.prices[0] * 10, 2)}" in session.page.text
 
 
@@ -197,7 +197,7 @@ def test_targets():
 
 def test_sold_out_listings_cannot_be_bought(shop):
     session = shop.start(0)
-    item = Location(Kind.ITEM, asin=session.goal.asin)
+    item = Location(PageKind.ITEM, asin=session.goal.asin)
     session.visit(item)
     shown = session.page
     session.configure(sold_out=(session.goal.asin,))

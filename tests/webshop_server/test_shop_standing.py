@@ -8,10 +8,10 @@ import pytest
 
 from webshop_server.errors import ArgumentError
 from webshop_server.inventory import Inventory
-from webshop_server.location import Kind, Location
 from webshop_server.oracle import best_purchases, solve
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
+from webshop_server.urls import Location, PageKind
 
 ADS = Settings(ad_page=True, ad_right_button="C")
 
@@ -43,14 +43,14 @@ def test_a_wrong_button_is_remembered(shop):
     other.stand_at(session.page.location)
     for button in "cc":
         assert other.act(f"click[{button}]").page.text == session.act(f"click[{button}]").page.text
-    assert other.page.location.kind is Kind.AD
+    assert other.page.location.kind is PageKind.AD
     assert other.page.location.depth == 3
 
 
 def test_nobody_stands_at_the_end(shop):
     session = shop.start(0)
     before = session.page
-    for place in (Location(Kind.DONE, asin=shop.goals[0].asin), Location(Kind.ITEM, asin="NOTHING")):
+    for place in (Location(PageKind.DONE, asin=shop.goals[0].asin), Location(PageKind.ITEM, asin="NOTHING")):
         with pytest.raises(ArgumentError, match=re.escape("nobody can stand") + "|there is no product"):
             session.stand_at(place)
     assert session.page is before

@@ -16,7 +16,6 @@ from importlib.resources import files
 
 import numpy as np
 
-from drift_agents.advice import read_ways
 from drift_agents.controller.base import Decision, Render
 from drift_agents.controller.strategy import HORIZON, STRATEGY, Strategy, make_strategy, tell_exemplars
 from drift_agents.errors import ArgumentError
@@ -25,8 +24,9 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.memory.base import Memory
 from drift_agents.memory.exemplar import Exemplar, recall_exemplars
-from drift_agents.policy.base import Aside, Policy, Reply, Speaking
-from drift_agents.prompt import ANSWER, parse_prompt
+from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
+from drift_agents.prompt.lessons import read_ways
+from drift_agents.prompt.view import ANSWER, parse_prompt
 from drift_agents.types import Episode, Removed, Thought, Usage
 
 EFFORTS = ("low", "high", "max")
@@ -51,7 +51,7 @@ class AdaMem:
     The state is what `render(recall=False)` shows: the present observation and the whole history of
     the episode, beside what a verifier vouches for.
 
-    A policy that is a language model (`drift_agents.policy.base.Speaking`) is asked whether it asks, and
+    A policy that is a language model (`drift_agents.policy.base.LanguagePolicy`) is asked whether it asks, and
     makes the strategy. In the place of any other, declared rules answer: `high` asks where the prompt
     holds no experience of the present state; `low` asks where there is no strategy, or where for
     `patience` steps in a row the present state was none that the strategy names. The strategy tells
@@ -169,7 +169,7 @@ class AdaMem:
         self, exemplars: tuple[Exemplar, ...], policy: Policy, render: Render, rng: np.random.Generator
     ) -> tuple[Thought, Completion, Strategy] | None:
         """How a strategy was made, what that cost, and the strategy; `None` where rules have nothing to make one of."""
-        if not exemplars and not isinstance(policy, Speaking):
+        if not exemplars and not isinstance(policy, LanguagePolicy):
             return None
         prompt, _ = render(recall=False)
         messages = read_messages(
@@ -178,7 +178,7 @@ class AdaMem:
             prompt=prompt.removesuffix(ANSWER).rstrip(),
             experiences=tell_exemplars(exemplars),
         )
-        if isinstance(policy, Speaking):
+        if isinstance(policy, LanguagePolicy):
             answer = policy.answer(messages, STRATEGY, self._rules, rng)
         else:
             answer = ask(self._rules, messages, STRATEGY)
@@ -191,8 +191,8 @@ class AdaMem:
         self, state: str, policy: Policy, prompt: str, render: Render, rng: np.random.Generator
     ) -> tuple[Reply, bool]:
         """The action in mind, and whether memory is asked."""
-        if isinstance(policy, Speaking):
-            return policy.decide_and_say(prompt, Aside(_FIELDS[self.effort], _read(self.effort)), rng)
+        if isinstance(policy, LanguagePolicy):
+            return policy.decide_and_say(prompt, SideQuestion(_FIELDS[self.effort], _read(self.effort)), rng)
         wants = not parse_prompt(prompt).here if self.effort == "high" else self._is_astray(state, render)
         return policy.decide(prompt, rng), wants
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.matching import Matching
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought

@@ -18,7 +18,7 @@ class Direct:
 
     Example:
         >>> from drift_agents.memory.none import NoMemory
-        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> def render(recall=True, strategy=None):
         ...     return 'Admissible actions: ["0"]', ()
         >>> Direct().act("{}", NoMemory(), RandomPolicy(), render, np.random.default_rng(0)).reply.text

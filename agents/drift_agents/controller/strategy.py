@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from drift_agents.advice import join_ways, tell_way
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.exemplar import Exemplar
-from drift_agents.prompt import Recollection, parse_line
+from drift_agents.prompt.lessons import join_ways, tell_way
+from drift_agents.prompt.view import Recollection, parse_line
 from drift_agents.types import RecordId
 
 ITEMS = 3

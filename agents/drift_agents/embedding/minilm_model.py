@@ -1,6 +1,6 @@
 """The forward pass of MiniLM in NumPy.
 
-* `Layer`, `Weights` - the parameters
+* `EncoderLayer`, `Weights` - the parameters
 * `read_weights` - out of the bytes of a `.safetensors` file
 * `encode` - the tokens of one text to its vector
 
@@ -34,7 +34,7 @@ class Linear(NamedTuple):
     bias: Array
 
 
-class Layer(NamedTuple):
+class EncoderLayer(NamedTuple):
     """One layer: attention, then two linear maps, each with a residual and a normalisation."""
 
     query: Linear
@@ -60,7 +60,7 @@ class Weights(NamedTuple):
     words: NDArray[np.float32]
     positions: Array
     norm: Linear
-    layers: tuple[Layer, ...]
+    layers: tuple[EncoderLayer, ...]
 
 
 def read_weights(data: bytes) -> Weights:
@@ -84,9 +84,9 @@ def read_weights(data: bytes) -> Weights:
     def linear(name: str) -> Linear:
         return Linear(tensor(f"{name}.weight").T.astype(np.float64), tensor(f"{name}.bias").astype(np.float64))
 
-    def layer(number: int) -> Layer:
+    def layer(number: int) -> EncoderLayer:
         name = f"encoder.layer.{number}"
-        return Layer(
+        return EncoderLayer(
             linear(f"{name}.attention.self.query"),
             linear(f"{name}.attention.self.key"),
             linear(f"{name}.attention.self.value"),
@@ -136,7 +136,7 @@ def _normed(x: Array, by: Linear) -> Array:
     return centred / spread * by.weight + by.bias
 
 
-def _attend(x: Array, layer: Layer) -> Array:
+def _attend(x: Array, layer: EncoderLayer) -> Array:
     """What every token takes over from all tokens, head by head; shape (tokens, DIMENSION)."""
     query, key, value = (
         _linear(x, by).reshape(len(x), HEADS, -1).transpose(1, 0, 2) for by in (layer.query, layer.key, layer.value)

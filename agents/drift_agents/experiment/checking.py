@@ -16,10 +16,18 @@ from pydantic_core import ErrorDetails
 
 from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
-from drift_agents.experiment.config import Agents, Construct, Experiment, Options, Part, RecallOptions, World
+from drift_agents.experiment.config import (
+    Agents,
+    Construct,
+    Experiment,
+    Options,
+    PartSpec,
+    RecallOptions,
+    ScheduleSettings,
+)
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.models import OF_THE_MODEL
-from drift_agents.matching_registry import MATCHINGS
+from drift_agents.matching.registry import MATCHINGS
 from drift_agents.memory.registry import MEMORIES
 from drift_agents.policy.registry import POLICIES
 from drift_agents.registry import Registry
@@ -94,7 +102,7 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
             for name, options in getattr(world, axis).items():
                 path = ("worlds", schedule, axis, name)
                 if axis == "team":
-                    yield from ((path, text) for text in _member_findings(Part(name=name, options=options)))
+                    yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
                 if name in named and name in registry.names():
                     yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
                 if name not in named:
@@ -162,7 +170,7 @@ def _wrong_options(registry: Registry[Any], name: str, options: Options) -> Iter
             yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
 
 
-def _member_findings(team: Part) -> Iterator[str]:
+def _member_findings(team: PartSpec) -> Iterator[str]:
     """What is wrong with who belongs to a team."""
     try:
         members = read_members(team)
@@ -233,7 +241,7 @@ def _known_keys(parent: Path) -> tuple[str, ...]:
     if parent[0] == "agents":
         return tuple(Agents.model_fields)
     models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "construct": Construct}
-    return _keys(models.get(parent[-1], World))
+    return _keys(models.get(parent[-1], ScheduleSettings))
 
 
 def _keys(model: type[BaseModel]) -> tuple[str, ...]:

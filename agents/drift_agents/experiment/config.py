@@ -2,10 +2,10 @@
 
 * `Experiment` - a checked experiment; plain data, hashable by `config_hash`
 * `Agents` - memories, verifiers, controllers, teams and policies whose combinations are played
-* `Part` - a name with options
+* `PartSpec` - a name with options
 * `Construct` - what is played before the test, to fill memory
-* `World` - what is different on one schedule
-* `Change` - one value that a sweep gives a schedule
+* `ScheduleSettings` - what is different on one schedule
+* `SweptValue` - one value that a sweep gives a schedule
 
 `drift_agents.experiment.checking` turns plain data into an `Experiment` and tells everything that is wrong.
 """
@@ -36,15 +36,15 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, validate_by_alias=True)
 
 
-class Part(_Model):
+class PartSpec(_Model):
     """One of what an agent is made of, as a memory: its name, and options if they differ from the defaults.
 
     In a file it is the name alone, or a mapping of the name to its options.
 
     Example:
-        >>> Part.model_validate({"glove": {"epsilon": 0.5}}).options
+        >>> PartSpec.model_validate({"glove": {"epsilon": 0.5}}).options
         {'epsilon': 0.5}
-        >>> Part.model_validate("none").name
+        >>> PartSpec.model_validate("none").name
         'none'
     """
 
@@ -63,20 +63,20 @@ class Part(_Model):
             return {"name": name, "options": {} if options is None else options}
         return data
 
-    def label(self, among: Iterable[Part] = ()) -> str:
+    def label(self, among: Iterable[PartSpec] = ()) -> str:
         """How lines and tables call it: the name, with the options that tell it apart from its namesakes.
 
         Args:
             among: the parts that it stands beside.
 
         Example:
-            >>> parts = [Part(name="glove"), Part(name="glove", options={"epsilon": 0.2, "budget": 3})]
+            >>> parts = [PartSpec(name="glove"), PartSpec(name="glove", options={"epsilon": 0.2, "budget": 3})]
             >>> [part.label(parts) for part in parts]
             ['glove', 'glove(budget=3, epsilon=0.2)']
 
             The name of a language model is always told, and tells policies apart.
 
-            >>> models = [Part(name="llm", options={"model": name, "base_url": f"http://{name}"}) for name in "ab"]
+            >>> models = [PartSpec(name="llm", options={"model": name, "base_url": f"http://{name}"}) for name in "ab"]
             >>> [part.label(models) for part in models]
             ['llm(a)', 'llm(b)']
         """
@@ -93,7 +93,7 @@ class Part(_Model):
 def _short(value: Any) -> str:
     """An option's value in few characters; a part with options as `name(key=value)`."""
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(next(iter(value.values())), Mapping):
-        return Part.model_validate(value).label([Part(name=next(iter(value)))])
+        return PartSpec.model_validate(value).label([PartSpec(name=next(iter(value)))])
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -114,13 +114,13 @@ def _as_seeds(data: Any) -> Any:
     return data
 
 
-Parts = Annotated[tuple[Part, ...], BeforeValidator(_as_list), Field(min_length=1)]
+Parts = Annotated[tuple[PartSpec, ...], BeforeValidator(_as_list), Field(min_length=1)]
 Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 
 
-DIRECT, SOLO = Part(name="direct"), Part(name="solo")
+DIRECT, SOLO = PartSpec(name="direct"), PartSpec(name="solo")
 """The controller and the team that add nothing."""
 
 
@@ -139,14 +139,14 @@ class Agents(_Model):
     """
 
     memory: Parts
-    verifier: Parts = (Part(name="none"),)
+    verifier: Parts = (PartSpec(name="none"),)
     controller: Parts = (DIRECT,)
     team: Parts = (SOLO,)
     policy: Parts
 
 
 def _as_part(data: Any) -> Any:
-    return data if data is None or isinstance(data, Part) else Part.model_validate(data)
+    return data if data is None or isinstance(data, PartSpec) else PartSpec.model_validate(data)
 
 
 class Construct(_Model):
@@ -163,10 +163,10 @@ class Construct(_Model):
     episodes: Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
     where: Literal["other", "same"] = "other"
     epochs: Count = 1
-    policy: Annotated[Part | None, BeforeValidator(_as_part)] = None
+    policy: Annotated[PartSpec | None, BeforeValidator(_as_part)] = None
 
 
-class Change(NamedTuple):
+class SweptValue(NamedTuple):
     """One value that a sweep gives a schedule.
 
     Args:
@@ -182,7 +182,7 @@ class Change(NamedTuple):
         """The last word of the path with the value, as names of schedules end with it.
 
         Example:
-            >>> Change("base.slip", 0.2).label, Change("drifts.*.set.map.draw.move", 4).label
+            >>> SweptValue("base.slip", 0.2).label, SweptValue("drifts.*.set.map.draw.move", 4).label
             ('slip-0.2', 'move-4')
         """
         return f"{self.path.rpartition('.')[2]}-{_short(self.value)}"
@@ -212,7 +212,7 @@ class RecallOptions(_Model):
     states: Annotated[int, Field(strict=True, ge=0)] | None = None
 
 
-class World(_Model):
+class ScheduleSettings(_Model):
     """What is different on one schedule.
 
     Args:
@@ -237,7 +237,7 @@ class World(_Model):
     sweep: Sweep | None = None
     construction: Construct | None = Field(default=None, alias="construct")
     learning: Learning | None = None
-    matching: Part | None = None
+    matching: PartSpec | None = None
     recall: RecallOptions | None = None
     memory: dict[str, Options] = Field(default_factory=dict)
     verifier: dict[str, Options] = Field(default_factory=dict)
@@ -246,7 +246,7 @@ class World(_Model):
     policy: dict[str, Options] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_length(self) -> World:
+    def _one_length(self) -> ScheduleSettings:
         if self.rounds is not None and self.episodes is not None:
             raise PydanticCustomError("length", "`rounds` and `episodes` exclude each other")
         return self
@@ -292,11 +292,11 @@ class Experiment(_Model):
     construction: Construct | None = Field(default=None, alias="construct")
     learning: Learning = "online"
     trace: Kept = "none"
-    worlds: dict[str, World] = Field(default_factory=dict)
+    worlds: dict[str, ScheduleSettings] = Field(default_factory=dict)
 
-    def world(self, schedule: str) -> World:
+    def world(self, schedule: str) -> ScheduleSettings:
         """What is different on that schedule, with the experiment's own length and stages filled in."""
-        world = self.worlds.get(schedule, World())
+        world = self.worlds.get(schedule, ScheduleSettings())
         own: dict[str, Any] = {}
         if world.rounds is None and world.episodes is None:
             own |= {"rounds": self.rounds, "episodes": self.episodes}
@@ -308,11 +308,11 @@ class Experiment(_Model):
         own = self.world(schedule).seeds
         return self.seeds if own is None else own
 
-    def changes(self, schedule: str) -> tuple[Change | None, ...]:
+    def changes(self, schedule: str) -> tuple[SweptValue | None, ...]:
         """What a sweep makes of that schedule: one change after the other, or none at all."""
         own = self.world(schedule).sweep
         sweep = self.sweep if own is None else own
-        return tuple(Change(path, value) for path, values in sweep.items() for value in values) or (None,)
+        return tuple(SweptValue(path, value) for path, values in sweep.items() for value in values) or (None,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what a run's folder keeps."""

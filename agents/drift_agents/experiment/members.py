@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from drift_agents.errors import ArgumentError
-from drift_agents.experiment.config import Part
+from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.pools import find_pool
 
 MEMBERS = "members"
@@ -32,11 +32,11 @@ class MemberSpec(NamedTuple):
     """
 
     name: str
-    policy: Part
+    policy: PartSpec
     errs: float = 0.0
 
 
-def read_members(team: Part) -> tuple[MemberSpec, ...]:
+def read_members(team: PartSpec) -> tuple[MemberSpec, ...]:
     """All members that a team names; none where the cell's policy is the only one.
 
     Args:
@@ -49,7 +49,8 @@ def read_members(team: Part) -> tuple[MemberSpec, ...]:
         UnknownNameError: if there is no pool of that name.
 
     Example:
-        >>> team = Part(name="judge", options={"members": ["random", {"policy": "planner", "name": "p", "errs": 0.1}]})
+        >>> members = ["random", {"policy": "planner", "name": "p", "errs": 0.1}]
+        >>> team = PartSpec(name="judge", options={"members": members})
         >>> [(spec.name, spec.policy.name, spec.errs) for spec in read_members(team)]
         [('random', 'random', 0.0), ('p', 'planner', 0.1)]
     """
@@ -60,7 +61,7 @@ def read_members(team: Part) -> tuple[MemberSpec, ...]:
         raise ArgumentError(f"`members` of the team {team.name!r} should be a list. Received {entries!r}")
     plain = [entry if is_spec(entry) else {"policy": entry} for entry in entries]
     try:
-        parts = [Part.model_validate(entry["policy"]) for entry in plain]
+        parts = [PartSpec.model_validate(entry["policy"]) for entry in plain]
     except ValidationError as error:
         raise ArgumentError(
             f"`members` of the team {team.name!r} should be policies, or `{{policy: ..., name: ..., errs: ...}}`. "

@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, TypeVar
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Experiment, Part
+from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.plan import overlaid
 from drift_agents.llm.base import Model
-from drift_agents.llm.fallback import WithRules
-from drift_agents.llm.metered import Meter, Metered
-from drift_agents.llm.reask import Reasking
+from drift_agents.llm.fallback import RuleFallbackModel
+from drift_agents.llm.metered import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory
 from drift_agents.memory.registry import MEMORIES, make_memory
@@ -67,7 +67,7 @@ def needs_model(experiment: Experiment) -> bool:
 
 
 def make_parts(
-    policy: Part, memory: Part, service: Service | None, defaults: Mapping[str, Any]
+    policy: PartSpec, memory: PartSpec, service: Service | None, defaults: Mapping[str, Any]
 ) -> tuple[Policy, Memory, Meter]:
     """The policy, the memory and the meter of a cell.
 
@@ -96,11 +96,11 @@ def make_parts(
     if model is None or own_rules or not takes_model(MEMORIES, memory.name):
         return decides, make_memory(memory.name, **options), meter
     rules: Model = getattr(make_memory(memory.name, **options), "model")  # noqa: B009 - not part of the protocol
-    asked = Metered(WithRules(Reasking(model, getattr(decides, "parameters", None)), rules), meter)
+    asked = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
     return decides, make_memory(memory.name, **{**options, "model": asked}), meter
 
 
-def make_decider(policy: Part, service: Service | None) -> tuple[Policy, Model | None]:
+def make_decider(policy: PartSpec, service: Service | None) -> tuple[Policy, Model | None]:
     """A policy, and the language model that it asks, if it asks one.
 
     Args:
@@ -118,7 +118,7 @@ def make_decider(policy: Part, service: Service | None) -> tuple[Policy, Model |
     return make_policy(policy.name, **{**rest, "model": model}), model
 
 
-def _find_model(policy: Part, service: Service) -> Model:
+def _find_model(policy: PartSpec, service: Service) -> Model:
     name = policy.options.get("model")
     if not isinstance(name, str) or not name:
         raise ExperimentError(

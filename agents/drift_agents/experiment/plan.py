@@ -1,10 +1,10 @@
 """What an experiment consists of: cells, and the episodes of each.
 
 * `Cell` - one agent or reference on one schedule with one seed: played on its own, written to its own file
-* `Way` - how the agent of a cell decides: controller and team
+* `DecisionSetup` - how the agent of a cell decides: controller and team
 * `overlaid` - a part with what is different of it on one schedule
 * `plan_cells` - the cells of an experiment, in the order of the merged log
-* `Planned` - one episode: its round, phase and tick as far as they are known beforehand
+* `PlannedEpisode` - one episode: its round, phase and tick as far as they are known beforehand
 * `plan_episodes` - the episodes of a schedule
 """
 
@@ -18,16 +18,16 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import DIRECT, SOLO, Change, Experiment, Options, Part, World
+from drift_agents.experiment.config import DIRECT, SOLO, Experiment, Options, PartSpec, ScheduleSettings, SweptValue
 from drift_agents.learner.registry import LEARNERS
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
-NO_PART = Part(name="none")
+NO_PART = PartSpec(name="none")
 _LONGEST = 160  # file systems end at 255 bytes
 
 
-class Way(NamedTuple):
+class DecisionSetup(NamedTuple):
     """How an agent decides; by default memory and policy are asked once, by one agent.
 
     Args:
@@ -36,17 +36,17 @@ class Way(NamedTuple):
         labels: how lines call both.
     """
 
-    controller: Part = DIRECT
-    team: Part = SOLO
+    controller: PartSpec = DIRECT
+    team: PartSpec = SOLO
     labels: tuple[str, str] = (DIRECT.name, SOLO.name)
 
     @property
     def unusual(self) -> tuple[str, ...]:
         """The labels that differ from the defaults, which files and tables leave out."""
-        return tuple(label for label, usual in zip(self.labels, Way().labels, strict=True) if label != usual)
+        return tuple(label for label, usual in zip(self.labels, DecisionSetup().labels, strict=True) if label != usual)
 
 
-USUAL = Way()
+USUAL = DecisionSetup()
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Cell:
     """
 
     schedule: str
-    memory: Part
-    verifier: Part
-    policy: Part
+    memory: PartSpec
+    verifier: PartSpec
+    policy: PartSpec
     seed: int
     labels: tuple[str, str, str]
     reference: str | None = None
-    change: Change | None = None
-    way: Way = USUAL
+    change: SweptValue | None = None
+    way: DecisionSetup = USUAL
 
     @property
     def place(self) -> str:
@@ -118,10 +118,10 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-_Player = tuple[Part, Part, Part, tuple[str, str, str], str | None, Way]
+_Player = tuple[PartSpec, PartSpec, PartSpec, tuple[str, str, str], str | None, DecisionSetup]
 
 
-def _players(experiment: Experiment, world: World) -> list[_Player]:
+def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
     """Everybody who plays a schedule: each memory's agents and its references, then those who have no memory."""
     beside = {
         axis: _distinct([part for agents in experiment.agents for part in getattr(agents, axis)])
@@ -129,7 +129,7 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
     }
     players: dict[tuple[str, ...], _Player] = {}
 
-    def add(memory: Part, verifier: Part, policy: Part, reference: str | None, way: Way) -> None:
+    def add(memory: PartSpec, verifier: PartSpec, policy: PartSpec, reference: str | None, way: DecisionSetup) -> None:
         labels = (
             memory.label(beside["memory"]),
             verifier.label(beside["verifier"]),
@@ -147,7 +147,7 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
 
     for agents in experiment.agents:
         for policy, team, controller in product(agents.policy, agents.team, agents.controller):
-            way = Way(
+            way = DecisionSetup(
                 overlaid(controller, world.controller),
                 overlaid(team, world.team),
                 (controller.label(beside["controller"]), team.label(beside["team"])),
@@ -158,18 +158,18 @@ def _players(experiment: Experiment, world: World) -> list[_Player]:
                 if memory.name != "none":
                     for name in ("oracle_realign", "oracle_reset"):
                         if name in experiment.references:
-                            add(memory, Part(name=name), policy, name, way)
+                            add(memory, PartSpec(name=name), policy, name, way)
     for name in (*LEARNERS.names(), "clairvoyant"):
         if name in experiment.references:
-            add(NO_PART, NO_PART, Part(name=name), name, Way())
+            add(NO_PART, NO_PART, PartSpec(name=name), name, DecisionSetup())
     return list(players.values())
 
 
-def _distinct(parts: list[Part]) -> list[Part]:
+def _distinct(parts: list[PartSpec]) -> list[PartSpec]:
     return [part for index, part in enumerate(parts) if part not in parts[:index]]
 
 
-def overlaid(part: Part, changes: Mapping[str, Options]) -> Part:
+def overlaid(part: PartSpec, changes: Mapping[str, Options]) -> PartSpec:
     """A part with what is different of it on one schedule.
 
     Args:
@@ -177,10 +177,10 @@ def overlaid(part: Part, changes: Mapping[str, Options]) -> Part:
         changes: name -> options, as a schedule's `worlds` entry gives them.
     """
     changed = changes.get(part.name)
-    return part if changed is None else Part(name=part.name, options={**part.options, **changed})
+    return part if changed is None else PartSpec(name=part.name, options={**part.options, **changed})
 
 
-class Planned(NamedTuple):
+class PlannedEpisode(NamedTuple):
     """One episode.
 
     Args:
@@ -196,7 +196,7 @@ class Planned(NamedTuple):
     tick: int | None = None
 
 
-def plan_episodes(schedule: Schedule, timeline: Timeline, world: World) -> tuple[Planned, ...]:
+def plan_episodes(schedule: Schedule, timeline: Timeline, world: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
     """The episodes of a schedule.
 
     With `rounds` the first so many episodes of every phase are played; each is jumped to, so that a
@@ -211,7 +211,7 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, world: World) -> tuple
         ExperimentError: if the schedule's phases have no fixed episodes, or a phase holds fewer.
     """
     if world.episodes is not None:
-        return tuple(Planned(episode) for episode in range(world.episodes))
+        return tuple(PlannedEpisode(episode) for episode in range(world.episodes))
     rounds = world.rounds or 0
     odd = [f"its clock is `{schedule.clock}`"] if schedule.clock != "episode" else []
     odd += [f"the drift {drift.name!r} has {_odd_keys(drift)}" for drift in schedule.drifts if _odd_keys(drift)]
@@ -222,7 +222,7 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, world: World) -> tuple
             f"worlds: {{{schedule.name}: {{episodes: N}}}}"
         )
     stop = max((drift.at or 0 for drift in schedule.drifts), default=0) + 1
-    planned: list[Planned] = []
+    planned: list[PlannedEpisode] = []
     for phase in timeline.phases(stop):
         if phase.stop - phase.start < rounds:
             raise ExperimentError(
@@ -230,7 +230,7 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, world: World) -> tuple
                 f"Received {rounds}, phase {phase.id!r} holds {phase.stop - phase.start}"
             )
         for index in range(rounds):
-            planned.append(Planned(len(planned), index + 1, phase.id, phase.start + index))
+            planned.append(PlannedEpisode(len(planned), index + 1, phase.id, phase.start + index))
     return tuple(planned)
 
 

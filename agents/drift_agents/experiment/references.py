@@ -15,8 +15,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_agents.experiment.watch import Watched
-from drift_agents.matching import Matching
+from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier
@@ -45,7 +45,7 @@ class OracleVerifier(BaseVerifier):
 
     supervision = "privileged"
 
-    def __init__(self, name: str, world: Watched, memory: Memory) -> None:
+    def __init__(self, name: str, world: EvaluationWrapper, memory: Memory) -> None:
         super().__init__()
         self.name = name
         self._world, self._memory = world, memory
@@ -92,7 +92,7 @@ class Clairvoyant:
         world: where it plays.
     """
 
-    def __init__(self, world: Watched) -> None:
+    def __init__(self, world: EvaluationWrapper) -> None:
         self._watched = world
 
     def run_episode(

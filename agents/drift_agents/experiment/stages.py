@@ -1,6 +1,6 @@
 """The stages of a cell: construction fills memory, the test plays the schedule.
 
-* `Task` - one task of the construction
+* `ConstructionTask` - one task of the construction
 * `Construction` - all of them, and the seed of the world in which they are played
 * `plan_construction` - what an experiment asks for, on one schedule with one seed
 * `constructs` - whether there is anything to fill
@@ -15,8 +15,8 @@ import numpy as np
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, Construct
+from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.watch import Watched
 from drift_envs.knobs import FrozenMapping
 from drift_envs.schedule.model import Schedule
 
@@ -27,7 +27,7 @@ _WORLDS = 100
 """How many seeds are looked at for a map that is not the test's."""
 
 
-class Task(NamedTuple):
+class ConstructionTask(NamedTuple):
     """One task of the construction.
 
     Args:
@@ -50,7 +50,7 @@ class Construction(NamedTuple):
     """
 
     world_seed: int
-    tasks: tuple[Task, ...]
+    tasks: tuple[ConstructionTask, ...]
 
 
 def constructs(cell: Cell, asked: Construct | None) -> bool:
@@ -65,7 +65,7 @@ def constructs(cell: Cell, asked: Construct | None) -> bool:
     return cell.memory.name != "none" or cell.way.team.name != SOLO.name or cell.reference is not None
 
 
-def plan_construction(schedule: Schedule, world: Watched, asked: Construct, seed: int) -> Construction:
+def plan_construction(schedule: Schedule, world: EvaluationWrapper, asked: Construct, seed: int) -> Construction:
     """What is played before the test; always in the phase in which the schedule begins, at its first tick.
 
     Args:
@@ -98,7 +98,7 @@ def plan_construction(schedule: Schedule, world: Watched, asked: Construct, seed
         if starts and not other:
             stream = episode_seed(seed, place)
         options = {} if pool is None else {"goal_index": pool[place % len(pool)]}
-        tasks.append(Task(number + 1, stream, FrozenMapping(options)))
+        tasks.append(ConstructionTask(number + 1, stream, FrozenMapping(options)))
     return Construction(world_seed, tuple(tasks))
 
 
@@ -124,7 +124,7 @@ def _seed(*words: int) -> int:
     return int(np.random.SeedSequence(words).generate_state(1)[0])
 
 
-def _check_source(schedule: Schedule, world: Watched) -> None:
+def _check_source(schedule: Schedule, world: EvaluationWrapper) -> None:
     source = world.timeline.phase(0)
     limit = None if world.spec is None else world.spec.max_episode_steps
     if source.index != 0 or source.drift is not None:
@@ -136,7 +136,7 @@ def _check_source(schedule: Schedule, world: Watched) -> None:
         )
 
 
-def _other_map(schedule: Schedule, world: Watched, seed: int) -> int:
+def _other_map(schedule: Schedule, world: EvaluationWrapper, seed: int) -> int:
     """A seed with which the schedule draws another map than the test's."""
     written = schedule.base.get("map")
     if not isinstance(written, Mapping) or schedule.seed is not None:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Change
+from drift_agents.experiment.config import SweptValue
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
 
 
-def changed_schedule(schedule: Schedule, change: Change) -> Schedule:
+def changed_schedule(schedule: Schedule, change: SweptValue) -> Schedule:
     """A schedule with another value in one place; its name says which.
 
     Args:
@@ -28,7 +28,7 @@ def changed_schedule(schedule: Schedule, change: Change) -> Schedule:
 
     Example:
         >>> reversed_ = load_schedule("mountain_car/reversed")
-        >>> weak = changed_schedule(reversed_, Change("drifts.reversed.set.force", -0.0008))
+        >>> weak = changed_schedule(reversed_, SweptValue("drifts.reversed.set.force", -0.0008))
         >>> weak.name, dict(weak.drifts[0].set)
         ('mountain_car/reversed/force--0.0008', {'force': -0.0008})
     """

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from drift_agents.agent import Agent
-from drift_agents.experiment.config import SOLO, Part
+from drift_agents.experiment.config import SOLO, PartSpec
 from drift_agents.experiment.members import MEMBERS, read_members
 from drift_agents.experiment.models import make_decider
 from drift_agents.experiment.pools import DEFAULT
-from drift_agents.llm.fallback import WithRules
-from drift_agents.llm.metered import Meter, Metered
-from drift_agents.llm.reask import Reasking
+from drift_agents.llm.fallback import RuleFallbackModel
+from drift_agents.llm.metered import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory
@@ -27,7 +27,7 @@ from drift_agents.verifier.base import Verifier
 
 
 def make_player(
-    team: Part,
+    team: PartSpec,
     policy: Policy,
     memory: Memory,
     verifier: Verifier,
@@ -55,13 +55,13 @@ def make_player(
         return Agent(policy, memory, verifier, meter=meter, **rest)
     members = []
     if MEMBERS not in team.options and team.name != SOLO.name and policy.name == "planner":
-        team = Part(name=team.name, options={**team.options, MEMBERS: DEFAULT})
+        team = PartSpec(name=team.name, options={**team.options, MEMBERS: DEFAULT})
     for spec in read_members(team):
         decides, model = make_decider(spec.policy, service)
         if model is not None:
             # Who distils, votes and judges in a member's name costs like its policy; rules answer where it cannot.
-            asked = WithRules(Reasking(model, getattr(decides, "parameters", None)), RuleModel(RULES))
-            model = Metered(asked, meter)
+            asked = RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), RuleModel(RULES))
+            model = MeteredModel(asked, meter)
         members.append(Member(spec.name, decides, model, spec.errs))
     options = {key: value for key, value in team.options.items() if key != MEMBERS}
     made = make_team(team.name, members or [Member("solo", policy)], **options)

@@ -1,7 +1,7 @@
 """What only an evaluator knows about an episode and about a memory.
 
-* `Truth` - keeps track of what is remembered and of what is still true
-* `Judgement` - what it says at the end of an episode
+* `GroundTruth` - keeps track of what is remembered and of what is still true
+* `EpisodeTruth` - what it says at the end of an episode
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.watch import Watched
+from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.memory.base import Memory
 from drift_agents.types import Episode, Record, RecordId
 
 
-class Judgement(NamedTuple):
+class EpisodeTruth(NamedTuple):
     """What an evaluator says at the end of an episode.
 
     Args:
@@ -31,7 +31,7 @@ class Judgement(NamedTuple):
     regret: float | None
 
 
-class Truth:
+class GroundTruth:
     """Keeps track of what is remembered and of what is still true.
 
     A record's truth is asked for once and again only when the world has changed, so that a long
@@ -41,13 +41,13 @@ class Truth:
         world: where the agent plays.
     """
 
-    def __init__(self, world: Watched) -> None:
+    def __init__(self, world: EvaluationWrapper) -> None:
         self._world = world
         self._known: dict[RecordId, Record] = {}
         self._true: dict[RecordId, float] = {}
         self._values: Mapping[str, Any] | None = None
 
-    def judge(self, episode: Episode, memory: Memory) -> Judgement:
+    def judge(self, episode: Episode, memory: Memory) -> EpisodeTruth:
         """Judge an episode that has just ended.
 
         Args:
@@ -62,7 +62,7 @@ class Truth:
             rate = self._truth_rate(records)
             regret = float(oracle.value(world.start)) - episode.score
         self._known = {record.id: record for record in records}
-        return Judgement(len(records), rate, false, regret)
+        return EpisodeTruth(len(records), rate, false, regret)
 
     def _truth_rate(self, records: list[Record]) -> float | None:
         """The share of what the records say that the world could answer in the next interaction."""

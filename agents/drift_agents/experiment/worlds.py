@@ -16,9 +16,9 @@ import gymnasium as gym
 
 from drift_agents.agent import Recall
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Change, Part
+from drift_agents.experiment.config import PartSpec, SweptValue
+from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.sweep import changed_schedule
-from drift_agents.experiment.watch import Watched
 from drift_agents.registry import Registry
 from drift_agents.verifier.base import Prober
 from drift_envs.schedule.loader import load_schedule
@@ -36,16 +36,16 @@ class AgentSide:
         recall: what of memory goes into a prompt.
     """
 
-    matching: Part = field(default_factory=lambda: Part(name="exact"))
+    matching: PartSpec = field(default_factory=lambda: PartSpec(name="exact"))
     recall: Recall = field(default_factory=Recall)
 
 
-CAR = AgentSide(Part(name="grid"))
+CAR = AgentSide(PartSpec(name="grid"))
 AGENT_SIDES = {
     "DriftFrozenLake-v0": AgentSide(),
     "DriftMountainCar-v0": CAR,
     "DriftMountainCarContinuous-v0": CAR,
-    "DriftWebShop-v0": AgentSide(Part(name="page"), Recall(states=64)),
+    "DriftWebShop-v0": AgentSide(PartSpec(name="page"), Recall(states=64)),
 }
 """By environment id; environments that are not listed match by text."""
 
@@ -66,7 +66,7 @@ def agent_side(env_id: str) -> AgentSide:
     return AGENT_SIDES.get(env_id, AgentSide())
 
 
-def read_schedule(source: str, change: Change | None = None) -> Schedule:
+def read_schedule(source: str, change: SweptValue | None = None) -> Schedule:
     """The schedule of that name or path.
 
     Args:
@@ -83,7 +83,7 @@ def read_schedule(source: str, change: Change | None = None) -> Schedule:
     return schedule if change is None else changed_schedule(schedule, change)
 
 
-def make_world(schedule: Schedule) -> Watched:
+def make_world(schedule: Schedule) -> EvaluationWrapper:
     """A schedule's world as agents see it, with an evaluator's notes around it.
 
     Args:
@@ -94,12 +94,12 @@ def make_world(schedule: Schedule) -> Watched:
         ScheduleError: if the schedule cannot be used.
     """
     try:
-        return Watched(gym.make(str(schedule.env), schedule=schedule, text=True))
+        return EvaluationWrapper(gym.make(str(schedule.env), schedule=schedule, text=True))
     except gym.error.Error as error:
         raise ExperimentError(f"{schedule.name}: {error}") from error
 
 
-def make_prober(part: Part, world: Watched) -> Prober:
+def make_prober(part: PartSpec, world: EvaluationWrapper) -> Prober:
     """Make a prober.
 
     Args:

@@ -1,7 +1,7 @@
 """What tabular learners have in common: they stand where an `Agent` would.
 
 * `Learner` - plays episodes, learns after every step; subclasses say how it learns
-* `Step` - one interaction as a learner sees it
+* `LearnerStep` - one interaction as a learner sees it
 * `Pair` - a state by the matching rule, and an action
 * `not_negative` - a check of options
 """
@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching
+from drift_agents.matching.base import Exact, Matching
 from drift_agents.types import Episode
 from drift_agents.verifier.checks import inside
 from drift_agents.world import check_text_world, read_outcome, to_env
@@ -25,7 +25,7 @@ Pair = tuple[Hashable, str]
 """A state by the matching rule, and an action."""
 
 
-class Step(NamedTuple):
+class LearnerStep(NamedTuple):
     """One interaction as a learner sees it.
 
     Args:
@@ -121,7 +121,7 @@ class Learner(ABC):
             outcome = read_outcome(observation, terminated, info)
             after = self.matching.state_key(outcome.state)
             actions = () if terminated else tuple(info["actions"])
-            self._learn(Step((state, action), outcome.score - score, after, actions))
+            self._learn(LearnerStep((state, action), outcome.score - score, after, actions))
             self.steps += 1
             state, score = after, outcome.score
         return Episode(task, score, self.steps - started, bool(terminated))
@@ -137,14 +137,14 @@ class Learner(ABC):
     def _value(self, pair: Pair) -> float:
         return self._values.get(pair, self.initial)
 
-    def _update(self, step: Step, bonus: float = 0.0) -> None:
+    def _update(self, step: LearnerStep, bonus: float = 0.0) -> None:
         """One step of Q-learning (Watkins 1989)."""
         future = max((self._value((step.state, action)) for action in step.actions), default=0.0)
         old = self._value(step.pair)
         self._values[step.pair] = old + self.rate * (step.gain + bonus + self.discount * future - old)
 
     @abstractmethod
-    def _learn(self, step: Step) -> None:
+    def _learn(self, step: LearnerStep) -> None:
         """Learn after a step."""
 
 

@@ -10,8 +10,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from drift_agents.learner.base import Learner, Pair, Step, not_negative
-from drift_agents.matching import Matching
+from drift_agents.learner.base import Learner, LearnerStep, Pair, not_negative
+from drift_agents.matching.base import Matching
 from drift_agents.verifier.checks import count
 
 
@@ -64,7 +64,7 @@ class DynaQPlus(Learner):
         super().__init__(matching=matching, rate=rate, discount=discount, explore=explore, initial=initial, seed=seed)
         self.planning = count("planning", planning)
         self.bonus = not_negative("bonus", bonus)
-        self._model: dict[Pair, Step] = {}
+        self._model: dict[Pair, LearnerStep] = {}
         self._tried: dict[Pair, int] = {}
         self._pairs: list[Pair] = []
         self._known: set[Hashable] = set()
@@ -75,12 +75,12 @@ class DynaQPlus(Learner):
             self._known.add(state)
             for action in actions:
                 if (state, action) not in self._model:
-                    self._model[state, action] = Step((state, action), 0.0, state, actions)
+                    self._model[state, action] = LearnerStep((state, action), 0.0, state, actions)
                     self._tried[state, action] = self.steps
                     self._pairs.append((state, action))
         return super()._choose(state, actions)
 
-    def _learn(self, step: Step) -> None:
+    def _learn(self, step: LearnerStep) -> None:
         self._update(step)
         if step.pair not in self._model:
             self._pairs.append(step.pair)

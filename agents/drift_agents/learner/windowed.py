@@ -9,8 +9,8 @@ from collections import Counter, deque
 
 import numpy as np
 
-from drift_agents.learner.base import Learner, Pair, Step
-from drift_agents.matching import Matching
+from drift_agents.learner.base import Learner, LearnerStep, Pair
+from drift_agents.matching.base import Matching
 from drift_agents.verifier.checks import count
 
 
@@ -57,10 +57,10 @@ class WindowedQ(Learner):
         super().__init__(matching=matching, rate=rate, discount=discount, explore=explore, initial=initial, seed=seed)
         self.window = count("window", window)
         self.replays = count("replays", replays)
-        self._steps: deque[Step] = deque()
+        self._steps: deque[LearnerStep] = deque()
         self._held: Counter[Pair] = Counter()
 
-    def _learn(self, step: Step) -> None:
+    def _learn(self, step: LearnerStep) -> None:
         self._steps.append(step)
         self._held[step.pair] += 1
         if len(self._steps) > self.window:

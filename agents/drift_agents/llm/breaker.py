@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from drift_agents.errors import ArgumentError, ModelUnavailableError
-from drift_agents.llm.clock import Clock, WallClock
+from drift_agents.llm.clock import WaitClock, WallClock
 
 
 class OpenCircuitError(ModelUnavailableError):
@@ -38,13 +38,13 @@ class Breaker:
         drift_agents.llm.breaker.OpenCircuitError: not asked, after 1 failure in a row; the last one: no answer
     """
 
-    def __init__(self, failures: int = 10, pause: float = 30.0, clock: Clock | None = None) -> None:
+    def __init__(self, failures: int = 10, pause: float = 30.0, clock: WaitClock | None = None) -> None:
         if not isinstance(failures, int) or isinstance(failures, bool) or failures < 1:
             raise ArgumentError(f"`failures` should be a positive whole number. Received {failures!r}")
         if not pause > 0:
             raise ArgumentError(f"`pause` should be a positive number of seconds. Received {pause!r}")
         self.failures, self.pause = failures, pause
-        self._clock: Clock = WallClock() if clock is None else clock
+        self._clock: WaitClock = WallClock() if clock is None else clock
         self._lock = threading.Lock()
         self._row, self._last = 0, ""
         self._closed_until = 0.0

@@ -1,7 +1,7 @@
 """Recorded replies: nothing is asked twice, and a run can be played again without a server.
 
-* `Replies` - the file that holds them: one SQLite database
-* `Cached` - a model whose replies are recorded, or only read
+* `ReplyStore` - the file that holds them: one SQLite database
+* `ReplayModel` - a model whose replies are recorded, or only read
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEPT = ("text", "model_calls", "tokens_in", "tokens_out", "milliseconds", "fini
 _TOO_LONG = "context_too_long"
 
 
-class Replies:
+class ReplyStore:
     """The file that holds recorded replies.
 
     A question is known by its model and where it lives, the messages, the schema, the parameters and
@@ -90,7 +90,7 @@ class Replies:
             raise
         return file
 
-    def __enter__(self) -> Replies:
+    def __enter__(self) -> ReplyStore:
         """The file itself."""
         return self
 
@@ -172,7 +172,7 @@ class Replies:
         return ReplayError(f"{self.path}: the recorded replies cannot be used: {error}")
 
 
-class Cached:
+class ReplayModel:
     """A model whose replies are recorded, or only read.
 
     Args:
@@ -182,13 +182,13 @@ class Cached:
     Example:
         >>> from drift_agents.llm.scripted import Scripted
         >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder, Replies(f"{folder}/replies.sqlite") as replies:
-        ...     model = Cached(Scripted(["yes"]), replies)
+        >>> with TemporaryDirectory() as folder, ReplyStore(f"{folder}/replies.sqlite") as replies:
+        ...     model = ReplayModel(Scripted(["yes"]), replies)
         ...     [model.complete([Message("user", "Is it slippery?")]).text for _ in range(2)]
         ['yes', 'yes']
     """
 
-    def __init__(self, model: Model, replies: Replies) -> None:
+    def __init__(self, model: Model, replies: ReplyStore) -> None:
         self.model, self.replies, self.name = model, replies, model.name
         self._identity: Mapping[str, Any] = getattr(model, "identity", {"model": model.name})
         self._price: Price = getattr(model, "price", FREE)

@@ -1,6 +1,6 @@
 """Time, as far as waiting for a server needs it; tests bring their own.
 
-* `Clock` - the protocol
+* `WaitClock` - the protocol
 * `WallClock` - the real one, whose sleepers can be woken for good
 """
 
@@ -13,7 +13,7 @@ from typing import Protocol
 from drift_agents.errors import StoppedError
 
 
-class Clock(Protocol):
+class WaitClock(Protocol):
     """Time that passes, and waiting. No result depends on it."""
 
     def now(self) -> float:

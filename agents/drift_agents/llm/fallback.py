@@ -1,6 +1,6 @@
 """Rules in the place of an answer that cannot be used.
 
-* `WithRules` - a model whose unusable answers are given by rules, and counted
+* `RuleFallbackModel` - a model whose unusable answers are given by rules, and counted
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.schema import violations
 
 
-class WithRules:
+class RuleFallbackModel:
     """A model whose unusable answers are given by rules, and counted as `fallbacks`.
 
     A memory cannot go on without its summary, its critique or its insights. So where a language model
@@ -29,7 +29,8 @@ class WithRules:
         >>> from drift_agents.llm.scripted import Scripted
         >>> rules = RuleModel({"importance": lambda text: {"importance": 1}})
         >>> schema = {"title": "importance", "type": "object", "required": ["importance"]}
-        >>> answer = WithRules(Scripted(["I'd rather not say."]), rules).complete([Message("user", "Ouch.")], schema)
+        >>> model = RuleFallbackModel(Scripted(["I'd rather not say."]), rules)
+        >>> answer = model.complete([Message("user", "Ouch.")], schema)
         >>> answer.data, answer.fallbacks, answer.model_calls
         ({'importance': 1}, 1, 1)
     """

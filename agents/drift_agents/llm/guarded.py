@@ -1,6 +1,6 @@
 """A model that is asked with patience: limits, retries, breaker and budget.
 
-* `Guarded` - a model behind all of them
+* `RetryingModel` - a model behind all of them
 * `Backoff` - how long to wait between tries
 """
 
@@ -14,8 +14,8 @@ from drift_agents.errors import ArgumentError, ModelUnavailableError, StoppedErr
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.breaker import Breaker, OpenCircuitError
 from drift_agents.llm.budget import FREE, Budget, Price
-from drift_agents.llm.clock import Clock, WallClock
-from drift_agents.llm.limits import Limits
+from drift_agents.llm.clock import WaitClock, WallClock
+from drift_agents.llm.limits import RateLimiter
 from drift_agents.llm.tokens import count_tokens
 
 ANSWER_TOKENS = 256
@@ -40,7 +40,7 @@ class Backoff(NamedTuple):
         return min(self.longest, self.first * 2.0**retry if asked is None else asked)
 
 
-class Guarded:
+class RetryingModel:
     """A model that is asked with patience.
 
     Whoever shares limits, breaker and budget shares the server. A server that asks for patience
@@ -62,7 +62,7 @@ class Guarded:
     Example:
         >>> from drift_agents.llm.scripted import Scripted
         >>> failing = Scripted([ModelUnavailableError("no answer", retry_after=0.0), "2"])
-        >>> Guarded(failing).complete([Message("user", "Where to?")]).text
+        >>> RetryingModel(failing).complete([Message("user", "Where to?")]).text
         '2'
     """
 
@@ -70,12 +70,12 @@ class Guarded:
         self,
         model: Model,
         *,
-        limits: Limits | None = None,
+        limits: RateLimiter | None = None,
         breaker: Breaker | None = None,
         budget: Budget | None = None,
         price: Price = FREE,
         backoff: Backoff | None = None,
-        clock: Clock | None = None,
+        clock: WaitClock | None = None,
         stopped: threading.Event | None = None,
     ) -> None:
         self._stopped = threading.Event() if stopped is None else stopped
@@ -83,8 +83,8 @@ class Guarded:
         self.backoff = Backoff() if backoff is None else backoff
         if self.backoff.retries < 0:
             raise ArgumentError(f"`retries` should be a whole number, not negative. Received {self.backoff.retries!r}")
-        self._clock: Clock = WallClock() if clock is None else clock
-        self.limits = Limits(clock=self._clock) if limits is None else limits
+        self._clock: WaitClock = WallClock() if clock is None else clock
+        self.limits = RateLimiter(clock=self._clock) if limits is None else limits
         self.breaker = Breaker(clock=self._clock) if breaker is None else breaker
         self.budget = Budget() if budget is None else budget
         self.answered = 0

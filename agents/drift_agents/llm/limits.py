@@ -1,6 +1,6 @@
 """How fast a server may be asked.
 
-* `Limits` - so many at a time, so many requests and tokens a minute
+* `RateLimiter` - so many at a time, so many requests and tokens a minute
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from drift_agents.errors import ArgumentError
-from drift_agents.llm.clock import Clock, WallClock
+from drift_agents.llm.clock import WaitClock, WallClock
 
 MINUTE = 60.0
 
 
-class Limits:
+class RateLimiter:
     """So many requests at a time, so many requests and tokens a minute, for all threads together.
 
     Requests and tokens are counted over the last minute. A request whose tokens alone are more than a
@@ -32,7 +32,7 @@ class Limits:
         ArgumentError: if a limit is not positive.
 
     Example:
-        >>> limits = Limits(requests=60)
+        >>> limits = RateLimiter(requests=60)
         >>> with limits.slot(tokens=100) as slot:
         ...     slot.used = 140  # what it really was, known afterwards
     """
@@ -42,21 +42,21 @@ class Limits:
         concurrency: int = 8,
         requests: int | None = None,
         tokens: int | None = None,
-        clock: Clock | None = None,
+        clock: WaitClock | None = None,
     ) -> None:
         for name, value in (("concurrency", concurrency), ("requests", requests), ("tokens", tokens)):
             whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
             if not whole and not (value is None and name != "concurrency"):
                 raise ArgumentError(f"`{name}` should be a positive whole number. Received {value!r}")
         self.requests, self.tokens = requests, tokens
-        self._clock: Clock = WallClock() if clock is None else clock
+        self._clock: WaitClock = WallClock() if clock is None else clock
         self._slots = threading.BoundedSemaphore(concurrency)
         self._lock = threading.Lock()
-        self._past: deque[Slot] = deque()
+        self._past: deque[RequestSlot] = deque()
         self._not_before = 0.0
 
     @contextmanager
-    def slot(self, tokens: int) -> Iterator[Slot]:
+    def slot(self, tokens: int) -> Iterator[RequestSlot]:
         """Wait for one's turn.
 
         Args:
@@ -74,13 +74,13 @@ class Limits:
         with self._lock:
             self._not_before = max(self._not_before, self._clock.now() + seconds)
 
-    def _wait(self, tokens: int) -> Slot:
+    def _wait(self, tokens: int) -> RequestSlot:
         while True:
             with self._lock:
                 now = self._clock.now()
                 wait = self._seconds_left(now, tokens)
                 if wait <= 0:
-                    slot = Slot(now, tokens)
+                    slot = RequestSlot(now, tokens)
                     self._past.append(slot)
                     return slot
             self._clock.sleep(wait)
@@ -102,7 +102,7 @@ class Limits:
         return wait
 
 
-class Slot:
+class RequestSlot:
     """One request that was let through.
 
     Args:

@@ -1,7 +1,7 @@
 """What a model's answers cost, added up where nobody else does.
 
 * `Meter` - a sum that is taken and begins anew
-* `Metered` - a model whose answers are added to a meter
+* `MeteredModel` - a model whose answers are added to a meter
 
 Memories ask their models by themselves, at times of their own, and hand on no bill. The meter goes to
 the agent, which takes the sum at the end of every episode.
@@ -39,7 +39,7 @@ class Meter:
         return taken
 
 
-class Metered:
+class MeteredModel:
     """A model whose answers are added to a meter.
 
     Args:
@@ -48,7 +48,7 @@ class Metered:
 
     Example:
         >>> from drift_agents.llm.scripted import Scripted
-        >>> model = Metered(Scripted(["yes", "no"]), Meter())
+        >>> model = MeteredModel(Scripted(["yes", "no"]), Meter())
         >>> model.complete([Message("user", "Is it slippery?")]).text, model.meter.take().model_calls
         ('yes', 1)
     """

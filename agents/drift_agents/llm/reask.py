@@ -1,6 +1,6 @@
 """Asking again when an answer cannot be used.
 
-* `Reasking` - a model that is told what was wrong with its answer
+* `ReaskingModel` - a model that is told what was wrong with its answer
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REASONS = {
 }
 
 
-class Reasking:
+class ReaskingModel:
     """A model that is told what was wrong with its answer, and asked again.
 
     The last answer is handed on with `data` left `None`: whoever asked decides what that means.
@@ -40,7 +40,8 @@ class Reasking:
     Example:
         >>> from drift_agents.llm.scripted import Scripted
         >>> schema = {"title": "steps", "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-        >>> answer = Reasking(Scripted(["Many.", '{"n": 3}'])).complete([Message("user", "How many steps?")], schema)
+        >>> model = ReaskingModel(Scripted(["Many.", '{"n": 3}']))
+        >>> answer = model.complete([Message("user", "How many steps?")], schema)
         >>> answer.data, answer.model_calls, answer.reasks
         ({'n': 3}, 2, 1)
     """

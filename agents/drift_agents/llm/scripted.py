@@ -17,7 +17,7 @@ Line = str | Completion | ModelError
 """What is said next: a text, a whole completion, or an error that is raised."""
 
 
-class Question(NamedTuple):
+class ScriptedQuestion(NamedTuple):
     """What a scripted model was asked."""
 
     messages: tuple[Message, ...]
@@ -47,7 +47,7 @@ class Scripted:
 
     def __init__(self, lines: Sequence[Line] | Callable[[Sequence[Message]], Line], name: str = "scripted") -> None:
         self._lines, self.name = lines, name
-        self.asked: list[Question] = []
+        self.asked: list[ScriptedQuestion] = []
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -66,7 +66,7 @@ class Scripted:
         Raises:
             ModelError: if the line is one, or there is none left.
         """
-        self.asked.append(Question(tuple(messages), schema, dict(parameters or {}), sample_index))
+        self.asked.append(ScriptedQuestion(tuple(messages), schema, dict(parameters or {}), sample_index))
         if callable(self._lines):
             line = self._lines(messages)
         elif len(self.asked) <= len(self._lines):

@@ -14,11 +14,11 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.breaker import Breaker
 from drift_agents.llm.budget import Budget, check_price
-from drift_agents.llm.cached import Cached, Replies
-from drift_agents.llm.clock import Clock, WallClock
-from drift_agents.llm.guarded import Backoff, Guarded
+from drift_agents.llm.cached import ReplayModel, ReplyStore
+from drift_agents.llm.clock import WaitClock, WallClock
+from drift_agents.llm.guarded import Backoff, RetryingModel
 from drift_agents.llm.key import KeySource
-from drift_agents.llm.limits import Limits
+from drift_agents.llm.limits import RateLimiter
 from drift_agents.llm.openai_compatible import OpenAICompatible
 
 
@@ -65,7 +65,7 @@ class Service:
     def __init__(
         self,
         *,
-        replies: Replies | None = None,
+        replies: ReplyStore | None = None,
         key: KeySource | None = None,
         timeout: float = 120.0,
         concurrency: int = 8,
@@ -73,20 +73,20 @@ class Service:
         tokens: int | None = None,
         budget: Budget | None = None,
         backoff: Backoff | None = None,
-        clock: Clock | None = None,
+        clock: WaitClock | None = None,
     ) -> None:
         self.replies, self.key, self.timeout = replies, key, timeout
         self.concurrency = concurrency
         self.budget = Budget() if budget is None else budget
         self.backoff = Backoff() if backoff is None else backoff
         self._stopped = threading.Event()
-        self._clock: Clock = WallClock(self._stopped) if clock is None else clock
+        self._clock: WaitClock = WallClock(self._stopped) if clock is None else clock
         self._rates = (requests, tokens)
-        self._servers: dict[str, tuple[Limits, Breaker]] = {}
+        self._servers: dict[str, tuple[RateLimiter, Breaker]] = {}
         self._models: dict[tuple[object, ...], Model] = {}
-        self._counted: list[Guarded] = []
+        self._counted: list[RetryingModel] = []
         self._lock = threading.Lock()
-        Limits(concurrency, requests, tokens)  # refuses what cannot be meant before anything is asked
+        RateLimiter(concurrency, requests, tokens)  # refuses what cannot be meant before anything is asked
 
     def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
         """A model.
@@ -109,10 +109,10 @@ class Service:
         with self._lock:
             if place not in self._models:
                 if asks.base_url not in self._servers:
-                    limits = Limits(self.concurrency, *self._rates, clock=self._clock)
+                    limits = RateLimiter(self.concurrency, *self._rates, clock=self._clock)
                     self._servers[asks.base_url] = (limits, Breaker(clock=self._clock))
                 limits, breaker = self._servers[asks.base_url]
-                guarded = Guarded(
+                guarded = RetryingModel(
                     asks,
                     limits=limits,
                     breaker=breaker,
@@ -123,10 +123,10 @@ class Service:
                     stopped=self._stopped,
                 )
                 self._counted.append(guarded)
-                self._models[place] = guarded if self.replies is None else Cached(guarded, self.replies)
+                self._models[place] = guarded if self.replies is None else ReplayModel(guarded, self.replies)
             return self._models[place]
 
-    def record(self, replies: Replies) -> None:
+    def record(self, replies: ReplyStore) -> None:
         """Record replies there from now on, unless they are recorded or read somewhere already.
 
         Args:

@@ -1,8 +1,7 @@
 """What every memory must offer, so that any verifier can attach to it.
 
 * `Memory` - the protocol; one contract suite in the tests runs over every implementation
-* `Following` - a memory that is told every step as it happens, whether it writes it or not
-* `Focused` - what a memory can offer beside: which states it has something to say about just now
+* `StepObserver` - a memory that is told every step as it happens, whether it writes it or not
 """
 
 from __future__ import annotations
@@ -93,16 +92,7 @@ class Memory(Protocol):
 
 
 @runtime_checkable
-class Focused(Protocol):
-    """A memory that answers about few of the states that it knows: prompts ask about those alone."""
-
-    def in_mind(self) -> Iterator[str]:
-        """One text for every state that it has something to say about, after it was asked about the present one."""
-        ...
-
-
-@runtime_checkable
-class Following(Protocol):
+class StepObserver(Protocol):
     """A memory that is told every step as it happens, whether it is written or not.
 
     What has happened in an episode belongs to the present state (AdaMEM: s_t is history and

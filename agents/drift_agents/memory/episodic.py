@@ -12,10 +12,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, MemoryStateError
-from drift_agents.matching import Matching
-from drift_agents.memory.ledgered import Ledgered
-from drift_agents.memory.store import Ledger
-from drift_agents.memory.voyager_critic import attempt_steps, highest_score
+from drift_agents.matching.base import Matching
+from drift_agents.memory.ledger import Ledger
+from drift_agents.memory.ledgered import LedgerMemory
+from drift_agents.memory.voyager.critic import attempt_steps, highest_score
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -64,7 +64,7 @@ def is_success(result: Episode) -> bool:
     return result.score >= highest_score(result.task)
 
 
-class EpisodicMemory(Ledgered):
+class EpisodicMemory(LedgerMemory):
     """Writes every transition, learns from an episode when it is over.
 
     The ledger holds every transition, since verifiers ask about transitions; of these a prompt shows

@@ -1,7 +1,7 @@
 """What strategies are made from: parts of earlier episodes.
 
 * `Exemplar` - a step of an earlier episode with what came after it
-* `Exemplary` - a memory that recalls such
+* `ExemplarMemory` - a memory that recalls such
 * `recall_exemplars` - what any memory recalls in this form
 """
 
@@ -30,7 +30,7 @@ class Exemplar(NamedTuple):
 
 
 @runtime_checkable
-class Exemplary(Protocol):
+class ExemplarMemory(Protocol):
     """A memory that recalls parts of earlier episodes."""
 
     def exemplars(self, state: str, k: int | None, now: AgentClock) -> tuple[Exemplar, ...]:
@@ -55,7 +55,7 @@ def recall_exemplars(memory: Memory, state: str, k: int | None, now: AgentClock)
         >>> recall_exemplars(NoMemory(), "a", None, AgentClock())
         ()
     """
-    if isinstance(memory, Exemplary):
+    if isinstance(memory, ExemplarMemory):
         return memory.exemplars(state, k, now)
     earlier = [record for record in memory.retrieve(state, k, now).records if record.now.episode < now.episode]
     return tuple(Exemplar((record,), record.outcome.score) for record in earlier)

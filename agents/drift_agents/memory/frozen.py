@@ -1,6 +1,6 @@
 """A memory that no longer writes what is lived.
 
-* `Frozen` - reads as before; its own rule is off, a verifier may still put it right
+* `FrozenMemory` - reads as before; its own rule is off, a verifier may still put it right
 * `freeze` - a memory of any kind, frozen
 """
 
@@ -13,7 +13,7 @@ from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Plain, Record, RecordId, Removed, Retrieved
 
 
-class Frozen:
+class FrozenMemory:
     """A memory whose own write rule is off: neither steps nor episodes are written.
 
     What a verifier finds out by probing still gets in (`insert_summary`), and what it removes goes.
@@ -28,7 +28,7 @@ class Frozen:
 
     Example:
         >>> from drift_agents.memory.vanilla import VanillaMemory
-        >>> memory = Frozen(VanillaMemory())
+        >>> memory = FrozenMemory(VanillaMemory())
         >>> fell = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
         >>> memory.observe(fell, AgentClock()) is None, list(memory.records())
         (True, [])
@@ -106,7 +106,7 @@ class Frozen:
         return self.inner.content_hash()
 
 
-def freeze(memory: Memory) -> Frozen:
+def freeze(memory: Memory) -> FrozenMemory:
     """A memory of any kind, frozen: with everything that it offers beyond the protocol.
 
     Protocols that are checked at run time look for methods on the class, so the class gets them.
@@ -124,9 +124,9 @@ def freeze(memory: Memory) -> Frozen:
     more = {
         name: _forwarded(name)
         for name in sorted({*dir(type(memory)), *own})
-        if not name.startswith("_") and not hasattr(Frozen, name)
+        if not name.startswith("_") and not hasattr(FrozenMemory, name)
     }
-    kind: type[Frozen] = type("Frozen", (Frozen,), more)
+    kind: type[FrozenMemory] = type("Frozen", (FrozenMemory,), more)
     return kind(memory)
 
 

@@ -1,6 +1,6 @@
 """What memories answer from their ledger alone, whatever they make of it.
 
-* `Ledgered` - the part that is the same in all of them
+* `LedgerMemory` - the part that is the same in all of them
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from drift_agents.errors import MemoryStateError
-from drift_agents.memory.store import Ledger, hash_plain
+from drift_agents.memory.ledger import Ledger, hash_plain
 from drift_agents.types import Plain, Record
 
 
-class Ledgered(ABC):
+class LedgerMemory(ABC):
     """A memory whose evidence lies in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
 
     Example:

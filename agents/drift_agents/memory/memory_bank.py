@@ -1,7 +1,7 @@
 """MemoryBank: what is recalled grows strong, what is not fades.
 
 * `MemoryBank` - the memory
-* `Trace` - how strong a record is, and since when it has been fading
+* `MemoryStrength` - how strong a record is, and since when it has been fading
 * `retention` - what is left after a time (Ebbinghaus' curve)
 
 Source: Zhong et al., "MemoryBank: Enhancing large language models with long-term memory" (AAAI
@@ -20,11 +20,11 @@ from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.matching import Matching
-from drift_agents.memory.derived import Citations
+from drift_agents.matching.base import Matching
+from drift_agents.memory.citations import Citations
 from drift_agents.memory.diary import DAY, RULES, tell_day
-from drift_agents.memory.ledgered import Ledgered
-from drift_agents.memory.store import Ledger
+from drift_agents.memory.ledger import Ledger
+from drift_agents.memory.ledgered import LedgerMemory
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -51,7 +51,7 @@ FAINTEST = 1e-12
 _Ranked = tuple[float, RecordId, Record]
 
 
-class Trace(NamedTuple):
+class MemoryStrength(NamedTuple):
     """How strong a record is, and since when it has been fading.
 
     Args:
@@ -76,7 +76,7 @@ def retention(faded: float) -> float:
     return max(math.exp(-faded), FAINTEST)
 
 
-class MemoryBank(Ledgered):
+class MemoryBank(LedgerMemory):
     """What is recalled grows strong, what is not fades (Zhong et al. 2024, as in GLOVE's B.1).
 
     A record begins with strength S = 1. Its weight is the retention R = exp(-t / S), with t the
@@ -100,7 +100,7 @@ class MemoryBank(Ledgered):
         recalls: which questions recall: `here`, the first one at a moment, or `all`.
         per: whether `k` counts records of each `action` of a state, or of a `state` in all.
         days: daily summaries in an answer; not negative, with 0 none are made.
-        cascade: when a summary falls with its evidence (`drift_agents.memory.derived`).
+        cascade: when a summary falls with its evidence (`drift_agents.memory.citations`).
         model: who summarises; declared rules if not given.
         matching: when two states count as the same; texts must be equal if not given.
 
@@ -146,7 +146,7 @@ class MemoryBank(Ledgered):
         self.model: Model = RuleModel(RULES) if model is None else model
         self._unit, self._recall_unit = AgentClock._fields.index(unit), AgentClock._fields.index(recall_unit)
         self._ledger = Ledger(matching)
-        self._traces: dict[RecordId, Trace] = {}
+        self._traces: dict[RecordId, MemoryStrength] = {}
         self._diary: dict[RecordId, tuple[Note, AgentClock]] = {}
         self._citations = Citations(cascade)
         self._today: list[RecordId] = []
@@ -238,7 +238,7 @@ class MemoryBank(Ledgered):
             ((faded, _, _),) = self._ranked([record], now)
             if since[self._recall_unit] < now[self._recall_unit]:
                 strength += GAIN
-            self._traces[record.id] = Trace(strength, now)
+            self._traces[record.id] = MemoryStrength(strength, now)
             self._answers.pop(key, None)
             if faded > 0 and key in self._orders:
                 order = self._orders[key][record.action]
@@ -267,11 +267,11 @@ class MemoryBank(Ledgered):
             self._orders.pop(key, None)
         elif record is not None and key in self._orders:
             insort(self._orders[key].setdefault(record.action, []), (0.0, -record_id, record))
-        self._traces[record_id] = Trace(STRENGTH, now)
+        self._traces[record_id] = MemoryStrength(STRENGTH, now)
         self._today.append(record_id)
         return record_id
 
-    def trace(self, record_id: RecordId) -> Trace | None:
+    def trace(self, record_id: RecordId) -> MemoryStrength | None:
         """How strong a record is, and since when it has been fading; `None` if it is not there."""
         return self._traces.get(record_id)
 
@@ -329,7 +329,7 @@ class MemoryBank(Ledgered):
         ledger = Ledger(self._ledger.matching)
         ledger.restore(data.get("ledger", {}))
         try:
-            traces = {_whole(i): Trace(float(s), _clock(*since)) for i, s, *since in data["traces"]}
+            traces = {_whole(i): MemoryStrength(float(s), _clock(*since)) for i, s, *since in data["traces"]}
             diary = {
                 _whole(i): (Note(i, str(text), tuple(map(_whole, evidence))), _clock(*day))
                 for i, text, evidence, *day in data["diary"]

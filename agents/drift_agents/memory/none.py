@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from drift_agents.errors import MemoryStateError
-from drift_agents.matching import Matching
-from drift_agents.memory.store import hash_plain
+from drift_agents.matching.base import Matching
+from drift_agents.memory.ledger import hash_plain
 from drift_agents.types import (
     AgentClock,
     Episode,

@@ -1,7 +1,7 @@
 """What an agent has before its eyes without recalling anything from earlier episodes.
 
 * `NO_ID` - the number of what memory does not hold
-* `Present` - this episode's own steps, and what a verifier vouches for
+* `EpisodeView` - this episode's own steps, and what a verifier vouches for
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
 
-from drift_agents.matching import Matching
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, Record, RecordId, Retrieved
 
@@ -17,7 +17,7 @@ NO_ID: RecordId = -1
 """The number of what memory does not hold."""
 
 
-class Present:
+class EpisodeView:
     """This episode's own steps, and what a verifier vouches for: a part of any memory.
 
     AdaMEM's state is history and observation, (h_t, o_t): its agent has the whole interaction of the
@@ -30,11 +30,11 @@ class Present:
         lived: the steps of this episode, in order; they carry no number of memory's, but -1.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.matching.base import Exact
         >>> from drift_agents.memory.none import NoMemory
         >>> from drift_agents.types import Outcome
         >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock(1, 7))
-        >>> present = Present(NoMemory(), Exact(), [step])
+        >>> present = EpisodeView(NoMemory(), Exact(), [step])
         >>> [record.action for record in present.retrieve("a", None, AgentClock(1, 8)).records]
         ['1']
     """

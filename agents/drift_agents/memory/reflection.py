@@ -5,7 +5,7 @@
 * `ask_about` - the question that a place raises
 * `IMPORTANCE`, `QUESTIONS`, `INSIGHTS` - the forms of a model's answers
 
-`drift_agents.memory.reflection_rules` answers offline.
+`drift_agents.memory.generative_agents.reflection_rules` answers offline.
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ import numpy as np
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.matching import Matching
+from drift_agents.matching.base import Matching
 from drift_agents.memory.episodic import Choice
-from drift_agents.memory.store import Ledger
-from drift_agents.memory.trajectories import Trajectory
-from drift_agents.memory.whole import TrajectoryMemory
+from drift_agents.memory.ledger import Ledger
+from drift_agents.memory.trajectories import StoredTrajectory
+from drift_agents.memory.trajectory_memory import TrajectoryMemory
 from drift_agents.types import AgentClock, Plain, RecordId
 
 
@@ -33,7 +33,7 @@ class Synapse(TrajectoryMemory):
     Args:
         k: trajectories recalled, from 1 to 16; 1 in AdaMEM's tables.
         pool: `success`, as in AdaMEM's comparison, or `all`.
-        cascade: what becomes of a trajectory when one of its steps goes (`drift_agents.memory.derived`).
+        cascade: what becomes of a trajectory when one of its steps goes (`drift_agents.memory.citations`).
         embedding: of first observations; hashed words and letters if not given.
         matching: when two states count as the same; texts must be equal if not given.
 
@@ -65,7 +65,7 @@ class Synapse(TrajectoryMemory):
         matching: Matching | None = None,
     ) -> None:
         super().__init__(k, pool, cascade, matching)
-        self._starts = Starts(HashedEmbedding() if embedding is None else embedding)
+        self._starts = TaskIndex(HashedEmbedding() if embedding is None else embedding)
 
     def _is_new(self, now: AgentClock) -> bool:
         return self._moment is None or self._moment.episode != now.episode
@@ -76,7 +76,7 @@ class Synapse(TrajectoryMemory):
     def _choose_again(self) -> None:
         self._chosen = tuple(choice for choice in self._chosen if choice.item in self._trajectories)
 
-    def _put(self, trajectory: Trajectory) -> None:
+    def _put(self, trajectory: StoredTrajectory) -> None:
         self._starts.put(trajectory.id, trajectory.told[0][0])
 
     def _drop(self, number: RecordId) -> None:
@@ -84,20 +84,20 @@ class Synapse(TrajectoryMemory):
 
     def _restored(self, data: Plain, ledger: Ledger) -> dict[str, Any]:
         own = super()._restored(data, ledger)
-        starts = Starts(self._starts.embedding)
+        starts = TaskIndex(self._starts.embedding)
         for trajectory in own["_trajectories"]:
             starts.put(trajectory.id, trajectory.told[0][0])
         return {**own, "_starts": starts}
 
 
-class Starts:
+class TaskIndex:
     """What episodes began with, and which are nearest.
 
     Args:
         embedding: of first observations.
 
     Example:
-        >>> starts = Starts(HashedEmbedding())
+        >>> starts = TaskIndex(HashedEmbedding())
         >>> starts.put(3, "a red hat")
         >>> starts.put(4, "an axe")
         >>> starts.nearest("a hat", 1)[0][0]

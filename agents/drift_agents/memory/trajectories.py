@@ -1,7 +1,7 @@
 """Trajectories of episodes that went well, kept whole as long as what they rest on is there.
 
-* `Trajectory` - an episode: its task, its steps, its score
-* `Trajectories` - all of them; they fall, or are cut, when records go
+* `StoredTrajectory` - an episode: its task, its steps, its score
+* `TrajectoryStore` - all of them; they fall, or are cut, when records go
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from drift_agents.memory.derived import Citations, kept_suffix
+from drift_agents.memory.citations import Citations, kept_suffix
 from drift_agents.types import RecordId
 
 
-class Trajectory(NamedTuple):
+class StoredTrajectory(NamedTuple):
     """An episode, or what is left of it.
 
     Args:
@@ -37,19 +37,19 @@ class Trajectory(NamedTuple):
         return len(self.told) - len(self.steps)
 
 
-class Trajectories:
+class TrajectoryStore:
     """All trajectories.
 
     Args:
-        cascade: what becomes of a trajectory whose steps go, one of `drift_agents.memory.derived.CASCADES`.
+        cascade: what becomes of a trajectory whose steps go, one of `drift_agents.memory.citations.CASCADES`.
             `cut` leaves the steps behind the last one that went.
 
     Raises:
         ArgumentError: if there is no such cascade.
 
     Example:
-        >>> kept = Trajectories("cut")
-        >>> kept.add(Trajectory(9, "Go.", (("a", "0"), ("b", "0"), ("c", "1")), (3, 4, 5), 1.0))
+        >>> kept = TrajectoryStore("cut")
+        >>> kept.add(StoredTrajectory(9, "Go.", (("a", "0"), ("b", "0"), ("c", "1")), (3, 4, 5), 1.0))
         >>> [trajectory.steps for trajectory in kept.fall([4], there={3, 5})], kept.get(9).steps
         ([(3, 4, 5)], (5,))
     """
@@ -57,13 +57,13 @@ class Trajectories:
     def __init__(self, cascade: str) -> None:
         self.cascade = cascade
         self._citations = Citations(cascade)
-        self._kept: dict[RecordId, Trajectory] = {}
+        self._kept: dict[RecordId, StoredTrajectory] = {}
 
     def __len__(self) -> int:
         """How many there are."""
         return len(self._kept)
 
-    def __iter__(self) -> Iterator[Trajectory]:
+    def __iter__(self) -> Iterator[StoredTrajectory]:
         """All of them, oldest first."""
         return iter(self._kept.values())
 
@@ -71,11 +71,11 @@ class Trajectories:
         """Whether there is one of that number."""
         return number in self._kept
 
-    def get(self, number: RecordId) -> Trajectory:
+    def get(self, number: RecordId) -> StoredTrajectory:
         """The one of that number, which must be there."""
         return self._kept[number]
 
-    def add(self, trajectory: Trajectory, lost: Container[RecordId] = ()) -> None:
+    def add(self, trajectory: StoredTrajectory, lost: Container[RecordId] = ()) -> None:
         """Keep a trajectory.
 
         Args:
@@ -88,7 +88,7 @@ class Trajectories:
         self._citations.add(trajectory.id, trajectory.steps, lost)
         self._kept[trajectory.id] = trajectory
 
-    def fall(self, gone: Sequence[RecordId], there: Container[RecordId]) -> tuple[Trajectory, ...]:
+    def fall(self, gone: Sequence[RecordId], there: Container[RecordId]) -> tuple[StoredTrajectory, ...]:
         """Take note that records went: trajectories fall, or are cut.
 
         Args:
@@ -116,7 +116,7 @@ class Trajectories:
         """All of them as plain data."""
         return [[one.id, one.task, [list(step) for step in one.told], list(one.steps), one.score] for one in self]
 
-    def restored(self, data: Iterable[Any], there: Container[RecordId]) -> Trajectories:
+    def restored(self, data: Iterable[Any], there: Container[RecordId]) -> TrajectoryStore:
         """The trajectories of a snapshot, under the same cascade.
 
         Args:
@@ -126,10 +126,10 @@ class Trajectories:
         Raises:
             TypeError, ValueError: if the data is no snapshot of trajectories.
         """
-        fresh = Trajectories(self.cascade)
+        fresh = TrajectoryStore(self.cascade)
         for number, task, told, steps, score in data:
             pairs = tuple((str(state), str(action)) for state, action in told)
-            one = Trajectory(int(number), str(task), pairs, tuple(map(int, steps)), float(score))
+            one = StoredTrajectory(int(number), str(task), pairs, tuple(map(int, steps)), float(score))
             if not 0 < len(one.steps) <= len(one.told):
                 raise ValueError(f"trajectory {one.id} should have steps, no more than were lived")
             fresh.add(one, {step for step in one.steps if step not in there})

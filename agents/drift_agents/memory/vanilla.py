@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Matching
-from drift_agents.memory.ledgered import Ledgered
-from drift_agents.memory.store import Ledger
+from drift_agents.matching.base import Matching
+from drift_agents.memory.ledger import Ledger
+from drift_agents.memory.ledgered import LedgerMemory
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -27,7 +27,7 @@ from drift_agents.types import (
 ORDERS = ("oldest", "newest")
 
 
-class VanillaMemory(Ledgered):
+class VanillaMemory(LedgerMemory):
     """Append everything, recall the top-k of the same state (GLOVE, appendix B.1).
 
     The paper leaves open how records of one state are ranked, though all are equally similar. A

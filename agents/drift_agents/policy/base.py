@@ -2,8 +2,8 @@
 
 * `Reply` - an answer with what it cost
 * `Policy` - the protocol
-* `Aside` - a question beside the one for the action
-* `Speaking` - a policy that also answers other questions: a language model
+* `SideQuestion` - a question beside the one for the action
+* `LanguagePolicy` - a policy that also answers other questions: a language model
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Policy(Protocol):
         ...
 
 
-class Aside(NamedTuple):
+class SideQuestion(NamedTuple):
     """A question beside the one for the action, to be answered with true or false.
 
     Args:
@@ -70,10 +70,10 @@ class Aside(NamedTuple):
 
 
 @runtime_checkable
-class Speaking(Protocol):
+class LanguagePolicy(Protocol):
     """A policy that also answers other questions: a language model."""
 
-    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
         """Answer a prompt, and the question beside it; an answer that cannot be used is a no."""
         ...
 

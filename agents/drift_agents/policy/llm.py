@@ -12,15 +12,15 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.base import Completion, Message, Model, ask
-from drift_agents.llm.fallback import WithRules
-from drift_agents.llm.reask import REASKS, Reasking
+from drift_agents.llm.fallback import RuleFallbackModel
+from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import connect
 from drift_agents.llm.tokens import count_tokens
-from drift_agents.policy.base import Aside, Reply
+from drift_agents.policy.base import Reply, SideQuestion
+from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, render_messages, size, without_oldest
 from drift_agents.policy.planner import SIGNS
-from drift_agents.policy.sheet import read_sheet
-from drift_agents.policy.telling import ARRANGEMENTS, FORMATS, arrange, size, tell, without_oldest
-from drift_agents.prompt import PromptView, parse_prompt
+from drift_agents.policy.prompt_template import read_sheet
+from drift_agents.prompt.view import PromptView, parse_prompt
 from drift_agents.types import Usage
 
 MOST_SAMPLES = 2**31 - 1
@@ -31,7 +31,7 @@ class LanguageModelPolicy:
     """Tells the prompt in the paper's words, and takes the model's answer.
 
     The rendered prompt is parsed and told once more by a sheet that belongs to the world
-    (`drift_agents.policy.sheet`); nothing else is known here. An answer that names no admissible action
+    (`drift_agents.policy.prompt_template`); nothing else is known here. An answer that names no admissible action
     is asked for again, with the reason; the last one is handed on as it is, and the agent counts it as
     an invalid action. Where there is but one admissible action nobody is asked.
 
@@ -45,8 +45,8 @@ class LanguageModelPolicy:
         max_tokens: of an answer, at the most; `None` leaves it to the server.
         parameters: what else is sent with every question, as in `{"reasoning_effort": "low"}`.
         form: how the model is told to answer: `json_schema`, `json_object`, `text`; `auto` finds out.
-        format: how much of the prompt is told, one of `drift_agents.policy.telling.FORMATS`.
-        order: in which order records are told, one of `drift_agents.policy.telling.ARRANGEMENTS`.
+        format: how much of the prompt is told, one of `drift_agents.policy.messages.FORMATS`.
+        order: in which order records are told, one of `drift_agents.policy.messages.ARRANGEMENTS`.
         reason: whether the model is asked for its reasons before the action; the format `react` always asks.
         context: tokens that prompt and answer may have together, roughly; records are left out, the
             oldest first, until they fit. Without it they are left out when the server refuses.
@@ -102,7 +102,7 @@ class LanguageModelPolicy:
         own = {"temperature": temperature, "max_tokens": max_tokens}
         self.parameters = {**{key: value for key, value in own.items() if value is not None}, **(parameters or {})}
         self.model = connect(model, base_url, form, price)
-        self._model = Reasking(self.model, self.parameters, reasks)
+        self._model = ReaskingModel(self.model, self.parameters, reasks)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.
@@ -121,7 +121,7 @@ class LanguageModelPolicy:
             return Reply(view.actions[0])
         return self._decide(view, None, rng)[0]
 
-    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
         """Answer a prompt, and the question beside it; an answer that cannot be used is a no.
 
         Args:
@@ -150,12 +150,12 @@ class LanguageModelPolicy:
         Raises:
             ModelError: if the model cannot be asked.
         """
-        return ask(WithRules(self._model, rules), messages, schema, None, self._sample(rng))
+        return ask(RuleFallbackModel(self._model, rules), messages, schema, None, self._sample(rng))
 
     def _sample(self, rng: np.random.Generator) -> int:
         return 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))
 
-    def _decide(self, view: PromptView, aside: Aside | None, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def _decide(self, view: PromptView, aside: SideQuestion | None, rng: np.random.Generator) -> tuple[Reply, bool]:
         view = arrange(view, self.order, rng)
         answer, dropped = self._ask(view, aside, self._sample(rng))
         said = answer.data or {}
@@ -164,7 +164,7 @@ class LanguageModelPolicy:
         )
         return reply, aside is not None and said.get(aside.field) is True
 
-    def messages(self, view: PromptView, aside: Aside | None = None) -> list[Message]:
+    def messages(self, view: PromptView, aside: SideQuestion | None = None) -> list[Message]:
         """What the model reads.
 
         Args:
@@ -173,10 +173,10 @@ class LanguageModelPolicy:
         """
         world = next((world for world, sign in SIGNS.items() if sign in view.state), "plain")
         sheet = self.format if self.format in ("plain", "react") else world
-        system, user = tell(view, read_sheet(sheet, self.sheets), sheet, self.format)
+        system, user = render_messages(view, read_sheet(sheet, self.sheets), sheet, self.format)
         return [system, user if aside is None else user._replace(content=f"{user.content}\n\n{aside.text}")]
 
-    def schema(self, view: PromptView, aside: Aside | None = None) -> dict[str, Any]:
+    def schema(self, view: PromptView, aside: SideQuestion | None = None) -> dict[str, Any]:
         """The form of the answer.
 
         Args:
@@ -195,7 +195,7 @@ class LanguageModelPolicy:
             "additionalProperties": False,
         }
 
-    def _ask(self, view: PromptView, aside: Aside | None, sample: int) -> tuple[Completion, int]:
+    def _ask(self, view: PromptView, aside: SideQuestion | None, sample: int) -> tuple[Completion, int]:
         """The answer, and how many records had to be left out."""
         schema, most = self.schema(view, aside), size(view, self.format)
         dropped = self._surplus(view, aside, most)
@@ -208,7 +208,7 @@ class LanguageModelPolicy:
                     raise
                 dropped += (most - dropped + 1) // 2
 
-    def _surplus(self, view: PromptView, aside: Aside | None, most: int) -> int:
+    def _surplus(self, view: PromptView, aside: SideQuestion | None, most: int) -> int:
         """How many records have to be left out to keep to `context`, by estimate."""
         if self.context is None:
             return 0

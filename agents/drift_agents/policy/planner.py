@@ -11,20 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.advice import read_advice
-from drift_agents.conflict import check_conflict
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy, Reply
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.conflict import check_conflict
+from drift_agents.prompt.lessons import read_advice
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.registry import Registry
 
 PLANNERS: Registry[Policy] = Registry(
     "planner",
     "drift_envs.planners",
     {
-        "lake": "drift_agents.policy.lake:LakePlanner",
-        "car": "drift_agents.policy.car:CarPlanner",
-        "shop": "drift_agents.policy.shop:ShopPlanner",
+        "lake": "drift_agents.policy.lake.planner:LakePlanner",
+        "car": "drift_agents.policy.car.planner:CarPlanner",
+        "shop": "drift_agents.policy.shop.planner:ShopPlanner",
     },
 )
 SIGNS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
@@ -37,14 +37,14 @@ class Planner:
     The same object plays every world of an experiment. What the planners have in common is given
     once; what one of them takes beside is given under its name.
 
-    Of the lessons it reads the ways that they tell, in the one form of `drift_agents.advice`; each step
+    Of the lessons it reads the ways that they tell, in the one form of `drift_agents.prompt.lessons`; each step
     of a way counts as experience of other states, half as much as a lived response.
 
     Args:
-        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.conflict`).
-        lake: further options of `drift_agents.policy.lake.LakePlanner`, as in `{"risk": 0.5}`.
-        car: further options of `drift_agents.policy.car.CarPlanner`.
-        shop: further options of `drift_agents.policy.shop.ShopPlanner`.
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        lake: further options of `drift_agents.policy.lake.planner.LakePlanner`, as in `{"risk": 0.5}`.
+        car: further options of `drift_agents.policy.car.planner.CarPlanner`.
+        shop: further options of `drift_agents.policy.shop.planner.ShopPlanner`.
 
     Raises:
         ArgumentError: if an option is unknown or out of its range.

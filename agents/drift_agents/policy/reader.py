@@ -13,7 +13,7 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.planner import Planner
-from drift_agents.prompt import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 
 
 class Reader:

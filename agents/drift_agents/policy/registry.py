@@ -17,9 +17,9 @@ POLICIES: Registry[Policy] = Registry(
     {
         "planner": "drift_agents.policy.planner:Planner",
         "reader": "drift_agents.policy.reader:Reader",
-        "energy_pumping": "drift_agents.policy.energy:EnergyPumping",
+        "energy_pumping": "drift_agents.policy.car.energy:EnergyPumping",
         "llm": "drift_agents.policy.llm:LanguageModelPolicy",
-        "random": "drift_agents.policy.simple:RandomPolicy",
+        "random": "drift_agents.policy.random_policy:RandomPolicy",
     },
 )
 

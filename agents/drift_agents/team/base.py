@@ -101,7 +101,7 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
         ArgumentError: if there is none, two have one name, or a chance of error lies outside [0, 1].
 
     Example:
-        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> check_members([Member("a", RandomPolicy()), Member("a", RandomPolicy())])
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: the members of a team should have names of their own. Received a, a

@@ -1,7 +1,7 @@
 """Execute, distil, verify: a team that constructs experience together.
 
 * `EDV` - the team
-* `Group` - who does what for one task
+* `RoleAssignment` - who does what for one task
 
 Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
 agentic experience learning". `docs/memories/edv.md` has equations, constants and what was decided here.
@@ -18,11 +18,11 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory
-from drift_agents.memory.consensus import Attended
-from drift_agents.memory.consensus_bank import SHARED
-from drift_agents.memory.consensus_text import MOST, Candidate, describe_claims
+from drift_agents.memory.consensus.bank import SHARED
+from drift_agents.memory.consensus.consensus import TeamMemory
+from drift_agents.memory.consensus.distiller import propose
+from drift_agents.memory.consensus.text import MOST, ProposedItem, describe_claims
 from drift_agents.memory.contaminate import Contaminator, exchanged
-from drift_agents.memory.distiller import propose
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
 from drift_agents.team.paradigms import BANKS, DISTILLERS, FULL, PARADIGMS, SOLVERS, VERIFIERS
@@ -34,7 +34,7 @@ from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 Attempts = list[tuple[Episode, Sequence[Record]]]
 
 
-class Group(NamedTuple):
+class RoleAssignment(NamedTuple):
     """Who does what for one task.
 
     Args:
@@ -138,7 +138,7 @@ class EDV(Solo):
         self.contaminator, self.correlation = Contaminator(contaminate), float(correlation)
         self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
         self._rules: Model = RuleModel(RULES)
-        self._memory: Attended | None = None
+        self._memory: TeamMemory | None = None
         self._rng = np.random.default_rng(0)
         self._proposed = self._forged = 0
         self._done: tuple[RecordId, ...] = ()
@@ -177,7 +177,7 @@ class EDV(Solo):
         Raises:
             ArgumentError: if the memory has no banks to write items into.
         """
-        if not isinstance(memory, Attended):
+        if not isinstance(memory, TeamMemory):
             raise ArgumentError(
                 f"the team 'edv' writes items into banks, which the memory `consensus` has. Received {memory.name!r}"
             )
@@ -190,13 +190,13 @@ class EDV(Solo):
             return self.members[0].name
         return self.ability.overall() if self.solver_rule == "best" else self.ability.best(task)
 
-    def draw_group(self) -> Group:
+    def draw_group(self) -> RoleAssignment:
         """Who does what for the next task."""
         order = self._rng.permutation(len(self.members)) if self.rotate else np.arange(len(self.members))
         pool = [self.members[place] for place in order]
         return self._group(tuple(pool[: self.executors]), pool[self.executors :])
 
-    def _group(self, executors: tuple[Member, ...], outside: Sequence[Member]) -> Group:
+    def _group(self, executors: tuple[Member, ...], outside: Sequence[Member]) -> RoleAssignment:
         """Who distils and votes, given who plays and who stands outside in order."""
         distiller = outside[0] if self.distil == "third" else executors[0]
         voters: tuple[Member, ...] = ()
@@ -206,7 +206,7 @@ class EDV(Solo):
             voters = (distiller,)
         elif self.verify == "external":
             voters = (next((member for member in outside if member is not distiller), outside[0]),)
-        return Group(executors, distiller, voters)
+        return RoleAssignment(executors, distiller, voters)
 
     def construct(self, task: str, rollout: Rollout) -> list[Episode]:
         """Execute, distil, verify.
@@ -250,7 +250,9 @@ class EDV(Solo):
         self.ability.note(task, member, result.score)
         self._learn(self._memory, task, self._group((player,), outside), [(result, steps)], [player])
 
-    def _learn(self, memory: Attended, task: str, group: Group, attempts: Attempts, players: Sequence[Member]) -> None:
+    def _learn(
+        self, memory: TeamMemory, task: str, group: RoleAssignment, attempts: Attempts, players: Sequence[Member]
+    ) -> None:
         """Distil these trajectories, and write what the voters let pass."""
         # What a later trajectory's verifier took out of memory can no longer be cited.
         there = {record.id for record in memory.records()}
@@ -260,8 +262,8 @@ class EDV(Solo):
             self._vote(memory, task, group, attempts, players, candidates)
 
     def _propose(
-        self, memory: Attended, group: Group, attempts: Attempts, players: Sequence[Member]
-    ) -> list[tuple[Candidate, bool]]:
+        self, memory: TeamMemory, group: RoleAssignment, attempts: Attempts, players: Sequence[Member]
+    ) -> list[tuple[ProposedItem, bool]]:
         """The candidates, each with whether it is wrong by the distiller's own error."""
         seen = attempts
         if self.distil == "executor":
@@ -269,7 +271,7 @@ class EDV(Solo):
         found = propose(self._mind(group.distiller), seen, self.items)
         if seen is not attempts:
             found = [candidate._replace(refs=_refs(candidate, attempts)) for candidate in found]
-        candidates: list[tuple[Candidate, bool]] = []
+        candidates: list[tuple[ProposedItem, bool]] = []
         for candidate in found:
             claims: tuple[Transition, ...] = ()
             if group.distiller.errs and self._rng.random() < group.distiller.errs:
@@ -283,19 +285,19 @@ class EDV(Solo):
                 candidates.append((_forge(claims, attempts), False))
         return candidates
 
-    def _wrong_claims(self, memory: Attended, attempts: Attempts) -> tuple[Transition, ...]:
+    def _wrong_claims(self, memory: TeamMemory, attempts: Attempts) -> tuple[Transition, ...]:
         """Two actions with each other's outcomes: of these trajectories, or of anything known if they have none."""
         seen = [record for _, steps in attempts for record in steps]
         return exchanged(seen, memory.key, self._rng) or exchanged(memory.records(), memory.key, self._rng)
 
     def _vote(
         self,
-        memory: Attended,
+        memory: TeamMemory,
         task: str,
-        group: Group,
+        group: RoleAssignment,
         attempts: Attempts,
         players: Sequence[Member],
-        candidates: Sequence[tuple[Candidate, bool]],
+        candidates: Sequence[tuple[ProposedItem, bool]],
     ) -> None:
         """Let the voters speak, and write what they let pass."""
         listed = [candidate for candidate, _ in candidates]
@@ -320,7 +322,7 @@ class EDV(Solo):
             if owners:
                 memory.write_item(candidate, task, owners, now)
 
-    def _owners(self, approved: Sequence[str], group: Group) -> tuple[str, ...]:
+    def _owners(self, approved: Sequence[str], group: RoleAssignment) -> tuple[str, ...]:
         """Whose banks an item goes into."""
         if not group.voters:
             return tuple(one.name for one in group.executors) if self.banks == "private" else (SHARED,)
@@ -334,7 +336,7 @@ class EDV(Solo):
             return tuple(one.name for one in group.executors) if outside else tuple(approved)
         return (SHARED,) if len(approved) == len(group.voters) else tuple(approved)
 
-    def _count(self, candidate: Candidate, approved: int, voters: int) -> None:
+    def _count(self, candidate: ProposedItem, approved: int, voters: int) -> None:
         kept = approved > 0 or not voters
         self.tally["proposed"] += 1
         self.tally["unanimous" if approved == voters else "partial" if approved else "dropped"] += 1
@@ -350,7 +352,7 @@ class EDV(Solo):
         return {**self.tally, "ability": self.ability.rows()}
 
 
-def _refs(candidate: Candidate, attempts: Attempts) -> tuple[str, ...]:
+def _refs(candidate: ProposedItem, attempts: Attempts) -> tuple[str, ...]:
     """The lines that a candidate cites, by their numbers among all trajectories."""
     places = {
         record.id: f"{number}.{place}"
@@ -360,7 +362,7 @@ def _refs(candidate: Candidate, attempts: Attempts) -> tuple[str, ...]:
     return tuple(places[number] for number in candidate.evidence if number in places)
 
 
-def _forge(claims: Sequence[Transition], attempts: Attempts) -> Candidate:
+def _forge(claims: Sequence[Transition], attempts: Attempts) -> ProposedItem:
     """A wrong candidate; it cites the lines that tell the truth about the same steps."""
     wrong = describe_claims(claims)
     asked = {(claim.state, claim.action) for claim in claims}

@@ -56,7 +56,7 @@ class Judge(Solo):
         model: who judges, if it is not one of theirs; the majority (`choose`) if there is none at all.
 
     Example:
-        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> team = Judge([Member(name, RandomPolicy()) for name in "abc"])
         >>> team.propose("Any prompt.", ["2", "0", "0"], np.random.default_rng(0))
         '0'

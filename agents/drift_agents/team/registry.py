@@ -37,7 +37,7 @@ def make_team(name: str, members: Iterable[Member], **options: Any) -> Team:
         ArgumentError: if it does not take one of the options, or refuses its value.
 
     Example:
-        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> make_team("solo", [Member("only", RandomPolicy())]).solver("Any task.")
         'only'
     """

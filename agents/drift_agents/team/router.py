@@ -31,7 +31,7 @@ class Router(Solo):
         ArgumentError: if a value cannot be meant.
 
     Example:
-        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> team = Router([Member("a", RandomPolicy()), Member("b", RandomPolicy())])
         >>> played = team.construct("Cross.", lambda name: Episode("Cross.", float(name == "b"), 3, True))
         >>> len(played), team.solver("Cross.")

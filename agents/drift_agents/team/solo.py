@@ -24,7 +24,7 @@ class Solo:
         ArgumentError: if there is none, or two have one name.
 
     Example:
-        >>> from drift_agents.policy.simple import RandomPolicy
+        >>> from drift_agents.policy.random_policy import RandomPolicy
         >>> Solo([Member("only", RandomPolicy())]).solver("Any task.")
         'only'
     """

@@ -18,10 +18,10 @@ from typing import Any
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule
 from drift_agents.llm.template import read_messages
-from drift_agents.memory.consensus_text import (
-    Attempt,
-    Candidate,
+from drift_agents.memory.consensus.text import (
     Line,
+    ParsedTrajectory,
+    ProposedItem,
     read_claims,
     read_trajectories,
     tell_trajectories,
@@ -46,7 +46,7 @@ _CANDIDATE = re.compile(r"^Candidate (?P<number>\d+): (?P<text>.*)\nEvidence: (?
 def vote(
     model: Model,
     attempts: Sequence[tuple[Episode, Sequence[Record]]],
-    candidates: Sequence[Candidate],
+    candidates: Sequence[ProposedItem],
     own: Iterable[int],
     held: Iterable[str],
 ) -> set[int]:
@@ -113,7 +113,7 @@ def judge(text: str) -> dict[str, list[int]]:
     return {"accepted": accepted}
 
 
-def _passes(told: str, cited: Sequence[Line], count: int, attempts: Sequence[Attempt], best: float) -> bool:
+def _passes(told: str, cited: Sequence[Line], count: int, attempts: Sequence[ParsedTrajectory], best: float) -> bool:
     """Whether a candidate is grounded, upheld and useful."""
     if not cited or len(cited) < count:
         return False

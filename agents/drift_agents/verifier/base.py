@@ -2,7 +2,7 @@
 
 * `Verifier` - the protocol
 * `Prober` - the protocol of whatever does the same again
-* `Following` - a prober that is told the agent's steps
+* `FollowingProber` - a prober that is told the agent's steps
 * `Probed` - what a probe brought
 * `BaseVerifier` - what most verifiers do alike
 * `later_doubt` - when memory was found wrong, after one more contradiction
@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.matching import Exact, Matching
+from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
 
@@ -68,7 +68,7 @@ class Prober(Protocol):
 
 
 @runtime_checkable
-class Following(Protocol):
+class FollowingProber(Protocol):
     """A prober that wants to know more of what the agent knows: each of its steps, before it is asked about it."""
 
     def follow(self, experience: Experience) -> None:

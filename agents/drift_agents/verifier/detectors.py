@@ -1,6 +1,6 @@
 """Controls that forget by time or by score: none of them asks what memory says.
 
-* `Window` - memory holds the newest interactions alone
+* `SlidingWindow` - memory holds the newest interactions alone
 * `Adwin` - wipes memory when ADWIN finds that the episodes' scores have fallen
 * `PageHinkley` - wipes memory when a Page-Hinkley test finds it
 
@@ -24,7 +24,7 @@ from drift_agents.verifier.base import NoVerifier
 from drift_agents.verifier.checks import count, inside
 
 
-class Window(NoVerifier):
+class SlidingWindow(NoVerifier):
     """Memory holds the newest interactions alone, whether they are still true or not.
 
     After every step the records that were written `size` interactions ago, or earlier, are removed.
@@ -39,7 +39,7 @@ class Window(NoVerifier):
     Example:
         >>> from drift_agents.memory.vanilla import VanillaMemory
         >>> from drift_agents.types import Outcome
-        >>> memory, verifier = VanillaMemory(), Window(size=2)
+        >>> memory, verifier = VanillaMemory(), SlidingWindow(size=2)
         >>> for step, tile in enumerate("FFH"):
         ...     now = AgentClock(0, step)
         ...     verdict = verifier.verify(Experience("s", "1", Outcome(tile, 0.0, False), 0.0, now), memory, [], now)

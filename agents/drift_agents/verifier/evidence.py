@@ -1,6 +1,6 @@
 """What records say about an outcome, and what probes say together: pure functions.
 
-* `Summary` - a verified distribution
+* `VerifiedSummary` - a verified distribution
 * `share` - Q_hist: the share of the remembered responses that count as the same (GLOVE, equation 3)
 * `summarise` - fresh responses as distributions, ready for `Memory.insert_summary`
 * `contradicts` - whether fresh responses speak against what was remembered
@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_agents.matching import Matching
+from drift_agents.matching.base import Matching
 from drift_agents.types import Outcome, Record, Transition
 from drift_agents.verifier.statistics import log_ratio
 
 
-class Summary(NamedTuple):
+class VerifiedSummary(NamedTuple):
     """A verified distribution, as `Memory.insert_summary` takes it.
 
     Args:
@@ -48,7 +48,7 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
         The share in [0, 1] (0 without responses) and how many responses there are.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.matching.base import Exact
         >>> from drift_agents.types import AgentClock
         >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
         >>> summary = Record(0, "s", "1", ((ice, 0.75), (hole, 0.25)), 4, AgentClock())
@@ -71,7 +71,7 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
     return (same / n if n else 0.0), n
 
 
-def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Summary]:
+def summarise(transitions: Sequence[Transition], matching: Matching) -> list[VerifiedSummary]:
     """Fresh responses as distributions: one for each text of the state where they were made.
 
     In a discrete world that is one. Where states are matched by cells, a probe may have been made
@@ -86,7 +86,7 @@ def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Sum
         One summary a state, in order of first mention.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.matching.base import Exact
         >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
         >>> probes = [Transition("s", "1", outcome) for outcome in (ice, ice, hole, ice)]
         >>> [(summary.n, [p for _, p in summary.distribution]) for summary in summarise(probes, Exact())]
@@ -99,7 +99,7 @@ def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Sum
     for (state, action), made in by_state.items():
         examples, places = modes(made, matching)
         distribution = tuple((mode.outcome, places.count(i) / len(made)) for i, mode in enumerate(examples))
-        summaries.append(Summary(state, action, distribution, len(made)))
+        summaries.append(VerifiedSummary(state, action, distribution, len(made)))
     return summaries
 
 
@@ -133,7 +133,7 @@ def tabulate(rows: Sequence[Record | Transition], matching: Matching, outcomes: 
         Counts of shape (len(rows), K), K being `outcomes` or what was seen, if that is more.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.matching.base import Exact
         >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
         >>> tabulate([Transition("s", "1", outcome) for outcome in (ice, hole, ice)], Exact(), 3)
         array([[1., 0., 0.],

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Matching
+from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
-from drift_agents.verifier.base import Following, Prober
+from drift_agents.verifier.base import FollowingProber, Prober
 from drift_agents.verifier.checks import count, flag
+from drift_agents.verifier.doubt_spread import DoubtSpread
 from drift_agents.verifier.evidence import contradicts, summarise
-from drift_agents.verifier.spread import Spread
 from drift_agents.verifier.statistics import probe_budget
-from drift_agents.verifier.surprise import Dissonance, SurpriseVerifier, write_all
+from drift_agents.verifier.surprise import SurpriseDetector, SurpriseVerifier, write_all
 
 Budget = int | Mapping[str, Any]
 """A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
@@ -66,7 +66,7 @@ class ProbingVerifier(SurpriseVerifier):
             )
         self.prober = prober
         self.budget = read_budget(budget)
-        self._waiting: dict[tuple[Hashable, str], Dissonance] = {}
+        self._waiting: dict[tuple[Hashable, str], SurpriseDetector] = {}
         if prober.privileged:
             self.supervision = "privileged"
 
@@ -82,7 +82,7 @@ class ProbingVerifier(SurpriseVerifier):
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience, quarantine it, or respond to the dissonance; then tell the prober."""
-        if isinstance(self.prober, Following):
+        if isinstance(self.prober, FollowingProber):
             self.prober.follow(experience)
         verdict = super().verify(experience, memory, prefix, now)
         self.prober.moved()
@@ -94,7 +94,7 @@ class ProbingVerifier(SurpriseVerifier):
         waiting = [experience for found in self._waiting.values() for experience in found.experiences]
         return tuple(sorted([*super().quarantined, *waiting], key=lambda experience: experience.now))
 
-    def _meet(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
+    def _meet(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
         """Respond at once, or put it off until the world may be reset."""
         if not self.prober.live:
             return self._respond(found, memory, now)
@@ -178,12 +178,12 @@ class Glove(ProbingVerifier):
                 "`spread` should go with a prober that can probe in the middle of an episode. "
                 f"Received {type(prober).__name__}, which probes between two episodes"
             )
-        self._doubt = Spread()
+        self._doubt = DoubtSpread()
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the task's matching rule and a generator; nothing is in doubt yet."""
         super().bind(matching, rng)
-        self._doubt = Spread()
+        self._doubt = DoubtSpread()
 
     def consider(
         self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
@@ -219,12 +219,12 @@ class Glove(ProbingVerifier):
             inserted=realigned.inserted,
         )
 
-    def _note(self, counterparts: Sequence[Record], realigned: Realigned, now: AgentClock) -> None:
+    def _note(self, counterparts: Sequence[Record], realigned: RealignmentResult, now: AgentClock) -> None:
         """Let doubt spread when the probes have contradicted memory."""
         if self.spread and realigned.contradicted:
             self._doubt.note_drift(counterparts[-1].now.step, now.step)
 
-    def _respond(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
         probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
         if not probed.transitions:
@@ -276,7 +276,7 @@ class GloveSpread(Glove):
         )
 
 
-class Realigned(NamedTuple):
+class RealignmentResult(NamedTuple):
     """What phase III did.
 
     Args:
@@ -293,7 +293,7 @@ class Realigned(NamedTuple):
 
 def realign(
     counterparts: Sequence[Record], fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock
-) -> Realigned:
+) -> RealignmentResult:
     """Phase III: counterparts out, verified summary in.
 
     Args:
@@ -305,7 +305,7 @@ def realign(
     """
     contradicted = contradicts(fresh, counterparts, matching)
     removed = memory.remove([record.id for record in counterparts])
-    return Realigned(removed, insert_all(fresh, memory, matching, now), contradicted)
+    return RealignmentResult(removed, insert_all(fresh, memory, matching, now), contradicted)
 
 
 def insert_all(fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock) -> RecordId | None:

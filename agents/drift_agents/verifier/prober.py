@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import gymnasium as gym
 
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching
+from drift_agents.matching.base import Exact, Matching
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.checks import count
-from drift_agents.verifier.stand import Goal, Stand, advance, is_blind, is_on_way
-from drift_agents.verifier.ways import Answers, Chart, Way
+from drift_agents.verifier.transition_graph import EpisodePath, TransitionGraph, UnusedResponses
+from drift_agents.verifier.twin_position import ProbeTarget, TwinPosition, advance, is_blind, is_on_way
 from drift_agents.world import check_text_world, read_outcome, to_env
 
 MAX_STEPS = 1000
@@ -84,7 +84,7 @@ class ReplayProber:
         self._twin = twin
         self._own_rule = matching is not None
         self._matching: Matching = Exact() if matching is None else matching
-        self._way, self._answers = Way(), Answers()
+        self._way, self._answers = EpisodePath(), UnusedResponses()
         self._forget_all()
 
     def bind(self, matching: Matching) -> None:
@@ -97,8 +97,8 @@ class ReplayProber:
         """The world may be another one now: a replay starts from a reset, and old answers count no more."""
         self._way.clear()
         self._answers.clear()
-        self._stand: Stand | None = None
-        self._today = Chart(self._matching.state_key)
+        self._stand: TwinPosition | None = None
+        self._today = TransitionGraph(self._matching.state_key)
 
     def follow(self, experience: Experience) -> None:
         """Note a step of the agent: it tells how one gets about."""
@@ -124,7 +124,7 @@ class ReplayProber:
             ArgumentError: if the twin does not show text.
         """
         key = self._matching.state_key(state)
-        goal = Goal(key, action, tuple(prefix), self._way.states_along(prefix), times)
+        goal = ProbeTarget(key, action, tuple(prefix), self._way.states_along(prefix), times)
         found = self._answers.take(key, action, times)
         cost, missed, vain = ProbeCost(), 0, 0
         while len(found) < times and missed < self.attempts and vain < self.max_steps:
@@ -134,7 +134,7 @@ class ReplayProber:
             missed, vain = (0, 0) if len(found) > before else (missed + 1, vain + spent.steps)
         return Probed(tuple(found), cost)
 
-    def _go(self, goal: Goal, found: list[Transition], room: int) -> ProbeCost:
+    def _go(self, goal: ProbeTarget, found: list[Transition], room: int) -> ProbeCost:
         """One replay, on from where the twin stands or from the start; appends to `found`, returns the cost."""
         stand, resets = self._stand, 0
         if stand is None or not self._is_near(stand, goal):
@@ -165,12 +165,12 @@ class ReplayProber:
             self._stand = stand
         return cost
 
-    def _reset(self) -> Stand:
+    def _reset(self) -> TwinPosition:
         observation, info = self._twin.reset()
         check_text_world(observation, info)
-        return Stand(str(observation), (), str(observation))
+        return TwinPosition(str(observation), (), str(observation))
 
-    def _next(self, stand: Stand, goal: Goal, ahead: list[tuple[str, str]], arrived: bool) -> str | None:
+    def _next(self, stand: TwinPosition, goal: ProbeTarget, ahead: list[tuple[str, str]], arrived: bool) -> str | None:
         """What to do next on the way; `ahead` is the rest of the way that was planned before."""
         if ahead and ahead[0][0] != stand.state:
             ahead.clear()
@@ -190,18 +190,18 @@ class ReplayProber:
         today = self._today.path(state, key)
         return self._ever.path(state, key) if today is None else today
 
-    def _is_near(self, stand: Stand, goal: Goal) -> bool:
+    def _is_near(self, stand: TwinPosition, goal: ProbeTarget) -> bool:
         """Whether going on from here is known to lead there, and is worth it.
 
         A reset may stand nearer, but gives up how far the twin has come on the agent's way: the next surprise will
         be farther along, and all of the way would have to be walked again.
         """
         on = self._distance(stand, goal)
-        again = self._distance(Stand(stand.start, (), stand.start), goal)
+        again = self._distance(TwinPosition(stand.start, (), stand.start), goal)
         gone = len(stand.walked or ()) if is_on_way(stand, goal) else 0
         return on is not None and (again is None or on <= again + gone)
 
-    def _distance(self, stand: Stand, goal: Goal) -> int | None:
+    def _distance(self, stand: TwinPosition, goal: ProbeTarget) -> int | None:
         """How many steps it should take to get there; `None` if no way is known."""
         path = self._path(stand.state, goal.key)
         if path is not None:
@@ -221,7 +221,7 @@ class ReplayProber:
         self._ever.note(state, action, after)
 
     def _forget_all(self) -> None:
-        self._ever = Chart(self._matching.state_key)
+        self._ever = TransitionGraph(self._matching.state_key)
         self.begin_episode()
 
 

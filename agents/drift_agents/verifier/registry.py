@@ -26,7 +26,7 @@ VERIFIERS: Registry[Verifier] = Registry(
         "random_probe": "drift_agents.verifier.controls:RandomProbe",
         "base+extra": "drift_agents.verifier.controls:BaseExtra",
         "periodic_wipe": "drift_agents.verifier.controls:PeriodicWipe",
-        "window": "drift_agents.verifier.detectors:Window",
+        "window": "drift_agents.verifier.detectors:SlidingWindow",
         "adwin": "drift_agents.verifier.detectors:Adwin",
         "page_hinkley": "drift_agents.verifier.detectors:PageHinkley",
     },

@@ -20,7 +20,7 @@ from drift_agents.verifier.checks import count, flag, inside
 from drift_agents.verifier.evidence import tabulate
 from drift_agents.verifier.glove import ProbingVerifier, insert_all, realign
 from drift_agents.verifier.statistics import change_statistic, log_ratio
-from drift_agents.verifier.surprise import Dissonance, write_all
+from drift_agents.verifier.surprise import SurpriseDetector, write_all
 
 
 class GlovePassive(BaseVerifier):
@@ -130,7 +130,7 @@ class GloveActive(ProbingVerifier):
         self.outcomes = count("outcomes", outcomes)
         self.strict = flag("strict", strict)
 
-    def _respond(self, found: Dissonance, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
         fresh, cost, drifted = self._test(found)
         verdict = Verdict(
             surprise=True,
@@ -145,7 +145,7 @@ class GloveActive(ProbingVerifier):
         inserted: RecordId | None = insert_all(fresh, memory, self._matching, now)
         return verdict._replace(observed=observed, inserted=inserted)
 
-    def _test(self, found: Dissonance) -> tuple[list[Transition], ProbeCost, bool]:
+    def _test(self, found: SurpriseDetector) -> tuple[list[Transition], ProbeCost, bool]:
         """Probe until it is decided; the probes, what they cost, and whether the world has drifted."""
         newest = found.experiences[-1]
         # All that was lived before the probes stands against them. Memory alone is what was lived until something

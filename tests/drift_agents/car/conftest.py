@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.prompt import Recollection
+from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Experience, Outcome
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.policy import car_plan
-from drift_agents.policy.car_evidence import read_evidence
-from drift_agents.policy.car_model import GRAIN, POINTS, TOP, fit_model, insist_on
-from drift_agents.policy.car_plan import make_plan
-from drift_agents.prompt import Recollection
+from drift_agents.policy.car import plan as car_plan
+from drift_agents.policy.car.evidence import read_evidence
+from drift_agents.policy.car.model import GRAIN, POINTS, TOP, fit_model, insist_on
+from drift_agents.policy.car.plan import make_plan
+from drift_agents.prompt.view import Recollection
 from drift_agents.types import Outcome
 
 ACTIONS = ("0", "1", "2")

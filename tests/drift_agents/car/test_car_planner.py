@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching_grid import read_state
+from drift_agents.matching.grid import read_state
 from drift_agents.policy.base import Policy
-from drift_agents.policy.car import CarPlanner
-from drift_agents.policy.car_evidence import read_evidence
-from drift_agents.policy.car_model import fit_model
-from drift_agents.policy.car_plan import make_plan
-from drift_agents.policy.energy import EnergyPumping
-from drift_agents.prompt import PromptView
+from drift_agents.policy.car.energy import EnergyPumping
+from drift_agents.policy.car.evidence import read_evidence
+from drift_agents.policy.car.model import fit_model
+from drift_agents.policy.car.plan import make_plan
+from drift_agents.policy.car.planner import CarPlanner
+from drift_agents.prompt.view import PromptView
 
 ACTIONS = ("0", "1", "2")
 

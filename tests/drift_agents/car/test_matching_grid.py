@@ -5,8 +5,8 @@ import re
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching
-from drift_agents.matching_grid import ResidualGrid, fit_hill, read_motion, read_state
+from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching.grid import ResidualGrid, fit_hill, read_motion, read_state
 from drift_agents.types import Outcome, Transition
 
 

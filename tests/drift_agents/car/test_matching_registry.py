@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.matching import Matching
-from drift_agents.matching_registry import MATCHINGS, make_matching
+from drift_agents.matching.base import Matching
+from drift_agents.matching.registry import MATCHINGS, make_matching
 
 
 @pytest.mark.parametrize("name", MATCHINGS.names())

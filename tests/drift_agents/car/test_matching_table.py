@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 import pytest
-from drift_agents.matching import Counting, Exact
-from drift_agents.matching_grid import FEW, ResidualGrid
-from drift_agents.matching_table import MotionTable
+from drift_agents.matching.base import BatchMatching, Exact
+from drift_agents.matching.grid import FEW, ResidualGrid
+from drift_agents.matching.motion_table import MotionTable
 from drift_agents.types import AgentClock, Outcome, Record, Transition
 from drift_agents.verifier.evidence import share
 
@@ -64,8 +64,8 @@ def test_columns_count_what_one_by_one_counts(car, lived, taught_steps, seed):
 
 
 def test_only_the_grid_counts_many_at_once():
-    assert isinstance(ResidualGrid(), Counting)
-    assert not isinstance(Exact(), Counting)
+    assert isinstance(ResidualGrid(), BatchMatching)
+    assert not isinstance(Exact(), BatchMatching)
 
 
 def test_a_table_follows_whatever_becomes_of_the_records():

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from drift_agents.cli import main
+from drift_agents.cli.app import main
 from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.files import shipped_experiments
 from drift_agents.experiment.folder import read_manifest
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 from drift_agents.learner.registry import LEARNERS
 
 EXPERIMENT = """\
@@ -131,7 +131,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         raise KeyboardInterrupt
 
     folder = file.parent / "run"
-    monkeypatch.setattr("drift_agents.experiment.run.CellLog.write", interrupt)
+    monkeypatch.setattr("drift_agents.experiment.runner.CellLog.write", interrupt)
     assert run(file, "--fresh") == 130
     expected = f"go on with: drift-agents run {file} --out {folder} --jobs 1 --resume"
     assert expected in capsys.readouterr().err

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.cli import main
+from drift_agents.cli.app import main
 from drift_agents.experiment.folder import REPLIES, read_manifest
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 
 pytest.importorskip("openai")
 

@@ -10,7 +10,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.advice import read_ways
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
 from drift_agents.controller.base import Controller, Decision
@@ -19,12 +18,13 @@ from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy,
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.schema import violations
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.exemplar import Exemplar
 from drift_agents.memory.registry import make_memory
-from drift_agents.policy.base import Aside, Reply, Speaking
+from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import PromptView, parse_line, parse_prompt
+from drift_agents.prompt.lessons import read_ways
+from drift_agents.prompt.view import PromptView, parse_line, parse_prompt
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed
 
 import drift_envs  # noqa: F401 - registers the worlds
@@ -88,10 +88,10 @@ class Speaker(Doer):
 
     def __init__(self, wants: bool) -> None:
         self.wants = wants
-        self.asides: list[Aside] = []
+        self.asides: list[SideQuestion] = []
         self.questions: list[tuple[Any, Any]] = []
 
-    def decide_and_say(self, prompt: str, aside: Aside, rng: np.random.Generator) -> tuple[Reply, bool]:
+    def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
         self.asides.append(aside)
         return self.decide(prompt, rng), self.wants
 
@@ -110,8 +110,8 @@ def decide(
 
 def test_it_keeps_the_protocol() -> None:
     assert isinstance(make_controller("adamem"), Controller)
-    assert isinstance(Speaker(True), Speaking)
-    assert not isinstance(Doer(), Speaking)
+    assert isinstance(Speaker(True), LanguagePolicy)
+    assert not isinstance(Doer(), LanguagePolicy)
 
 
 def test_high_asks_decides_again_and_drops_the_strategy() -> None:

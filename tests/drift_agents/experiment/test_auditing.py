@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from drift_agents.analysis.report import write_report
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.experiment.auditing import Audit
-from drift_agents.experiment.config import Part
+from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.item_audit import ItemAudit
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.pools import POOLS
-from drift_agents.experiment.reporting.report import write_report
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.worlds import make_world, read_schedule
-from drift_agents.memory.consensus import ConsensusMemory
-from drift_agents.memory.consensus_text import Candidate
+from drift_agents.memory.consensus.consensus import ConsensusMemory
+from drift_agents.memory.consensus.text import ProposedItem
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 
@@ -30,7 +30,7 @@ def state(row: int, column: int, tile: str) -> str:
 def write(memory: ConsensusMemory, action: str, after: str, ended: bool, owner: str = "") -> int:
     lived = Experience(state(0, 0, "S"), action, Outcome(after, 0.0, ended), 0.0, NOW)
     record = memory.observe(lived, NOW)
-    memory.write_item(Candidate("T", "D.", "C.", (record,)), "task", (owner,), NOW)
+    memory.write_item(ProposedItem("T", "D.", "C.", (record,)), "task", (owner,), NOW)
     return memory.items()[-1].id
 
 
@@ -42,7 +42,7 @@ def read(*numbers: int) -> Episode:
 def test_items_are_true_as_long_as_the_world_could_answer_so() -> None:
     world = make_world(read_schedule("frozen_lake/explicit"))
     world.reset(seed=0)
-    memory, audit = ConsensusMemory(), Audit(world)
+    memory, audit = ConsensusMemory(), ItemAudit(world)
     right = state(0, 1, world.knobs(0)["map"][0][1])
     shared = write(memory, "2", right, right.count('"H"') > 0)
     private = write(memory, "2", state(4, 4, "F"), False, "me")
@@ -56,21 +56,21 @@ def test_items_are_true_as_long_as_the_world_could_answer_so() -> None:
 def test_a_memory_without_items_has_nothing_to_audit() -> None:
     world = make_world(read_schedule("frozen_lake/explicit"))
     world.reset(seed=0)
-    assert Audit(world).note(read(1), VanillaMemory()) == (None, None, 0, 0)
-    assert Audit(world).note(read(), ConsensusMemory()) == (0, None, 0, 0)
+    assert ItemAudit(world).note(read(1), VanillaMemory()) == (None, None, 0, 0)
+    assert ItemAudit(world).note(read(), ConsensusMemory()) == (0, None, 0, 0)
 
 
 @pytest.mark.parametrize("name", POOLS)
 def test_every_pool_can_be_read(name: str) -> None:
-    members = read_members(Part(name="edv", options={"members": name}))
+    members = read_members(PartSpec(name="edv", options={"members": name}))
     assert len({member.name for member in members}) == len(members) == 4
 
 
 def test_an_unknown_pool_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="pool of members"):
-        read_members(Part(name="edv", options={"members": "planer"}))
+        read_members(PartSpec(name="edv", options={"members": "planer"}))
     with pytest.raises(ArgumentError, match="should be a list"):
-        read_members(Part(name="edv", options={"members": 3}))
+        read_members(PartSpec(name="edv", options={"members": 3}))
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,8 @@ def test_lines_and_report_tell_of_items(rows: Any) -> None:
 
 
 def test_a_team_without_members_is_the_default_pool_of_planners_and_nothing_else() -> None:
+    from drift_agents.experiment.episode import make_setup
     from drift_agents.experiment.plan import plan_cells
-    from drift_agents.experiment.play import make_setup
     from drift_agents.team_agent import TeamAgent
 
     agents = {"memory": "vanilla", "policy": ["planner", "random"], "team": "judge"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.experiment.config import Part
-from drift_agents.experiment.demonstrations import Demonstrator, furnish
+from drift_agents.experiment.config import PartSpec
+from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.memory_dependencies import Demonstrator, memory_dependencies
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.experiment.play import make_setup, play
 from drift_agents.types import Episode
 
 
@@ -67,10 +67,10 @@ def test_a_correction_is_the_best_of_its_tick_and_leaves_the_world_alone() -> No
 def test_who_needs_no_teacher_gets_none() -> None:
     experiment, (cell, _) = cells("vanilla")
     setup = make_setup(cell, experiment.world(cell.schedule))
-    give = lambda part: furnish(part, setup.world, setup.schedule, 7)  # noqa: E731
-    assert give(Part(name="vanilla")) == {}
-    assert give(Part(name="managed")) == {"seed": 7}
-    told = give(Part(name="managed", options={"initial": 1}))
+    give = lambda part: memory_dependencies(part, setup.world, setup.schedule, 7)  # noqa: E731
+    assert give(PartSpec(name="vanilla")) == {}
+    assert give(PartSpec(name="managed")) == {"seed": 7}
+    told = give(PartSpec(name="managed", options={"initial": 1}))
     assert isinstance(told["teacher"], Demonstrator)
 
 

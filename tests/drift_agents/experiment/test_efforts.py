@@ -8,13 +8,13 @@ from pathlib import Path
 
 import hypothesis.strategies as st
 import pytest
-from drift_agents.cli import main
+from drift_agents.analysis.plots.draw import draw_all
+from drift_agents.analysis.stepmft import export, pick, read_samples
+from drift_agents.analysis.tables.efforts import front
+from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.plots.draw import draw_all
-from drift_agents.experiment.reporting.efforts import front
-from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.stepmft import export, pick, read_samples
+from drift_agents.experiment.runner import run_experiment
 from hypothesis import given
 
 TINY = {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import Part
+from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 
 GOOD = """\
@@ -37,7 +37,7 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path) -> None:
     experiment = load_experiment(write(tmp_path, GOOD))
     assert experiment.seeds == (7, 3)
     assert experiment.references == ("clairvoyant",)
-    assert experiment.agents[0].memory[1] == Part(name="vanilla", options={"k": 3})
+    assert experiment.agents[0].memory[1] == PartSpec(name="vanilla", options={"k": 3})
     assert experiment.world("frozen_lake/explicit").rounds == 5
     tides = experiment.world("frozen_lake/tides")
     assert (tides.rounds, tides.episodes) == (None, 50)
@@ -158,7 +158,9 @@ def test_shipped_experiments_load_and_say_what_they_are(name: str) -> None:
 
 
 def test_labels_tell_namesakes_apart() -> None:
-    parts = [Part.model_validate(p) for p in ("glove", {"glove": {"epsilon": 0.2}}, {"glove": {"budget": 3}}, "none")]
+    parts = [
+        PartSpec.model_validate(p) for p in ("glove", {"glove": {"epsilon": 0.2}}, {"glove": {"budget": 3}}, "none")
+    ]
     assert [part.label(parts) for part in parts] == ["glove", "glove(epsilon=0.2)", "glove(budget=3)", "none"]
-    nested = [Part.model_validate({"glove": {"prober": p}}) for p in ("snapshot", {"replay": {"attempts": 3}})]
+    nested = [PartSpec.model_validate({"glove": {"prober": p}}) for p in ("snapshot", {"replay": {"attempts": 3}})]
     assert [p.label(nested) for p in nested] == ["glove(prober=snapshot)", "glove(prober=replay(attempts=3))"]

@@ -11,25 +11,25 @@ from typing import Any
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError
-from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.config import PartSpec, ScheduleSettings
+from drift_agents.experiment.detection_tracker import DetectionTracker
+from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.log import read_rows, to_line
-from drift_agents.experiment.noticing import Noticing
+from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.play import make_setup, play
-from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.truth import Truth
+from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.truth import GroundTruth
 
 FAMILY = "frozen_lake/explicit-family"
-LENGTH = World(rounds=6)
+LENGTH = ScheduleSettings(rounds=6)
 
 
 def cell(verifier: str = "base+extra", seed: int = 1, source: str = FAMILY, **options: Any) -> Cell:
-    parts = Part(name="vanilla"), Part(name=verifier, options=options), Part(name="planner")
+    parts = PartSpec(name="vanilla"), PartSpec(name=verifier, options=options), PartSpec(name="planner")
     return Cell(source, *parts, seed, ("vanilla", verifier, "planner"))
 
 
-def rows_of(what: Cell, settings: World = LENGTH) -> list[dict[str, Any]]:
+def rows_of(what: Cell, settings: ScheduleSettings = LENGTH) -> list[dict[str, Any]]:
     return list(play(what, settings))
 
 
@@ -56,7 +56,7 @@ def test_the_budget_is_that_of_the_verifier_it_is_compared_with() -> None:
     assert sum(r["probe_steps"] for r in rows_of(cell(like=like))) == sum(
         r["probe_steps"] for r in rows_of(cell("glove", budget=4))
     )
-    overlaid = World(rounds=6, verifier={"glove": {"budget": 4}})
+    overlaid = ScheduleSettings(rounds=6, verifier={"glove": {"budget": 4}})
     assert rows_of(cell(like=like)) == rows_of(cell(), overlaid), "what the file says of glove on a schedule counts"
 
 
@@ -76,11 +76,11 @@ def test_time_stands_still_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyP
     }
     source = tmp_path / "short.yaml"
     source.write_text(json.dumps(schedule), encoding="utf-8")
-    rows = rows_of(cell(source=str(source)), World(episodes=25))
+    rows = rows_of(cell(source=str(source)), ScheduleSettings(episodes=25))
     assert sum(row["probe_steps"] for row in rows) > 0
     assert [row["tick"] for row in rows] == [sum(row["steps"] for row in rows[:index]) for index in range(25)]
 
-    setup = make_setup(cell(source=str(source)), World(episodes=3))
+    setup = make_setup(cell(source=str(source)), ScheduleSettings(episodes=3))
     world, agent = setup.world, setup.agent
     assert isinstance(agent, Agent)
     assert setup.extra is not None
@@ -161,7 +161,7 @@ def test_learners_play_once_a_seed_beside_the_agents(tmp_path: Path) -> None:
 
 def test_a_learner_has_the_cells_seed() -> None:
     learner = Cell(
-        FAMILY, *(Part(name=n) for n in ("none", "none", "dyna_q_plus")), 0, ("none", "none", "q"), "dyna_q_plus"
+        FAMILY, *(PartSpec(name=n) for n in ("none", "none", "dyna_q_plus")), 0, ("none", "none", "q"), "dyna_q_plus"
     )
     assert rows_of(learner) == rows_of(learner)
     steps = [row["steps"] for row in rows_of(learner)]
@@ -171,8 +171,8 @@ def test_a_learner_has_the_cells_seed() -> None:
 @pytest.mark.parametrize(("last", "false"), [(3, 1), (25, 0)], ids=["before the drift", "behind it"])
 def test_an_alarm_about_all_of_memory_is_judged(last: int, false: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wipe behind a drift touches what has changed; one before it touches nothing that has."""
-    setup = make_setup(cell("page_hinkley"), World(rounds=20))
-    world, agent, truth, noticing = setup.world, setup.agent, Truth(setup.world), Noticing(setup.world)
+    setup = make_setup(cell("page_hinkley"), ScheduleSettings(rounds=20))
+    world, agent, truth, noticing = setup.world, setup.agent, GroundTruth(setup.world), DetectionTracker(setup.world)
     world.env.reset(seed=1)
     for tick in (0, 1, 2, last):
         monkeypatch.setattr("drift_agents.verifier.detectors.PageHinkley._has_fallen", lambda *_: tick == last)  # noqa: B023

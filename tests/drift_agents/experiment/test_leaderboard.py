@@ -10,14 +10,14 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.cli import main
+from drift_agents.analysis.aggregates import Resamples, interquartile
+from drift_agents.analysis.leaderboard import name_of, to_page, write_leaderboard
+from drift_agents.analysis.ranking import make_standings
+from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.log import FIELDS, read_rows, to_line
-from drift_agents.experiment.reporting.aggregates import Resamples, interquartile
-from drift_agents.experiment.reporting.leaderboard import name_of, to_page, write_leaderboard
-from drift_agents.experiment.reporting.standings import make_standings
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.logs import FIELDS, read_rows, to_line
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.memory.registry import MEMORIES
 from hypothesis import given

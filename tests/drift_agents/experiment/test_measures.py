@@ -8,17 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.experiment.plots.curves import series
-from drift_agents.experiment.plots.following import so_far
-from drift_agents.experiment.plots.propagation import draw_propagation, gap_to
-from drift_agents.experiment.reporting.figures import Player, Runs
-from drift_agents.experiment.reporting.remembered import gaps, remembered, twin_of
-from drift_agents.experiment.reporting.tables import Naming
-from drift_agents.experiment.studies import experience
-from drift_agents.experiment.studies.measures import (
+from drift_agents.analysis.experience import (
     Execution,
+    ExecutionStep,
     Pair,
-    Step,
     correlation,
     cumulative,
     follow_executions,
@@ -27,11 +20,19 @@ from drift_agents.experiment.studies.measures import (
     propagation,
     split_by_fate,
 )
+from drift_agents.analysis.plots.curves import series
+from drift_agents.analysis.plots.propagation import draw_propagation, gap_to
+from drift_agents.analysis.runs import Player, Runs
+from drift_agents.analysis.tables.experience import gaps, remembered, twin_of
+from drift_agents.analysis.tables.scores import PlayerIndex
+
+from studies.__main__ import main
+from studies.plots import so_far
 
 
 def lived(number: int, way: list[tuple[str, str]], retrieved: tuple[int, ...] = (), **more: Any) -> Execution:
     """An execution that writes 10 * number and on; all of its steps see the same records."""
-    steps = tuple(Step(s, a, 10 * number + place, retrieved, s) for place, (s, a) in enumerate(way))
+    steps = tuple(ExecutionStep(s, a, 10 * number + place, retrieved, s) for place, (s, a) in enumerate(way))
     return Execution(number, more.pop("task", "go"), more.pop("score", 1.0), steps, **more)
 
 
@@ -100,7 +101,7 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
         encoding="utf-8",
     )
     plots = tmp_path / "new" / "plots"
-    assert experience.main([str(path), "--seeds", "2", "--plot", str(plots)]) == 0
+    assert main(["experience", str(path), "--seeds", "2", "--plot", str(plots)]) == 0
     told = {"Experience following on frozen_lake/explicit-family", "step by step", "input alike, mean so far"}
     (drawn,) = plots.glob("*.svg")
     assert told | {"managed"} <= texts_of(drawn)
@@ -110,7 +111,7 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
     assert int(followed) == 34, "all but the first of 18 episodes, twice"
     assert all(-1.0 <= float(number) <= 1.0 for number in numbers if number != "-")
     assert cells[6].count("/") == 2
-    assert experience.main(["no-such-experiment"]) == 1
+    assert main(["experience", "no-such-experiment"]) == 2
     assert "no-such-experiment" in capsys.readouterr().err
 
 
@@ -142,12 +143,12 @@ def test_the_gap_to_the_twin_is_drawn_episode_by_episode(tmp_path: Path) -> None
         for instance in one.rows:
             for row in instance:
                 row["phase"] = "source"  # type: ignore[index]
-    (picture,) = draw_propagation("s", Naming([own, twin, other], players, "s"), tmp_path, "s")
+    (picture,) = draw_propagation("s", PlayerIndex([own, twin, other], players, "s"), tmp_path, "s")
     assert picture.svg.name == "s-propagation.svg"
     shown = texts_of(picture.svg)
     assert {"Errors handed on, on s", "Managed (addition=all)"} <= shown
     assert not any("fixed" in text or "error_free" in text for text in shown)
-    assert draw_propagation("s", Naming([own, other], players, "s"), tmp_path, "s") == []
+    assert draw_propagation("s", PlayerIndex([own, other], players, "s"), tmp_path, "s") == []
 
 
 def texts_of(path: Path) -> set[str]:
@@ -166,6 +167,6 @@ def test_scores_sizes_and_gaps() -> None:
         one |= {"controller": "direct", "team": "solo"}
     assert twin_of(own.player) == twin.player
     assert gaps(own, twin) == [50.0, 50.0]
-    sheet = remembered(Naming([own, twin, runs("vanilla", [[1.0]])], players, "s"))
+    sheet = remembered(PlayerIndex([own, twin, runs("vanilla", [[1.0]])], players, "s"))
     assert [row[0] for row, _ in sheet.rows] == ["Managed (addition=all)", "Managed (addition=all, error_free=true)"]
-    assert not remembered(Naming([runs("vanilla", [[1.0]])], players, "s")).rows
+    assert not remembered(PlayerIndex([runs("vanilla", [[1.0]])], players, "s")).rows

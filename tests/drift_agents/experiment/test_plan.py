@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import World
-from drift_agents.experiment.plan import Planned, plan_cells, plan_episodes
+from drift_agents.experiment.config import ScheduleSettings
+from drift_agents.experiment.plan import PlannedEpisode, plan_cells, plan_episodes
 from drift_agents.experiment.worlds import make_world, read_schedule
 
 
-def episodes(source: str, world: World) -> tuple[Planned, ...]:
+def episodes(source: str, world: ScheduleSettings) -> tuple[PlannedEpisode, ...]:
     watched = make_world(read_schedule(source))
     watched.reset(seed=0)
     return plan_episodes(read_schedule(source), watched.timeline, world)
@@ -74,19 +74,23 @@ def test_file_names_are_safe_and_short(data: dict[str, Any]) -> None:
 
 
 def test_rounds_are_the_first_episodes_of_every_phase() -> None:
-    planned = episodes("frozen_lake/explicit", World(rounds=2))
+    planned = episodes("frozen_lake/explicit", ScheduleSettings(rounds=2))
     assert planned == (
-        Planned(0, 1, "source", 0),
-        Planned(1, 2, "source", 1),
-        Planned(2, 1, "drift-1", 20),
-        Planned(3, 2, "drift-1", 21),
-        Planned(4, 1, "drift-2", 40),
-        Planned(5, 2, "drift-2", 41),
+        PlannedEpisode(0, 1, "source", 0),
+        PlannedEpisode(1, 2, "source", 1),
+        PlannedEpisode(2, 1, "drift-1", 20),
+        PlannedEpisode(3, 2, "drift-1", 21),
+        PlannedEpisode(4, 1, "drift-2", 40),
+        PlannedEpisode(5, 2, "drift-2", 41),
     )
 
 
 def test_episodes_let_time_go_on() -> None:
-    assert episodes("frozen_lake/tides", World(episodes=3)) == (Planned(0), Planned(1), Planned(2))
+    assert episodes("frozen_lake/tides", ScheduleSettings(episodes=3)) == (
+        PlannedEpisode(0),
+        PlannedEpisode(1),
+        PlannedEpisode(2),
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,7 @@ def test_episodes_let_time_go_on() -> None:
 )
 def test_rounds_that_a_schedule_cannot_give(source: str, rounds: int, expected: str) -> None:
     with pytest.raises(ExperimentError, match=re.escape(expected)):
-        episodes(source, World(rounds=rounds))
+        episodes(source, ScheduleSettings(rounds=rounds))
 
 
 def test_rounds_need_the_clock_of_episodes(tmp_path: Path) -> None:
@@ -107,5 +111,5 @@ def test_rounds_need_the_clock_of_episodes(tmp_path: Path) -> None:
         "version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\ndrifts: [{at: 9, set: {slip: 0.1}}]\n"
     )
     with pytest.raises(ExperimentError, match=re.escape("its clock is `step`. Give this schedule `episodes` instead")):
-        episodes(str(path), World(rounds=2))
-    assert len(episodes(str(path), World(episodes=2))) == 2
+        episodes(str(path), ScheduleSettings(rounds=2))
+    assert len(episodes(str(path), ScheduleSettings(episodes=2))) == 2

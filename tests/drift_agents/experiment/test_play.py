@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import Part, RecallOptions, World
+from drift_agents.experiment.config import PartSpec, RecallOptions, ScheduleSettings
+from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.play import episode_seed, make_setup, play
-from drift_agents.matching import Exact
-from drift_agents.matching_grid import ResidualGrid
+from drift_agents.matching.base import Exact
+from drift_agents.matching.grid import ResidualGrid
 
 
 def cell(source: str, verifier: str = "none", seed: int = 0, policy: str = "random") -> Cell:
-    parts = Part(name="vanilla"), Part(name=verifier), Part(name=policy)
+    parts = PartSpec(name="vanilla"), PartSpec(name=verifier), PartSpec(name=policy)
     return Cell(source, *parts, seed, ("vanilla", verifier, policy))
 
 
@@ -35,7 +35,7 @@ def test_every_episode_has_the_stream_of_its_seed_and_number(monkeypatch: pytest
         return play_one(self, world, seed, options)
 
     monkeypatch.setattr(Agent, "run_episode", note)
-    list(play(cell("frozen_lake/explicit", seed=7), World(rounds=1)))
+    list(play(cell("frozen_lake/explicit", seed=7), ScheduleSettings(rounds=1)))
     assert asked == [
         (episode_seed(7, index), {"drift_clock": "continue", "drift_tick": tick})
         for index, tick in enumerate((0, 20, 40))
@@ -48,7 +48,7 @@ def test_the_cells_seed_fixes_the_drift_for_everybody() -> None:
     """Reseeding episodes must not draw another family of maps."""
     maps = {}
     for seed, verifier in ((0, "none"), (0, "overwrite"), (1, "none")):
-        setup = make_setup(cell("frozen_lake/explicit-family", verifier, seed), World(rounds=1))
+        setup = make_setup(cell("frozen_lake/explicit-family", verifier, seed), ScheduleSettings(rounds=1))
         setup.world.env.reset(seed=seed)
         for index in range(3):
             setup.world.reset(
@@ -66,7 +66,7 @@ def test_time_goes_on_by_itself_with_episodes(tmp_path: Path) -> None:
         "env: DriftFrozenLake-v0\nbase: {map: [SFF, FFF, FFG]}\n"
         "drifts: [{name: wet, at: 2, every: 4, for: 2, set: {slip: 0.5}}]\n",
     )
-    rows = list(play(cell(source), World(episodes=7)))
+    rows = list(play(cell(source), ScheduleSettings(episodes=7)))
     assert [(row["tick"], row["phase"].split("#")[0], row["round"]) for row in rows] == [
         (0, "source", 1),
         (1, "source", 2),
@@ -84,7 +84,7 @@ def test_ticks_of_the_step_clock_are_the_steps_before(tmp_path: Path) -> None:
         tmp_path,
         "env: DriftFrozenLake-v0\nclock: step\nbase: {map: [SFF, FFF, FFG]}\ndrifts: [{at: 9, set: {slip: 0.5}}]\n",
     )
-    rows = list(play(cell(source), World(episodes=4)))
+    rows = list(play(cell(source), ScheduleSettings(episodes=4)))
     assert [row["tick"] for row in rows] == [sum(row["steps"] for row in rows[:index]) for index in range(4)]
 
 
@@ -94,32 +94,34 @@ def test_the_clock_of_an_episode_restarts(tmp_path: Path) -> None:
         "env: DriftFrozenLake-v0\nclock: episode_step\nbase: {map: [SFF, FFF, FFG]}\n"
         "drifts: [{at: 3, set: {slip: 0.5}}]\n",
     )
-    rows = list(play(cell(source, "glove"), World(episodes=3)))
+    rows = list(play(cell(source, "glove"), ScheduleSettings(episodes=3)))
     assert [row["tick"] for row in rows] == [0, 0, 0]
 
 
 def test_each_environment_has_its_own_rule_and_a_schedule_may_replace_it() -> None:
-    assert isinstance(make_setup(cell("frozen_lake/explicit"), World(rounds=1)).agent.matching, Exact)
-    assert isinstance(make_setup(cell("mountain_car/reversed"), World(rounds=1)).agent.matching, ResidualGrid)
-    settings = World(rounds=1, matching=Part(name="exact"), recall=RecallOptions(states=3))
+    assert isinstance(make_setup(cell("frozen_lake/explicit"), ScheduleSettings(rounds=1)).agent.matching, Exact)
+    assert isinstance(
+        make_setup(cell("mountain_car/reversed"), ScheduleSettings(rounds=1)).agent.matching, ResidualGrid
+    )
+    settings = ScheduleSettings(rounds=1, matching=PartSpec(name="exact"), recall=RecallOptions(states=3))
     agent = make_setup(cell("mountain_car/reversed"), settings).agent
     assert isinstance(agent.matching, Exact)
     assert agent.recall.states == 3
 
 
 def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drift_agents.experiment.watch.Watched.oracle", None)
-    rows = list(play(cell("frozen_lake/explicit"), World(rounds=1)))
+    monkeypatch.setattr("drift_agents.experiment.evaluation_wrapper.EvaluationWrapper.oracle", None)
+    rows = list(play(cell("frozen_lake/explicit"), ScheduleSettings(rounds=1)))
     assert all(row[field] is None for row in rows for field in ("regret", "memory_truth_rate", "false_realignments"))
     clairvoyant = Cell(
         "frozen_lake/explicit",
-        *(Part(name=name) for name in ("none", "none", "clairvoyant")),
+        *(PartSpec(name=name) for name in ("none", "none", "clairvoyant")),
         0,
         ("none", "none", "clairvoyant"),
         "clairvoyant",
     )
     with pytest.raises(ExperimentError, match="no oracle is known for DriftFrozenLake-v0, which 'clairvoyant' needs"):
-        make_setup(clairvoyant, World(rounds=1))
+        make_setup(clairvoyant, ScheduleSettings(rounds=1))
 
 
 @pytest.mark.parametrize(
@@ -131,4 +133,4 @@ def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypa
 )
 def test_worlds_that_cannot_be_made(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(ExperimentError, match=expected):
-        make_setup(cell(write(tmp_path, text)), World(rounds=1))
+        make_setup(cell(write(tmp_path, text)), ScheduleSettings(rounds=1))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.report import make_report, make_summary, write_report
+from drift_agents.analysis.runs import estimate, group, mean_of, phases
+from drift_agents.analysis.table import Table
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.log import FIELDS, read_rows, to_line
-from drift_agents.experiment.reporting.figures import estimate, group, mean_of, phases
-from drift_agents.experiment.reporting.report import make_report, make_summary, write_report
-from drift_agents.experiment.reporting.sheets import Sheet
+from drift_agents.experiment.logs import FIELDS, read_rows, to_line
 from rich.console import Console
 
 from drift_envs.metrics import Estimate, bootstrap
@@ -79,18 +79,18 @@ def manifest(visibility: str = "implicit") -> dict[str, Any]:
 
 
 @pytest.fixture
-def sheets() -> dict[str, Sheet]:
+def sheets() -> dict[str, Table]:
     ((heading, found, more),) = make_report(manifest(), log_rows())
     assert heading == ("frozen_lake/implicit (DriftFrozenLake-v0, implicit drift): score in percent, 2 instances")
     return {sheet.title: sheet for sheet in found + more}
 
 
-def cells(sheet: Sheet, name: str) -> dict[str, str]:
+def cells(sheet: Table, name: str) -> dict[str, str]:
     (found,) = [cells for cells, _ in sheet.rows if cells[0].strip() == name]
     return dict(zip((column.replace("\n", " ") for column in sheet.columns), found, strict=True))
 
 
-def test_scores_by_phase(sheets: dict[str, Sheet]) -> None:
+def test_scores_by_phase(sheets: dict[str, Table]) -> None:
     table = sheets["Score in percent, by phase"]
     assert [row[0] for row, _ in table.rows] == ["Vanilla", "  + GLOVE", "  oracle reset", "Clairvoyant"]
     plain, glove = cells(table, "Vanilla"), cells(table, "+ GLOVE")
@@ -138,7 +138,7 @@ def test_explicit_drifts_report_success_and_never_score() -> None:
     assert cells(found[0], "+ GLOVE")["→ reversal"] == "75 [67, 83]"
 
 
-def test_after_the_drift(sheets: dict[str, Sheet]) -> None:
+def test_after_the_drift(sheets: dict[str, Table]) -> None:
     table = sheets["After reversal"]
     glove = cells(table, "+ GLOVE")
     assert glove["rounds 1-3"] == "58 [33, 83]"  # 2.5 / 3 and 1 / 3
@@ -150,7 +150,7 @@ def test_after_the_drift(sheets: dict[str, Sheet]) -> None:
     assert glove["memory true at the end, %"] == "50 (all 2)"
 
 
-def test_paired_differences(sheets: dict[str, Sheet]) -> None:
+def test_paired_differences(sheets: dict[str, Table]) -> None:
     table = sheets["Paired differences in points"]
     # 91.7 - 50 and 66.7 - 0, instance by instance
     assert cells(table, "GLOVE - plain, Vanilla") == {
@@ -162,7 +162,7 @@ def test_paired_differences(sheets: dict[str, Sheet]) -> None:
     assert cells(table, "Recovery ratio, Vanilla")["reversal"].startswith("0.72 [")
 
 
-def test_costs(sheets: dict[str, Sheet]) -> None:
+def test_costs(sheets: dict[str, Table]) -> None:
     glove = cells(sheets["Costs of the whole run, mean of an instance"], "+ GLOVE")
     assert glove == {
         "method": "  + GLOVE",
@@ -175,7 +175,7 @@ def test_costs(sheets: dict[str, Sheet]) -> None:
     }
 
 
-def test_detections(sheets: dict[str, Sheet]) -> None:
+def test_detections(sheets: dict[str, Table]) -> None:
     table = sheets["Drifts noticed, median delay in interactions"]
     # One of two noticed it; the other is longer than any, so that the lower median is 3.
     assert [row for row, _ in table.rows] == [("Vanilla + GLOVE", "1 of 2, 3", "2.5", "4.2", "0")]
@@ -188,7 +188,7 @@ def test_detections(sheets: dict[str, Sheet]) -> None:
     }
 
 
-def test_probes(sheets: dict[str, Sheet]) -> None:
+def test_probes(sheets: dict[str, Table]) -> None:
     glove = cells(sheets["Probes"], "Vanilla + GLOVE")
     assert glove["% of steps"] == "3.6"  # 4 of 124 and 5 of 125
     assert glove["% when calm"] == "0.0"
@@ -196,7 +196,7 @@ def test_probes(sheets: dict[str, Sheet]) -> None:
     assert (glove["steps a calm round"], glove["resets a calm round"]) == ("0", "0")
 
 
-def test_equal_interaction(sheets: dict[str, Sheet]) -> None:
+def test_equal_interaction(sheets: dict[str, Table]) -> None:
     table = sheets["Score collected at equal interaction"]
     assert [row[0] for row, _ in table.rows] == ["Vanilla", "  + GLOVE"]
     # The plain agent needs 60 interactions for its six rounds; with its probes GLOVE has finished five by then.
@@ -219,7 +219,7 @@ def test_an_instance_that_never_came_to_a_phase_is_not_compared_there() -> None:
     assert not any(sheet.title == "Score collected at equal interaction" for sheet in section.more)
 
 
-def test_prices(sheets: dict[str, Sheet]) -> None:
+def test_prices(sheets: dict[str, Table]) -> None:
     table = sheets["Whole run, score in percent net of probes, by price of a probe step"]
     glove = cells(table, "+ GLOVE")
     assert (glove["0"], glove["0.1"]) == ("90", "86")  # .375 probe steps a round
@@ -227,7 +227,7 @@ def test_prices(sheets: dict[str, Sheet]) -> None:
     assert cells(table, "Vanilla")["break-even with plain"] == "-"
 
 
-def test_means_taken_apart(sheets: dict[str, Sheet]) -> None:
+def test_means_taken_apart(sheets: dict[str, Table]) -> None:
     table = sheets["Mean / interquartile mean / % of instances that failed"]
     assert cells(table, "Vanilla") == {"method": "Vanilla", "source": "100 / 100 / 0", "reversal": "25 / 25 / 100"}
     assert cells(table, "+ GLOVE")["reversal"] == "79 / 79 / 0"

@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from drift_agents.experiment.log import FIELDS
-from drift_agents.experiment.reporting.comparisons import holm, sign_flip
-from drift_agents.experiment.reporting.figures import Player
-from drift_agents.experiment.reporting.paper import backbones, paper_figures
-from drift_agents.experiment.reporting.sheets import Sheet, to_markdown
+from drift_agents.analysis.runs import Player
+from drift_agents.analysis.table import Table, to_markdown
+from drift_agents.analysis.tables.comparisons import holm, sign_flip
+from drift_agents.analysis.tables.paper import backbones, paper_figures
+from drift_agents.experiment.logs import FIELDS
 
 
 def test_markdown_escapes_what_would_break_a_table() -> None:
-    sheet = Sheet("t", ("a", "b"))
+    sheet = Table("t", ("a", "b"))
     sheet.add("x|y", "1")
     assert "x\\|y" in to_markdown(sheet)
 

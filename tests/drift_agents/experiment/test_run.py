@@ -17,8 +17,8 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import RunFolder
-from drift_agents.experiment.log import FIELDS, read_rows
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.logs import FIELDS, read_rows
+from drift_agents.experiment.runner import run_experiment
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -237,7 +237,7 @@ def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_
     folder = tmp_path / "stopped"
     # A shell that starts the tests in the background lets them ignore the signal, and what they start too.
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    start += "import sys; from drift_agents.cli import main; sys.exit(main())"
+    start += "import sys; from drift_agents.cli.app import main; sys.exit(main())"
     command = [sys.executable, "-c", start, "run", str(file), "--out", str(folder), "--jobs", "2"]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from drift_agents.experiment.episode import make_setup
 from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.models import needs_model
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.play import make_setup
 from drift_agents.llm.service import Service
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

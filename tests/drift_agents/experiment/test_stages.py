@@ -8,29 +8,31 @@ from typing import Any
 
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.analysis.inspect.gather import gather
+from drift_agents.analysis.report import make_report
+from drift_agents.analysis.runs import group
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import Construct, Part, World
-from drift_agents.experiment.inspect.gather import gather
-from drift_agents.experiment.log import read_rows, to_line
+from drift_agents.experiment.config import Construct, PartSpec, ScheduleSettings
+from drift_agents.experiment.episode import episode_seed, make_setup, play
+from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
-from drift_agents.experiment.play import episode_seed, make_setup, play
-from drift_agents.experiment.reporting.figures import group
-from drift_agents.experiment.reporting.report import make_report
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
-from drift_agents.policy.simple import RandomPolicy
+from drift_agents.policy.random_policy import RandomPolicy
 
 FAMILY, CAR, SHOP = "frozen_lake/explicit-family", "mountain_car/reversed", "webshop/explicit"
 
 
 def cell(source: str, memory: str = "vanilla", verifier: str = "none", seed: int = 0, **more: Any) -> Cell:
-    policy = Part(name=more.pop("policy", "planner"))
-    return Cell(source, Part(name=memory), Part(name=verifier), policy, seed, (memory, verifier, policy.name), **more)
+    policy = PartSpec(name=more.pop("policy", "planner"))
+    return Cell(
+        source, PartSpec(name=memory), PartSpec(name=verifier), policy, seed, (memory, verifier, policy.name), **more
+    )
 
 
-def settings(rounds: int = 2, learning: str = "online", **construct: Any) -> World:
-    return World(rounds=rounds, learning=learning, construct={"episodes": 3, **construct})
+def settings(rounds: int = 2, learning: str = "online", **construct: Any) -> ScheduleSettings:
+    return ScheduleSettings(rounds=rounds, learning=learning, construct={"episodes": 3, **construct})
 
 
 def stages(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -67,7 +69,7 @@ def test_the_test_has_the_luck_that_it_has_without_construction(monkeypatch: pyt
         return episode
 
     monkeypatch.setattr(Agent, "run_episode", note)
-    list(play(cell(FAMILY), World(rounds=2)))
+    list(play(cell(FAMILY), ScheduleSettings(rounds=2)))
     plain, plain_maps = list(asked), list(maps)
     for where in ("other", "same"):
         asked.clear()
@@ -93,7 +95,7 @@ def test_other_goals_of_the_shop(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Agent, "run_episode", note)
     where = cell(SHOP, policy="random")
-    list(play(where, World(rounds=5)))
+    list(play(where, ScheduleSettings(rounds=5)))
     test = list(goals)
     goals.clear()
     list(play(where, settings(5, episodes=7)))
@@ -132,20 +134,22 @@ def test_what_cannot_be_constructed_on(tmp_path: Path) -> None:
     assert make_setup(cell(str(pinned)), settings(where="same")).construction is not None
     pinned.write_text(f"{head}{drawn}drifts: [{{at: 0, set: {{slip: 0.2}}}}]\n")
     with pytest.raises(ExperimentError, match="needs a phase before any drift"):
-        make_setup(cell(str(pinned)), World(episodes=2, construct={"episodes": 1}))
+        make_setup(cell(str(pinned)), ScheduleSettings(episodes=2, construct={"episodes": 1}))
     pinned.write_text(f"{head}clock: step\n{drawn}drifts: [{{at: 40, set: {{slip: 0.2}}}}]\n")
     with pytest.raises(ExperimentError, match="Received 40 steps, an episode takes up to 100"):
-        make_setup(cell(str(pinned)), World(episodes=2, construct={"episodes": 1}))
+        make_setup(cell(str(pinned)), ScheduleSettings(episodes=2, construct={"episodes": 1}))
 
 
 def test_who_has_nothing_to_fill_constructs_nothing() -> None:
-    without = World(rounds=2)
+    without = ScheduleSettings(rounds=2)
     for who in (
         cell(FAMILY, "none"),
-        Cell(FAMILY, NO_PART, NO_PART, Part(name="clairvoyant"), 0, ("none", "none", "clairvoyant"), "clairvoyant"),
+        Cell(FAMILY, NO_PART, NO_PART, PartSpec(name="clairvoyant"), 0, ("none", "none", "clairvoyant"), "clairvoyant"),
     ):
         assert list(play(who, settings())) == list(play(who, without))
-    learner = Cell(FAMILY, NO_PART, NO_PART, Part(name="windowed_q"), 0, ("none", "none", "windowed_q"), "windowed_q")
+    learner = Cell(
+        FAMILY, NO_PART, NO_PART, PartSpec(name="windowed_q"), 0, ("none", "none", "windowed_q"), "windowed_q"
+    )
     assert len(stages(list(play(learner, settings())))[0]) == 3
     assert list(play(cell(FAMILY), settings(episodes=0))) == list(play(cell(FAMILY), without))
 

@@ -8,23 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.cli import main
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment.studies import belief_corpus
-from drift_agents.experiment.studies.belief_banks import METHODS, History, Told, find, live, outranks, supports
-from drift_agents.experiment.studies.belief_convergence import convergence_rows, convergence_sheet, find_questions
-from drift_agents.experiment.studies.belief_correction import (
-    UPDATES,
-    VALID,
-    correct,
-    correction_rows,
-    correction_sheet,
-    draw,
-    find_flaws,
-)
-from drift_agents.experiment.studies.registry import SEEDS, run_study
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.types import Outcome, Transition
+
+from studies.__main__ import main
+from studies.belief import corpus as belief_corpus
+from studies.belief.banks import METHODS, History, RecalledOutcome, find, live, outranks, supports
+from studies.belief.convergence import convergence_rows, convergence_sheet, find_questions
+from studies.belief.correction import UPDATES, VALID, correct, correction_rows, correction_sheet, draw, find_flaws
+from studies.registry import SEEDS, run_study
 
 LAKE, SHOP = "frozen_lake/explicit-family", "webshop/explicit"
 BELIEF, ONE, _, _, NEWEST, FREQUENCY = METHODS
@@ -89,7 +82,7 @@ def test_support_adds_up_and_ties_do_not_outrank() -> None:
     def said(name: str) -> Transition:
         return Transition("s", "1", Outcome(name, 0.0, False))
 
-    told = [Told(said("a"), 0.8), Told(said("b"), 0.8), Told(said("c"), 0.25)]
+    told = [RecalledOutcome(said("a"), 0.8), RecalledOutcome(said("b"), 0.8), RecalledOutcome(said("c"), 0.25)]
     assert outranks(told, Exact(), said("a"), [said("c"), said("d")])
     assert not outranks(told, Exact(), said("a"), [said("b")])
     assert not outranks(told, Exact(), said("d"), [said("c")])

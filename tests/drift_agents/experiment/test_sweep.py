@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import Change
+from drift_agents.experiment.config import SweptValue
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.sweep import changed_schedule
 
 from drift_envs.errors import ScheduleError
@@ -50,24 +50,27 @@ def test_a_world_may_have_a_sweep_of_its_own_or_none(data: dict[str, Any], sched
     own = {**data, "sweep": {"base.slip": [0.0, 0.5]}, "worlds": {str(schedule_file): {"sweep": {}}}}
     assert {cell.change for cell in plan_cells(parse_experiment(own))} == {None}
     own["worlds"] = {str(schedule_file): {"sweep": {"base.transient": 0.1}}}
-    assert {cell.change for cell in plan_cells(parse_experiment(own))} == {Change("base.transient", 0.1)}
+    assert {cell.change for cell in plan_cells(parse_experiment(own))} == {SweptValue("base.transient", 0.1)}
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (Change("bass.slip", 0.1), "`sweep` should name a place of the schedule. Received 'bass.slip'"),
-        (Change("drifts.drift-9.at", 1), "`sweep` should name a place of the schedule. Received 'drifts.drift-9.at'"),
-        (Change("drifts.*.att", 1), "did you mean `at`?"),
+        (SweptValue("bass.slip", 0.1), "`sweep` should name a place of the schedule. Received 'bass.slip'"),
+        (
+            SweptValue("drifts.drift-9.at", 1),
+            "`sweep` should name a place of the schedule. Received 'drifts.drift-9.at'",
+        ),
+        (SweptValue("drifts.*.att", 1), "did you mean `at`?"),
     ],
 )
-def test_places_that_are_not_there(change: Change, expected: str) -> None:
+def test_places_that_are_not_there(change: SweptValue, expected: str) -> None:
     with pytest.raises((ExperimentError, ScheduleError), match=re.compile(re.escape(expected), re.IGNORECASE)):
         changed_schedule(load_schedule("frozen_lake/explicit"), change)
 
 
 def test_a_star_stands_for_every_drift() -> None:
-    schedule = changed_schedule(load_schedule("frozen_lake/explicit"), Change("drifts.*.for", 5))
+    schedule = changed_schedule(load_schedule("frozen_lake/explicit"), SweptValue("drifts.*.for", 5))
     assert [drift.duration for drift in schedule.drifts] == [5, 5]
 
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.config import PartSpec, ScheduleSettings
+from drift_agents.experiment.episode import play
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, TRACES
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.play import play
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import EpisodeTrace, TraceHeader, read_header, read_trace
-from drift_agents.experiment.tracing import CellTracer
-from drift_agents.prompt import parse_prompt
+from drift_agents.experiment.tracer import CellTracer
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Episode
 
 from drift_envs.schedule.loader import load_schedule
@@ -32,7 +32,7 @@ def traces(folder: Path, pattern: str = "*.jsonl.gz") -> list[Path]:
 
 
 def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path) -> None:
-    parts = Part(name="vanilla"), Part(name="glove"), Part(name="planner")
+    parts = PartSpec(name="vanilla"), PartSpec(name="glove"), PartSpec(name="planner")
     cell = Cell(str(schedule_file), *parts, 0, ("vanilla", "glove", "planner"))
     path = tmp_path / "traces" / "cell.jsonl.gz"
     lived: list[Episode] = []
@@ -48,7 +48,7 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
             maps.append(setup.world.knobs(setup.world.start)["map"])
             watch(setup, index, episode)
 
-        rows = list(play(cell, World(rounds=4), note))
+        rows = list(play(cell, ScheduleSettings(rounds=4), note))
     kept = list(read_trace(path))
     assert [trace.episode for trace in kept] == [row["episode"] for row in rows] == list(range(8))
     for trace, episode, tick, tiles in zip(kept, lived, ticks, maps, strict=True):
@@ -142,13 +142,13 @@ def test_a_cell_that_was_torn_off_leaves_no_half_file(data: dict[str, Any], tmp_
 
 def _tear_off(path: Path, cell: Cell) -> None:
     with CellTracer(path, cell, "all") as tracer:
-        for index, _ in enumerate(play(cell, World(rounds=4), tracer.watch)):
+        for index, _ in enumerate(play(cell, ScheduleSettings(rounds=4), tracer.watch)):
             if index == 1:
                 raise RuntimeError
 
 
 def _any_cell(data: dict[str, Any]) -> Cell:
-    parts = Part(name="vanilla"), Part(name="none"), Part(name="random")
+    parts = PartSpec(name="vanilla"), PartSpec(name="none"), PartSpec(name="random")
     return Cell(data["schedules"][0], *parts, 0, ("vanilla", "none", "random"))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import Change, Part, World
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.config import PartSpec, ScheduleSettings, SweptValue
+from drift_agents.experiment.episode import make_setup, play
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.play import make_setup, play
 from drift_agents.experiment.references import OracleVerifier
-from drift_agents.experiment.run import run_experiment
-from drift_agents.experiment.truth import Truth
+from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.truth import GroundTruth
 from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed, StepTrace, Verdict
@@ -42,7 +42,7 @@ def remembered() -> VanillaMemory:
 def test_truth_of_memory(schedule_file: Path, remembered: VanillaMemory) -> None:
     world = make_world(read_schedule(str(schedule_file)))
     world.reset(seed=0)
-    truth, episode = Truth(world), Episode("", 0.0, 0, True)
+    truth, episode = GroundTruth(world), Episode("", 0.0, 0, True)
     assert truth.judge(episode, remembered).memory_truth_rate == 1.0
     world.reset(options={"drift_tick": 4})
     judged = truth.judge(episode, remembered)
@@ -55,7 +55,7 @@ def test_the_truth_of_a_summary_is_that_of_its_shares(schedule_file: Path) -> No
     world.reset(seed=0)
     memory = VanillaMemory()
     memory.insert_summary(START, RIGHT, [(RIGHT_BEFORE.outcome, 0.75), (DOWN_BEFORE.outcome, 0.25)], 4, AgentClock())
-    assert Truth(world).judge(Episode("", 0.0, 0, True), memory).memory_truth_rate == 0.75
+    assert GroundTruth(world).judge(Episode("", 0.0, 0, True), memory).memory_truth_rate == 0.75
 
 
 def realignment(experience: Experience, removed: int) -> StepTrace:
@@ -68,7 +68,7 @@ def test_a_realignment_that_touches_nothing_changed_is_false(schedule_file: Path
     world.reset(seed=0)
     for action in (2, 3, 3):
         world.step(action)
-    truth = Truth(world)
+    truth = GroundTruth(world)
     truth.judge(Episode("", 0.0, 3, False), remembered)
     world.reset(options={"drift_tick": 4})
     now = AgentClock(1, 3)
@@ -134,13 +134,16 @@ def test_references_are_sane(data: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("schedule", "change"),
-    [("frozen_lake/slippery", None), ("frozen_lake/null", Change("base.slip", 0.2))],  # on the second, waiting is safe
+    [
+        ("frozen_lake/slippery", None),
+        ("frozen_lake/null", SweptValue("base.slip", 0.2)),
+    ],  # on the second, waiting is safe
 )
-def test_clairvoyant_reaches_the_optimum_on_slippery_ice(schedule: str, change: Change | None) -> None:
-    nothing, oracle = Part(name="none"), Part(name="clairvoyant")
+def test_clairvoyant_reaches_the_optimum_on_slippery_ice(schedule: str, change: SweptValue | None) -> None:
+    nothing, oracle = PartSpec(name="none"), PartSpec(name="clairvoyant")
     labels = ("none", "none", "clairvoyant")
     cell = Cell(schedule, nothing, nothing, oracle, 0, labels, "clairvoyant", change)
-    rows = list(play(cell, World(rounds=20)))
+    rows = list(play(cell, ScheduleSettings(rounds=20)))
     mean, optimum = (
         sum(value) / len(rows) for value in ([r["score"] for r in rows], [r["score"] + r["regret"] for r in rows])
     )
@@ -150,7 +153,7 @@ def test_clairvoyant_reaches_the_optimum_on_slippery_ice(schedule: str, change: 
 def test_supervision_is_the_strongest_of_the_parts(data: dict[str, Any]) -> None:
     data["agents"]["verifier"] = ["none", "glove", {"glove": {"prober": "snapshot"}}]
     cells = {cell.labels[1:]: cell for cell in plan_cells(parse_experiment(data))}
-    told = {labels: make_setup(cell, World(rounds=4)).supervision for labels, cell in cells.items()}
+    told = {labels: make_setup(cell, ScheduleSettings(rounds=4)).supervision for labels, cell in cells.items()}
     assert told == {
         ("none", "planner"): "none",
         ("glove", "planner"): "none",

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.cli import main
+from drift_agents.analysis.inspect.gather import gather
+from drift_agents.analysis.report import make_report
+from drift_agents.analysis.runs import Player
+from drift_agents.cli.app import main
 from drift_agents.controller.base import Decision, Render
 from drift_agents.controller.direct import Direct
 from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.config import Experiment, Part
-from drift_agents.experiment.inspect.gather import gather
-from drift_agents.experiment.log import read_rows, to_line
+from drift_agents.experiment.config import Experiment, PartSpec
+from drift_agents.experiment.episode import play
+from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.members import MemberSpec, read_members
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.experiment.play import play
-from drift_agents.experiment.reporting.figures import Player
-from drift_agents.experiment.reporting.report import make_report
-from drift_agents.experiment.run import Silent, run_experiment
+from drift_agents.experiment.runner import Silent, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
 from drift_agents.team.base import Member, Rollout
@@ -166,12 +166,12 @@ def test_a_schedules_own_options_are_laid_over_ways(data: dict[str, Any]) -> Non
 
 def test_members_as_a_file_has_them() -> None:
     members = ["planner", {"planner": {"conflict": "newest"}}, {"policy": {"reader": {}}, "errs": 0.2}]
-    assert read_members(Part(name="edv", options={"members": members})) == (
-        MemberSpec("planner", Part(name="planner")),
-        MemberSpec("planner(conflict=newest)", Part(name="planner", options={"conflict": "newest"})),
-        MemberSpec("reader", Part(name="reader"), 0.2),
+    assert read_members(PartSpec(name="edv", options={"members": members})) == (
+        MemberSpec("planner", PartSpec(name="planner")),
+        MemberSpec("planner(conflict=newest)", PartSpec(name="planner", options={"conflict": "newest"})),
+        MemberSpec("reader", PartSpec(name="reader"), 0.2),
     )
-    assert read_members(Part(name="edv")) == ()
+    assert read_members(PartSpec(name="edv")) == ()
 
 
 @pytest.mark.parametrize(

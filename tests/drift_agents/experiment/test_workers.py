@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.cli import main
+from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError, UnknownNameError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.workers import check_reachable, play_in_processes, play_on_ray, ray_cores
 
 

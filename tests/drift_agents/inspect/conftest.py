@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from drift_agents.analysis.inspect.page import write_page
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.inspect.page import write_page
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver

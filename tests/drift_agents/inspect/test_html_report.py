@@ -12,19 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drift_agents.cli import main
+from drift_agents.analysis.html.report import to_html, write_html
+from drift_agents.analysis.plots.curves import plain, series, smoothed, summed
+from drift_agents.analysis.plots.draw import draw_all
+from drift_agents.analysis.plots.style import LOOKS, add_legend, look_of, new_figure
+from drift_agents.analysis.plots.visits import count_visits
+from drift_agents.analysis.runs import Player, group
+from drift_agents.analysis.table import Table
+from drift_agents.cli.app import main
 from drift_agents.errors import MissingDependencyError
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, read_manifest
-from drift_agents.experiment.log import read_rows
-from drift_agents.experiment.plots.curves import plain, series, smoothed, summed
-from drift_agents.experiment.plots.draw import draw_all
-from drift_agents.experiment.plots.style import LOOKS, add_legend, look_of, new_figure
-from drift_agents.experiment.plots.visits import count_visits
-from drift_agents.experiment.reporting.figures import Player, group
-from drift_agents.experiment.reporting.html import to_html, write_html
-from drift_agents.experiment.reporting.sheets import Sheet
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
@@ -207,7 +207,7 @@ def test_the_command(traced_run: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_cells_are_no_code() -> None:
-    sheet = Sheet("<i>", ("a\nb", "<u>"))
+    sheet = Table("<i>", ("a\nb", "<u>"))
     sheet.add("<b>", "1", reference=True)
     text = to_html(sheet)
     assert "<b>" not in text

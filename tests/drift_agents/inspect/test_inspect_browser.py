@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.inspect.page import write_page
+from drift_agents.analysis.inspect.serve import make_server
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, MANIFEST, TRACES
-from drift_agents.experiment.inspect.page import write_page
-from drift_agents.experiment.inspect.serve import make_server
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys

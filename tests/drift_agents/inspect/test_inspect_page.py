@@ -11,13 +11,13 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
-from drift_agents.cli import main
+from drift_agents.analysis.inspect.gather import gather
+from drift_agents.analysis.inspect.page import page_parts, script_json, write_page
+from drift_agents.analysis.inspect.serve import make_server
+from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import EPISODES
-from drift_agents.experiment.inspect.gather import gather
-from drift_agents.experiment.inspect.page import page_parts, script_json, write_page
-from drift_agents.experiment.inspect.serve import make_server
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 
 
 def test_the_index_has_every_episode(traced_run: Path) -> None:

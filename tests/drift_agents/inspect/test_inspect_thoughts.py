@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.inspect.page import write_page
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import TRACES
-from drift_agents.experiment.inspect.page import write_page
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import EpisodeTrace, read_trace
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys

@@ -12,8 +12,8 @@ import pytest
 from drift_agents.errors import ContextLengthError, ModelUnavailableError, ReplayError
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.budget import Price
-from drift_agents.llm.cached import Cached, Replies
-from drift_agents.llm.guarded import Guarded
+from drift_agents.llm.cached import ReplayModel, ReplyStore
+from drift_agents.llm.guarded import RetryingModel
 from drift_agents.llm.scripted import Scripted
 
 ASK = [Message("user", "Where to?")]
@@ -27,8 +27,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_what_was_asked_is_not_asked_again(path: Path) -> None:
     script = Scripted([Completion('{"action": "1"}', None, 1, 30, 4, 250)])
-    with Replies(path) as replies:
-        first, second = (Cached(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
+    with ReplyStore(path) as replies:
+        first, second = (ReplayModel(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
         assert (replies.hits, replies.misses, len(replies)) == (1, 1, 1)
     assert first == second
     assert second == Completion('{"action": "1"}', {"action": "1"}, 1, 30, 4, 250)
@@ -46,8 +46,8 @@ def test_what_was_asked_is_not_asked_again(path: Path) -> None:
 )
 def test_everything_that_is_asked_tells_questions_apart(path: Path, changes: dict[str, Any]) -> None:
     question: dict[str, Any] = {"messages": ASK, "schema": SCHEMA, "parameters": {}, "sample_index": 0}
-    with Replies(path) as replies:
-        model = Cached(Scripted(['{"action": "0"}', '{"action": "1"}']), replies)
+    with ReplyStore(path) as replies:
+        model = ReplayModel(Scripted(['{"action": "0"}', '{"action": "1"}']), replies)
         assert model.complete(**question).text != model.complete(**{**question, **changes}).text
 
 
@@ -55,20 +55,20 @@ def test_models_and_their_places_tell_questions_apart(path: Path) -> None:
     class Placed(Scripted):
         identity = {"model": "scripted", "base_url": "http://elsewhere/v1"}  # noqa: RUF012
 
-    with Replies(path) as replies:
+    with ReplyStore(path) as replies:
         texts = [
-            Cached(model, replies).complete(ASK).text
+            ReplayModel(model, replies).complete(ASK).text
             for model in (Scripted(["a"]), Scripted(["b"], name="other"), Placed(["c"]), Scripted(["never asked"]))
         ]
     assert texts == ["a", "b", "c", "a"]
 
 
 def test_replaying_fails_on_a_question_without_a_reply(path: Path) -> None:
-    with Replies(path) as replies:
-        Cached(Scripted(["a"]), replies).complete(ASK)
+    with ReplyStore(path) as replies:
+        ReplayModel(Scripted(["a"]), replies).complete(ASK)
     before = path.read_bytes()
-    with Replies(path, read_only=True) as replies:
-        model = Cached(Scripted([]), replies)
+    with ReplyStore(path, read_only=True) as replies:
+        model = ReplayModel(Scripted([]), replies)
         assert model.complete(ASK).text == "a"
         told = "holds no reply of 'scripted' to 'action' that ends with 'Where to?'. Was it recorded with the same"
         with pytest.raises(ReplayError, match=re.escape(told)):
@@ -79,8 +79,8 @@ def test_replaying_fails_on_a_question_without_a_reply(path: Path) -> None:
 
 def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_not(path: Path) -> None:
     script = Scripted([ContextLengthError("4096 at most"), ModelUnavailableError("dead"), "a"])
-    with Replies(path) as replies:
-        model = Cached(script, replies)
+    with ReplyStore(path) as replies:
+        model = ReplayModel(script, replies)
         for _ in range(2):
             with pytest.raises(ContextLengthError, match="4096 at most"):
                 model.complete(ASK)
@@ -90,9 +90,9 @@ def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_
 
 
 def test_a_recorded_reply_costs_what_its_tokens_cost_and_burdens_no_budget(path: Path) -> None:
-    with Replies(path) as replies:
-        guarded = Guarded(Scripted([Completion("a", None, 1, 1_000_000, 0)]), price=Price(2.0, 0.0))
-        costs = [Cached(guarded, replies).complete(ASK).cost for _ in range(3)]
+    with ReplyStore(path) as replies:
+        guarded = RetryingModel(Scripted([Completion("a", None, 1, 1_000_000, 0)]), price=Price(2.0, 0.0))
+        costs = [ReplayModel(guarded, replies).complete(ASK).cost for _ in range(3)]
     assert costs == [2.0, 2.0, 2.0]
     assert guarded.budget.money_spent == 2.0
 
@@ -106,8 +106,8 @@ def test_two_that_ask_the_same_at_once_ask_once(path: Path) -> None:
         return "a"
 
     script, texts = Scripted(answer), list[str]()
-    with Replies(path) as replies:
-        model = Cached(script, replies)
+    with ReplyStore(path) as replies:
+        model = ReplayModel(script, replies)
         threads = [threading.Thread(target=lambda: texts.append(model.complete(ASK).text)) for _ in range(3)]
         threads[0].start()
         assert inside.wait(10)
@@ -120,18 +120,18 @@ def test_two_that_ask_the_same_at_once_ask_once(path: Path) -> None:
 
 
 def test_of_two_replies_by_two_processes_the_first_counts(path: Path) -> None:
-    with Replies(path) as ours, Replies(path) as theirs:
+    with ReplyStore(path) as ours, ReplyStore(path) as theirs:
 
         def answer(_: Any) -> str:
-            Cached(Scripted(["theirs"]), theirs).complete(ASK)  # while we wait for our answer
+            ReplayModel(Scripted(["theirs"]), theirs).complete(ASK)  # while we wait for our answer
             return "ours"
 
-        assert Cached(Scripted(answer), ours).complete(ASK).text == "theirs"
+        assert ReplayModel(Scripted(answer), ours).complete(ASK).text == "theirs"
 
 
 def test_the_questions_can_be_read(path: Path) -> None:
-    with Replies(path) as replies:
-        Cached(Scripted(["a"]), replies).complete(ASK, None, {"temperature": 0})
+    with ReplyStore(path) as replies:
+        ReplayModel(Scripted(["a"]), replies).complete(ASK, None, {"temperature": 0})
         ((question, reply),) = replies.questions()
     assert question["messages"] == [["user", "Where to?"]]
     assert reply["text"] == "a"
@@ -139,14 +139,14 @@ def test_the_questions_can_be_read(path: Path) -> None:
 
 def test_what_is_no_file_of_replies_is_refused(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ReplayError, match="there are no recorded replies"):
-        Replies(path, read_only=True)
+        ReplyStore(path, read_only=True)
     path.write_text("not a database, but long enough to be taken for one" * 40)
     with pytest.raises(ReplayError, match="the recorded replies cannot be used: file is not a database"):
-        len(Replies(path))
+        len(ReplyStore(path))
     other = tmp_path / "other.sqlite"
     with sqlite3.connect(other) as file:
         file.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
         file.execute("INSERT INTO about VALUES ('format', 'something else')")
     file.close()
     with pytest.raises(ReplayError, match=re.escape("should hold recorded replies, format 'drift-agents replies 1'")):
-        len(Replies(other))
+        len(ReplyStore(other))

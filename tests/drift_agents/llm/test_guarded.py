@@ -12,8 +12,8 @@ from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.breaker import Breaker, OpenCircuitError
 from drift_agents.llm.budget import Budget, Price, check_price
 from drift_agents.llm.failures import retry_after
-from drift_agents.llm.guarded import Backoff, Guarded
-from drift_agents.llm.limits import Limits
+from drift_agents.llm.guarded import Backoff, RetryingModel
+from drift_agents.llm.limits import RateLimiter
 from drift_agents.llm.scripted import Scripted
 
 ASK = [Message("user", "Where to?")]
@@ -21,19 +21,19 @@ DEAD = ModelUnavailableError("no answer")
 
 
 def test_what_may_pass_is_tried_again_after_growing_waits(clock: Any) -> None:
-    model = Guarded(Scripted([DEAD, DEAD, DEAD, "2"]), clock=clock)
+    model = RetryingModel(Scripted([DEAD, DEAD, DEAD, "2"]), clock=clock)
     assert model.complete(ASK).text == "2"
     assert clock.waits == [1.0, 2.0, 4.0]
 
 
 def test_the_wait_that_the_server_asks_for_counts_up_to_a_bound(clock: Any) -> None:
     asked = [ModelUnavailableError("busy", retry_after=seconds) for seconds in (0.5, 1e6)]
-    assert Guarded(Scripted([*asked, "2"]), clock=clock).complete(ASK).text == "2"
+    assert RetryingModel(Scripted([*asked, "2"]), clock=clock).complete(ASK).text == "2"
     assert clock.waits == [0.5, 120.0]
 
 
 def test_after_all_retries_it_says_how_often_it_was_tried(clock: Any) -> None:
-    model = Guarded(Scripted([DEAD] * 3), clock=clock, backoff=Backoff(retries=2))
+    model = RetryingModel(Scripted([DEAD] * 3), clock=clock, backoff=Backoff(retries=2))
     with pytest.raises(ModelUnavailableError, match=r"the model 'scripted' gave no answer in 3 tries\. no answer"):
         model.complete(ASK)
 
@@ -41,13 +41,13 @@ def test_after_all_retries_it_says_how_often_it_was_tried(clock: Any) -> None:
 def test_what_would_be_refused_again_is_not_tried_again(clock: Any) -> None:
     script = Scripted([ModelAccessError("bad key"), "2"])
     with pytest.raises(ModelAccessError, match="bad key"):
-        Guarded(script, clock=clock).complete(ASK)
+        RetryingModel(script, clock=clock).complete(ASK)
     assert (len(script.asked), clock.waits) == (1, [])
 
 
 def test_a_server_that_asks_for_patience_makes_everybody_wait(clock: Any) -> None:
-    limits, breaker = Limits(clock=clock), Breaker(failures=1, clock=clock)
-    busy = Guarded(
+    limits, breaker = RateLimiter(clock=clock), Breaker(failures=1, clock=clock)
+    busy = RetryingModel(
         Scripted([ModelUnavailableError("slow down", 9.0, is_limit=True)]),
         clock=clock,
         limits=limits,
@@ -57,13 +57,13 @@ def test_a_server_that_asks_for_patience_makes_everybody_wait(clock: Any) -> Non
     with pytest.raises(ModelUnavailableError, match="slow down"):
         busy.complete(ASK)
     assert clock.waits == []
-    other = Guarded(Scripted(["2"]), clock=clock, limits=limits, breaker=breaker)
+    other = RetryingModel(Scripted(["2"]), clock=clock, limits=limits, breaker=breaker)
     assert other.complete(ASK).text == "2"  # and the breaker did not open: such a server lives
     assert clock.waits == [9.0]
 
 
 def test_requests_a_minute(clock: Any) -> None:
-    limits = Limits(requests=2, clock=clock)
+    limits = RateLimiter(requests=2, clock=clock)
     for _ in range(5):
         with limits.slot(1):
             pass
@@ -71,7 +71,7 @@ def test_requests_a_minute(clock: Any) -> None:
 
 
 def test_tokens_a_minute_count_as_they_were_used(clock: Any) -> None:
-    limits = Limits(tokens=100, clock=clock)
+    limits = RateLimiter(tokens=100, clock=clock)
     for used in (60, 60, 30):
         with limits.slot(40) as slot:
             slot.used = used
@@ -80,7 +80,7 @@ def test_tokens_a_minute_count_as_they_were_used(clock: Any) -> None:
 
 
 def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any) -> None:
-    limits = Limits(tokens=100, clock=clock)
+    limits = RateLimiter(tokens=100, clock=clock)
     for at, tokens in ((0.0, 50), (20.0, 30), (40.0, 20)):
         clock.time = at
         with limits.slot(tokens):
@@ -90,15 +90,15 @@ def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any
 
 
 def test_the_limits_are_told_what_an_answer_really_used(clock: Any) -> None:
-    limits = Limits(tokens=1000, clock=clock)
-    model = Guarded(Scripted(lambda _: Completion("2", None, 1, 500, 10)), limits=limits, clock=clock)
+    limits = RateLimiter(tokens=1000, clock=clock)
+    model = RetryingModel(Scripted(lambda _: Completion("2", None, 1, 500, 10)), limits=limits, clock=clock)
     for _ in range(3):
         model.complete(ASK, None, {"max_tokens": 100})
     assert clock.waits == [60.0]
 
 
 def test_a_request_of_more_tokens_than_a_minute_allows_waits_its_turn_and_passes(clock: Any) -> None:
-    limits = Limits(tokens=100, clock=clock)
+    limits = RateLimiter(tokens=100, clock=clock)
     for _ in range(2):
         with limits.slot(500):
             pass
@@ -121,7 +121,7 @@ def test_so_many_at_a_time() -> None:
                 inside[0] -= 1
             return Completion("2", None, 1)
 
-    model = Guarded(Slow(), limits=Limits(concurrency=2))
+    model = RetryingModel(Slow(), limits=RateLimiter(concurrency=2))
     threads = [threading.Thread(target=model.complete, args=(ASK,)) for _ in range(6)]
     for thread in threads:
         thread.start()
@@ -157,10 +157,10 @@ def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None
     breaker = Breaker(failures=3, clock=clock)
     script = Scripted([DEAD] * 9)
     with pytest.raises(ModelUnavailableError, match="not asked, after 3 failures"):
-        Guarded(script, clock=clock, breaker=breaker).complete(ASK)
+        RetryingModel(script, clock=clock, breaker=breaker).complete(ASK)
     assert (len(script.asked), clock.waits) == (3, [1.0, 2.0, 4.0])
     with pytest.raises(OpenCircuitError):
-        Guarded(script, clock=clock, breaker=breaker).complete(ASK)
+        RetryingModel(script, clock=clock, breaker=breaker).complete(ASK)
     assert len(script.asked) == 3
 
 
@@ -173,7 +173,7 @@ def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None
 )
 def test_a_budget_ends_the_asking(budget: Budget, asked: int, told: str) -> None:
     script = Scripted(lambda _: Completion("2", None, 1, 100, 10))
-    model = Guarded(script, budget=budget, price=Price(10.0, 30.0))
+    model = RetryingModel(script, budget=budget, price=Price(10.0, 30.0))
     for _ in range(asked):
         assert model.complete(ASK).cost == pytest.approx(0.0013)
     with pytest.raises(BudgetError, match=re.escape(told)):
@@ -190,14 +190,14 @@ def test_a_price_is_two_numbers(price: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: Limits(concurrency=0), "`concurrency` should be a positive whole number. Received 0"),
-        (lambda: Limits(requests=-1), "`requests` should be a positive whole number. Received -1"),
-        (lambda: Limits(tokens=1.5), "`tokens` should be a positive whole number. Received 1.5"),
+        (lambda: RateLimiter(concurrency=0), "`concurrency` should be a positive whole number. Received 0"),
+        (lambda: RateLimiter(requests=-1), "`requests` should be a positive whole number. Received -1"),
+        (lambda: RateLimiter(tokens=1.5), "`tokens` should be a positive whole number. Received 1.5"),
         (lambda: Breaker(failures=0), "`failures` should be a positive whole number. Received 0"),
         (lambda: Breaker(pause=0), "`pause` should be a positive number of seconds. Received 0"),
         (lambda: Budget(tokens=0), "the budget's `tokens` should be a positive number. Received 0"),
         (lambda: Budget(money=-1.0), "the budget's `money` should be a positive number. Received -1.0"),
-        (lambda: Guarded(Scripted([]), backoff=Backoff(-1)), "`retries` should be a whole number, not negative"),
+        (lambda: RetryingModel(Scripted([]), backoff=Backoff(-1)), "`retries` should be a whole number, not negative"),
     ],
 )
 def test_limits_that_cannot_be_meant_are_refused(make: Any, told: str) -> None:

@@ -14,15 +14,15 @@ from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import Scripted
-from drift_agents.memory.adamem import AdaMemMemory
-from drift_agents.policy.base import Aside, Speaking
+from drift_agents.memory.adamem.adamem import AdaMemMemory
+from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt import PromptView
+from drift_agents.prompt.view import PromptView
 
 import drift_envs  # noqa: F401 - registers the worlds
 
 VIEW = PromptView("Any task.", '{"at": 1}', ("0", "1"), lessons=("Go left.",))
-ASIDE = Aside("refresh", "Is a refresh necessary?")
+ASIDE = SideQuestion("refresh", "Is a refresh necessary?")
 LINE = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SFG"]}, "drifts": []}
 
 
@@ -40,7 +40,7 @@ def rng() -> np.random.Generator:
 def test_it_says_beside_its_action_whether_it_asks(said: str, action: str, wants: bool) -> None:
     script = Scripted([said])
     policy = LanguageModelPolicy(script)
-    assert isinstance(policy, Speaking)
+    assert isinstance(policy, LanguagePolicy)
     reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
     assert (reply.text, asked, reply.model_calls) == (action, wants, 1)
     (question,) = script.asked

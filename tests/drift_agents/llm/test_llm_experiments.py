@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from drift_agents.analysis.report import write_report
 from drift_agents.errors import (
     ArgumentError,
     BudgetError,
@@ -20,12 +21,11 @@ from drift_agents.errors import (
 )
 from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import REPLIES
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.models import needs_model
-from drift_agents.experiment.reporting.report import write_report
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
-from drift_agents.llm.cached import Replies
+from drift_agents.llm.cached import ReplyStore
 from drift_agents.llm.guarded import Backoff
 from drift_agents.llm.service import Service
 
@@ -147,7 +147,7 @@ def test_recorded_replies_give_the_same_tables_without_server_and_key(
     what, folder, *_ = run
     shipped = tmp_path / "shipped.sqlite"
     shipped.write_bytes((folder / REPLIES).read_bytes())
-    with Replies(shipped, read_only=True) as replies:
+    with ReplyStore(shipped, read_only=True) as replies:
         again = run_experiment(what, tmp_path / "again", jobs=jobs, service=Service(replies=replies)).parent
     write_report(again)
     assert lines(again) == lines(folder)
@@ -166,7 +166,7 @@ def test_a_folder_with_replies_alone_may_be_used_and_fresh_keeps_them(run: Any, 
 
 
 def test_another_question_is_not_answered_from_the_records(run: Any, puddle: str, tmp_path: Path) -> None:
-    with Replies(run[1] / REPLIES, read_only=True) as replies:
+    with ReplyStore(run[1] / REPLIES, read_only=True) as replies:
         other = experiment(puddle, run[3].url, temperature=0.5)
         with pytest.raises(ExperimentError, match="holds no reply of 'tiny' to 'action'") as error:
             run_experiment(other, tmp_path / "other", service=Service(replies=replies))

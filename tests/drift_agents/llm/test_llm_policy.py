@@ -11,14 +11,14 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
 from drift_agents.llm.base import Completion
-from drift_agents.llm.fallback import WithRules
-from drift_agents.llm.metered import Meter, Metered
-from drift_agents.llm.reask import Reasking
+from drift_agents.llm.fallback import RuleFallbackModel
+from drift_agents.llm.metered import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.scripted import Scripted
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import PromptView, Recollection
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
 import drift_envs  # noqa: F401 - registers the worlds
@@ -136,7 +136,7 @@ def test_what_memory_asks_is_part_of_the_episode() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     meter, rules = Meter(), make_memory("memory_bank").model  # type: ignore[attr-defined]
     diary = Scripted(['{"summary": "Going right leads to the goal."}', "?", "?", "?"])
-    memory = make_memory("memory_bank", model=Metered(WithRules(Reasking(diary), rules), meter))
+    memory = make_memory("memory_bank", model=MeteredModel(RuleFallbackModel(ReaskingModel(diary), rules), meter))
     agent = Agent(LanguageModelPolicy(Scripted(lambda _: "2")), memory, meter=meter)
     first, second = agent.run_episode(world, seed=0), agent.run_episode(world)
     assert (first.model_calls, first.fallbacks) == (2 + 1, 0)

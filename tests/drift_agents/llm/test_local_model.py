@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.cli import main
+from drift_agents.cli.app import main
 from drift_agents.errors import ModelAccessError
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 from drift_agents.llm.base import Message
 from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.service import Service
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.prompt import PromptView, Recollection
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
 pytestmark = pytest.mark.slow

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.log import read_rows
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.models import needs_model
-from drift_agents.experiment.run import run_experiment
+from drift_agents.experiment.runner import run_experiment
 
 pytest.importorskip("openai")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.belief import (
-    Attribute,
+from drift_agents.memory.beliefmem.belief import (
     Belief,
+    BeliefAttribute,
     BeliefRule,
     Event,
     Version,
@@ -35,14 +35,14 @@ def verified(number: int, n: int, **shares: float) -> Record:
     return Record(number, "s", "1", outcomes, n, AgentClock(0, number), True)
 
 
-def learn(*records: Record, rule: BeliefRule | None = None, strength: float = 0.8) -> Attribute:
-    attribute = Attribute(99)
+def learn(*records: Record, rule: BeliefRule | None = None, strength: float = 0.8) -> BeliefAttribute:
+    attribute = BeliefAttribute(99)
     for record in records:
         attribute.learn(Event(record, strength), rule or BeliefRule(), same)
     return attribute
 
 
-def held(attribute: Attribute) -> dict[str, Any]:
+def held(attribute: BeliefAttribute) -> dict[str, Any]:
     """Outcomes in one text -> probability."""
     return {"+".join(o.state for o, _ in c.record.outcomes): pytest.approx(c.p) for c in attribute.candidates}
 
@@ -108,7 +108,7 @@ def test_a_record_speaks_for_one_conclusion_where_sameness_is_not_transitive() -
     def near(one: Transition, other: Transition) -> bool:
         return abs(float(one.outcome.state) - float(other.outcome.state)) <= 1
 
-    attribute = Attribute(99)
+    attribute = BeliefAttribute(99)
     for number, after in enumerate(["0", "2", "1"]):
         attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), near)
     assert [(c.record.id, c.evidence) for c in attribute.candidates] == [(2, [0, 2]), (1, [1, 2])]
@@ -132,7 +132,7 @@ histories = st.lists(st.sampled_from("abc"), max_size=25)
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.001, 1)), max_size=25))
 def test_the_newest_observation_leads_whatever_came_before(history: list[tuple[str, float]]) -> None:
-    attribute = Attribute(99)
+    attribute = BeliefAttribute(99)
     for number, (after, strength) in enumerate(history):
         attribute.learn(Event(lived(number, after), strength), BeliefRule(), same)
         assert all(0 < candidate.p <= 0.99 for candidate in attribute.candidates)
@@ -153,7 +153,7 @@ def test_what_was_removed_leaves_no_trace(history: list[str], removed: set[int])
 
 @given(histories)
 def test_the_archive_tells_what_was_believed_at_any_time(history: list[str]) -> None:
-    attribute, told = Attribute(99), []
+    attribute, told = BeliefAttribute(99), []
     for number, after in enumerate(history):
         attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), same)
         told.append(sorted(attribute.beliefs()))

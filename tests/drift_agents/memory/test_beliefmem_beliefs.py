@@ -12,12 +12,12 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import MemoryStateError, ModelError
 from drift_agents.llm.rules import RuleModel
-from drift_agents.matching import Exact
-from drift_agents.memory.beliefmem import BeliefMem
+from drift_agents.matching.base import Exact
+from drift_agents.memory.beliefmem.beliefmem import BeliefMem
 from drift_agents.memory.none import NoMemory
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import parse_prompt
-from drift_agents.recall import PromptMaker, Recall
+from drift_agents.prompt.builder import PromptBuilder, Recall
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from drift_agents.verifier.prober import ReplayProber
@@ -125,7 +125,7 @@ def test_a_summary_counts_as_much_as_it_is_believed() -> None:
     memory, ice, hole = BeliefMem(), Outcome('{"at": 2}', 0.0, False), Outcome('{"at": 3}', 0.0, True)
     memory.insert_summary('{"at": 1}', "1", [(ice, 0.7), (hole, 0.3)], 10, at(0))
     assert memory.retrieve('{"at": 1}', None, at(1)).weights == pytest.approx((0.09,))
-    prompt, _ = PromptMaker(Exact(), Recall()).make(memory, "Go.", '{"at": 1}', ("1",), at(1))
+    prompt, _ = PromptBuilder(Exact(), Recall()).make(memory, "Go.", '{"at": 1}', ("1",), at(1))
     assert [item.support for item in parse_prompt(prompt).here] == pytest.approx([0.63, 0.27])
     memory.observe(Experience('{"at": 1}', "1", hole, 0.0, at(2)), at(2))
     (belief,) = memory.beliefs('{"at": 1}', "1")
@@ -136,7 +136,7 @@ def test_probabilities_stand_in_the_prompt() -> None:
     memory, state = BeliefMem(), json.dumps({"at": 0})
     for step, after in enumerate((1, 1, 2)):
         write(memory, step, json.dumps({"at": after}), state)
-    maker = PromptMaker(Exact(), Recall())
+    maker = PromptBuilder(Exact(), Recall())
     prompt, _ = maker.make(memory, "Go.", state, ("1",), at(3))
     assert [(item.outcome.state, item.support) for item in parse_prompt(prompt).here] == [
         ('{"at": 2}', 0.8),

@@ -10,8 +10,8 @@ import pytest
 from drift_agents.embedding.base import cosine
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.belief_recall import overlap, words
-from drift_agents.memory.beliefmem import BeliefMem
+from drift_agents.memory.beliefmem.beliefmem import BeliefMem
+from drift_agents.memory.beliefmem.recall import overlap, words
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.llm.scripted import Scripted
-from drift_agents.memory.consensus import Attended, ConsensusMemory
-from drift_agents.memory.consensus_text import Candidate
+from drift_agents.memory.consensus.consensus import ConsensusMemory, TeamMemory
+from drift_agents.memory.consensus.text import ProposedItem
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed
 
 NOW = AgentClock()
@@ -39,12 +39,12 @@ def titles(memory: ConsensusMemory, state: str, now: AgentClock) -> list[str]:
     return [note.text.split(".")[0] for note in memory.retrieve(state, None, now).notes]
 
 
-def candidate(title: str, *evidence: int, ordered: bool = False) -> Candidate:
-    return Candidate(title, "D.", "C.", evidence, ordered)
+def candidate(title: str, *evidence: int, ordered: bool = False) -> ProposedItem:
+    return ProposedItem(title, "D.", "C.", evidence, ordered)
 
 
 def test_it_can_be_written_into_by_a_team() -> None:
-    assert isinstance(ConsensusMemory(), Attended)
+    assert isinstance(ConsensusMemory(), TeamMemory)
 
 
 def test_the_ledger_alone_is_not_shown() -> None:

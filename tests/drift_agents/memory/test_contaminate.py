@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from drift_agents.advice import read_ways
-from drift_agents.memory.reasoning_bank import ReasoningBank
+from drift_agents.memory.reasoning_bank.reasoning_bank import ReasoningBank
+from drift_agents.prompt.lessons import read_ways
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 

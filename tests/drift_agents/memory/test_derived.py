@@ -7,7 +7,7 @@ import re
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.derived import CASCADES, Citations, check_cascade, kept_suffix
+from drift_agents.memory.citations import CASCADES, Citations, check_cascade, kept_suffix
 from hypothesis import given
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.base import Memory
-from drift_agents.memory.frozen import Frozen, freeze
+from drift_agents.memory.frozen import FrozenMemory, freeze
 from drift_agents.memory.registry import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
@@ -104,7 +104,7 @@ class Minded(VanillaMemory):
 def test_what_a_memory_offers_beyond_the_protocol_is_there() -> None:
     frozen = freeze(Minded(k=3))
     assert isinstance(frozen, Memory)
-    assert isinstance(frozen, Frozen)
+    assert isinstance(frozen, FrozenMemory)
     assert "in_mind" in dir(type(frozen)), "where run-time protocols look for it"
     assert list(frozen.in_mind()) == ["a"]
     assert frozen.k == 3

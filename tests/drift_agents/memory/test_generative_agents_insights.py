@@ -12,8 +12,8 @@ import pytest
 from drift_agents import Agent, Glove, ReplayProber, make_memory, make_policy
 from drift_agents.errors import MemoryStateError, ModelError
 from drift_agents.llm.base import Completion, Message
-from drift_agents.memory.generative_agents import GenerativeAgents
-from drift_agents.memory.stream import Trace
+from drift_agents.memory.generative_agents.generative_agents import GenerativeAgents
+from drift_agents.memory.generative_agents.stream import AccessRecord
 from drift_agents.types import AgentClock, Experience, Outcome, Removed
 
 import drift_envs
@@ -111,7 +111,7 @@ def test_questions_are_answered_by_the_most_salient_items_and_these_are_refreshe
     assert [note.evidence for note in memory.notes()] == [(2,)]
     live(memory, 6, "b", "1", ICE), live(memory, 7, "c", "1", ICE), live(memory, 7, "c", "1", ICE)
     assert [note.evidence for note in memory.notes()] == [(2,), (6,)], "insights count as items, ids as well"
-    assert memory.trace(first) == Trace(10, 0)
+    assert memory.trace(first) == AccessRecord(10, 0)
 
 
 def test_what_answers_a_question_is_refreshed(OneLetter) -> None:
@@ -120,7 +120,7 @@ def test_what_answers_a_question_is_refreshed(OneLetter) -> None:
     memory = GenerativeAgents(reflect="threshold", model=model, embedding=OneLetter(), **options)
     old, new = live(memory, 0, "c", "1", ICE), live(memory, 5, "a", "1", ICE)
     assert memory.notes()[0].evidence == (old,), "the question is closest to c"
-    assert (memory.trace(old), memory.trace(new)) == (Trace(10, 5), Trace(10, 5))
+    assert (memory.trace(old), memory.trace(new)) == (AccessRecord(10, 5), AccessRecord(10, 5))
 
 
 def test_numbers_that_name_no_statement_are_dropped_and_an_insight_without_evidence_too() -> None:
@@ -197,11 +197,11 @@ def test_two_insights_cannot_hold_each_other_up() -> None:
     memory = GenerativeAgents()
     record = live(memory, 0, "s", "1", HOLE)
     stream = memory._stream
-    stream.write_insight("one", [record], Trace(1, 0))
+    stream.write_insight("one", [record], AccessRecord(1, 0))
     one = memory.notes()[0].id
-    stream.write_insight("two", [one], Trace(1, 0))
+    stream.write_insight("two", [one], AccessRecord(1, 0))
     two = memory.notes()[1].id
-    stream.write_insight("one", [two], Trace(1, 0))
+    stream.write_insight("one", [two], AccessRecord(1, 0))
     assert memory.notes()[0].evidence == (record,)
     assert memory.remove([record]) == Removed((record,), (one, two))
 

@@ -10,10 +10,10 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
-from drift_agents.memory.generative_agents import GenerativeAgents
-from drift_agents.memory.salience import salience, scaled
-from drift_agents.memory.stream import Trace
+from drift_agents.matching.base import Exact
+from drift_agents.memory.generative_agents.generative_agents import GenerativeAgents
+from drift_agents.memory.generative_agents.importance import salience, scaled
+from drift_agents.memory.generative_agents.stream import AccessRecord
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given
 
@@ -155,7 +155,7 @@ def test_it_agrees_with_scoring_plainly(history: list[Any], ties: str, k: int) -
         traces[new] = [written, 10 if ended else 2, episode]
         for fell in memory.remove([gone]).records:
             del traces[fell]
-        assert {i: memory.trace(i) for i in traces} == {i: Trace(t[1], t[2]) for i, t in traces.items()}
+        assert {i: memory.trace(i) for i in traces} == {i: AccessRecord(t[1], t[2]) for i, t in traces.items()}
 
 
 # -- recalling -------------------------------------------------------------------------------------
@@ -166,10 +166,10 @@ def test_the_first_question_at_a_moment_recalls_and_the_others_look_up() -> None
     here, there = live(memory, 0, "s", "1", HOLE), live(memory, 0, "t", "1", HOLE)
     assert len(stand(memory, 7, "s")) == 1
     assert stand(memory, 7, "t") == [], "a question at the same moment brings no insights"
-    assert memory.trace(here) == Trace(10, 7)
-    assert memory.trace(there) == Trace(10, 0)
+    assert memory.trace(here) == AccessRecord(10, 7)
+    assert memory.trace(there) == AccessRecord(10, 0)
     memory.retrieve("t", None, AgentClock(7, 76))
-    assert memory.trace(there) == Trace(10, 7), "the next moment"
+    assert memory.trace(there) == AccessRecord(10, 7), "the next moment"
 
 
 def test_or_every_question_recalls() -> None:
@@ -182,7 +182,7 @@ def test_what_is_not_brought_up_is_not_refreshed() -> None:
     memory = GenerativeAgents(k=1, per="state")
     old, new = live(memory, 0, "s", "1", ICE), live(memory, 1, "s", "1", ICE)
     stand(memory, 5, "s")
-    assert (memory.trace(old), memory.trace(new)) == (Trace(2, 0), Trace(2, 5))
+    assert (memory.trace(old), memory.trace(new)) == (AccessRecord(2, 0), AccessRecord(2, 5))
 
 
 def test_a_recall_changes_the_next_answer() -> None:
@@ -196,7 +196,7 @@ def test_a_question_about_the_past_makes_nothing_older() -> None:
     memory = GenerativeAgents()
     live(memory, 5, "s", "1", ICE)
     stand(memory, 3, "s")
-    assert memory.trace(0) == Trace(2, 5)
+    assert memory.trace(0) == AccessRecord(2, 5)
 
 
 def test_a_recalled_insight_is_refreshed() -> None:
@@ -205,7 +205,7 @@ def test_a_recalled_insight_is_refreshed() -> None:
     stand(memory, 1, "s")
     (chosen,) = memory.retrieve("s", None, AgentClock(8, 85)).notes
     assert {memory.trace(note.id).access for note in memory.notes() if note.id != chosen.id} == {1}
-    assert memory.trace(chosen.id) == Trace(10, 8)
+    assert memory.trace(chosen.id) == AccessRecord(10, 8)
 
 
 # -- options ---------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.controller.registry import make_controller
-from drift_agents.memory.base import Focused, Following, Memory
-from drift_agents.memory.exemplar import Exemplary
+from drift_agents.memory.base import Memory, StepObserver
+from drift_agents.memory.exemplar import ExemplarMemory
 from drift_agents.memory.frozen import freeze
-from drift_agents.memory.management import Managed
+from drift_agents.memory.management.management import Managed
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.registry import make_policy
+from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given, settings
 
@@ -130,13 +131,13 @@ def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, c
         agent = Agent(make_policy("planner"), memory, controller=make_controller(controller), seed=3)
         episodes = [agent.run_episode(world, 7 if number == 0 else None) for number in range(12)]
         inner = getattr(memory, "store", memory)
-        offered = [isinstance(memory, kind) for kind in (Following, Focused, Exemplary)]
+        offered = [isinstance(memory, kind) for kind in (StepObserver, FocusedMemory, ExemplarMemory)]
         lives.append((episodes, inner.content_hash(), list(memory.records()), offered))
     assert lives[0] == lives[1]
     assert any(episode.score > 0 for episode in lives[0][0])
 
 
-@pytest.mark.parametrize("kind", [Following, Focused, Exemplary])
+@pytest.mark.parametrize("kind", [StepObserver, FocusedMemory, ExemplarMemory])
 def test_it_offers_what_its_store_offers(kind: type) -> None:
     assert isinstance(Managed(store="synapse"), kind)
     assert isinstance(freeze(Managed(store="synapse")), kind), "frozen too"

@@ -11,9 +11,9 @@ import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory
-from drift_agents.memory.management import Managed
-from drift_agents.memory.management_judge import JUDGEMENT, judge_by_end, noisy_oracle, tell_execution
-from drift_agents.memory.management_rules import Accounts, size_bound
+from drift_agents.memory.management.judge import JUDGEMENT, judge_by_end, noisy_oracle, tell_execution
+from drift_agents.memory.management.management import Managed
+from drift_agents.memory.management.rules import ExecutionLedger, size_bound
 from drift_agents.memory.registry import make_memory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from hypothesis import given
@@ -277,7 +277,7 @@ def test_periodical_deletion_bounds_the_size(
     period: int, alpha: int, grace: int, history: list[tuple[int, list[int]]]
 ) -> None:
     """M <= (t - t') K / (alpha + 1), and what is in its grace period."""
-    accounts = Accounts(period=period, alpha=alpha, uses=5, beta=0.5, grace=grace)
+    accounts = ExecutionLedger(period=period, alpha=alpha, uses=5, beta=0.5, grace=grace)
     written = 0
     for number, (new, wanted) in enumerate(history):
         accounts.serve(wanted, 1.0)
@@ -296,7 +296,7 @@ def test_periodical_deletion_bounds_the_size(
 def test_a_capacity_is_kept_and_no_better_one_goes_than_the_worst_that_stays(
     history: list[tuple[int, float]], capacity: int
 ) -> None:
-    accounts = Accounts(period=5, alpha=0, uses=5, beta=0.5, grace=5)
+    accounts = ExecutionLedger(period=5, alpha=0, uses=5, beta=0.5, grace=5)
     written = 0
     for episode, (size, own) in enumerate(history):
         accounts.write(range(written, written + size), episode=episode, own=own)

@@ -13,11 +13,11 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, MemoryStateError, ModelError
 from drift_agents.llm.rules import RuleModel
-from drift_agents.matching import Exact
-from drift_agents.memory.memory_bank import FAINTEST, MemoryBank, Trace
+from drift_agents.matching.base import Exact
+from drift_agents.memory.memory_bank import FAINTEST, MemoryBank, MemoryStrength
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import parse_prompt
-from drift_agents.recall import PromptMaker, Recall
+from drift_agents.prompt.builder import PromptBuilder, Recall
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from drift_agents.verifier.prober import ReplayProber
@@ -47,7 +47,7 @@ def test_retention_falls_with_time_and_rises_with_recalls() -> None:
     write(memory, at(0))
     for episode, strength, t in ((1, 1, 1), (2, 2, 1), (5, 3, 3), (7, 4, 2)):
         assert weights(memory, at(episode)) == {0: pytest.approx(math.exp(-t / strength))}
-        assert memory.trace(0) == Trace(strength + 1, at(episode))
+        assert memory.trace(0) == MemoryStrength(strength + 1, at(episode))
 
 
 def test_what_was_recalled_is_at_full_strength_for_the_rest_of_the_episode() -> None:
@@ -55,14 +55,14 @@ def test_what_was_recalled_is_at_full_strength_for_the_rest_of_the_episode() -> 
     write(memory, at(0))
     assert weights(memory, at(2, 20)) == {0: pytest.approx(math.exp(-2))}
     assert weights(memory, at(2, 21)) == {0: 1.0}
-    assert memory.trace(0) == Trace(2.0, at(2, 21)), "one episode strengthens once"
+    assert memory.trace(0) == MemoryStrength(2.0, at(2, 21)), "one episode strengthens once"
 
 
 def test_every_step_can_strengthen() -> None:
     memory = MemoryBank(recall_unit="step")
     write(memory, at(0))
     weights(memory, at(2, 20)), weights(memory, at(2, 21))
-    assert memory.trace(0) == Trace(3.0, at(2, 21))
+    assert memory.trace(0) == MemoryStrength(3.0, at(2, 21))
 
 
 def test_time_can_be_counted_in_steps() -> None:
@@ -102,14 +102,14 @@ def test_a_restored_memory_knows_what_was_asked_last() -> None:
     weights(memory, at(1), "here")
     other.restore(memory.snapshot())
     weights(other, at(1), "there")
-    assert other.trace(1) == Trace(1.0, at(0)), "the second question of that moment looks things up"
+    assert other.trace(1) == MemoryStrength(1.0, at(0)), "the second question of that moment looks things up"
 
 
 def test_the_same_question_at_one_moment_has_one_recall() -> None:
     memory = MemoryBank(recalls="all", recall_unit="step")
     write(memory, at(0))
     weights(memory, at(1)), weights(memory, at(1))
-    assert memory.trace(0) == Trace(2.0, at(1))
+    assert memory.trace(0) == MemoryStrength(2.0, at(1))
 
 
 def test_the_best_retained_come_first_and_the_others_are_not_recalled() -> None:
@@ -141,7 +141,7 @@ def test_what_is_strong_crowds_out_what_is_new() -> None:
     new = write(memory, at(8), after="new")
     for episode in range(9, 30):
         assert new not in weights(memory, at(episode))
-    assert memory.trace(new) == Trace(1.0, at(8))
+    assert memory.trace(new) == MemoryStrength(1.0, at(8))
 
 
 def test_a_weight_is_never_zero_and_the_order_is_still_by_retention() -> None:
@@ -159,7 +159,7 @@ def test_who_asks_about_the_past_finds_it_fresh_and_changes_nothing() -> None:
     memory = MemoryBank()
     write(memory, at(5))
     assert weights(memory, at(2)) == {0: 1.0}
-    assert memory.trace(0) == Trace(1.0, at(5))
+    assert memory.trace(0) == MemoryStrength(1.0, at(5))
 
 
 def test_a_weight_can_be_looked_up() -> None:
@@ -201,7 +201,7 @@ def test_it_agrees_with_the_rule_written_down_plainly(unit: str, recall_unit: st
                     x["since"] = now
             assert weights(memory, now, state) == pytest.approx(expected)
         now = AgentClock(now.episode + (kind == "episode"), now.step + 1)
-    assert [memory.trace(x["id"]) for x in known] == [Trace(x["S"], x["since"]) for x in known]
+    assert [memory.trace(x["id"]) for x in known] == [MemoryStrength(x["S"], x["since"]) for x in known]
 
 
 def lived(memory: MemoryBank, episode: int, *afters: str) -> list[int]:
@@ -279,7 +279,7 @@ def test_weights_and_summaries_stand_in_the_prompt() -> None:
     for state in states:
         write(memory, at(0), state, after=states[1])
     memory.end_episode(Episode("Go.", 0.0, 2, False), at(0))
-    maker = PromptMaker(Exact(), Recall())
+    maker = PromptBuilder(Exact(), Recall())
     views = [parse_prompt(maker.make(memory, "Go.", states[0], ("1",), at(2, step))[0]) for step in (20, 21)]
     assert [(view.here[0].weight, view.elsewhere[0].weight) for view in views] == [(0.135, 0.135), (1.0, 0.135)]
     assert views[0].here[0].support == 0.135

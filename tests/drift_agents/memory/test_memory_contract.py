@@ -13,7 +13,7 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.base import Memory
 from drift_agents.memory.registry import MEMORIES, make_memory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record

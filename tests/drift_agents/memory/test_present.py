@@ -5,14 +5,14 @@ from __future__ import annotations
 import gymnasium as gym
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.base import Memory
 from drift_agents.memory.frozen import freeze
-from drift_agents.memory.present import NO_ID, Present
+from drift_agents.memory.present import NO_ID, EpisodeView
 from drift_agents.memory.registry import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 
 import drift_envs  # noqa: F401 - registers the worlds
@@ -36,7 +36,7 @@ def test_it_shows_what_is_verified_and_what_was_lived_in_this_episode() -> None:
     memory = VanillaMemory()
     memory.observe(step("a", "old", AgentClock()), AgentClock())
     memory.insert_summary("a", "1", [(Outcome("b", 0.0, False), 1.0)], 3, AgentClock())
-    present = Present(memory, Exact(), [step("c", "a", NOW), step("a", "new", NOW)])
+    present = EpisodeView(memory, Exact(), [step("c", "a", NOW), step("a", "new", NOW)])
     records = present.retrieve("a", 1, NOW).records
     assert [(record.outcome.state, record.verified) for record in records] == [("b", True), ("new", False)]
     assert [record.id for record in records] == [1, NO_ID]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import pytest
 from drift_agents.llm.schema import violations
+from drift_agents.memory.generative_agents.reflection_rules import RULES, choose_questions, infer_insights, rate
 from drift_agents.memory.reflection import IMPORTANCE, INSIGHTS, LONGEST, QUESTIONS, number, tell
-from drift_agents.memory.reflection_rules import RULES, choose_questions, infer_insights, rate
 from drift_agents.types import Outcome
 from hypothesis import given
 

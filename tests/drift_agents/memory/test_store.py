@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from drift_agents.matching import Exact
-from drift_agents.memory.store import Ledger
+from drift_agents.matching.base import Exact
+from drift_agents.memory.ledger import Ledger
 from drift_agents.types import AgentClock, Experience, Outcome
 
 

@@ -13,16 +13,17 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.llm.base import Completion
-from drift_agents.memory.adamem import AdaMemMemory
-from drift_agents.memory.base import Focused, Following, Memory
+from drift_agents.memory.adamem.adamem import AdaMemMemory
+from drift_agents.memory.adamem.step_keys import StepKeys
+from drift_agents.memory.base import Memory, StepObserver
 from drift_agents.memory.episodic import EpisodicMemory
-from drift_agents.memory.exemplar import Exemplary, recall_exemplars
-from drift_agents.memory.reasoning_bank import ReasoningBank
-from drift_agents.memory.reasoning_items import ITEMS
+from drift_agents.memory.exemplar import ExemplarMemory, recall_exemplars
+from drift_agents.memory.reasoning_bank.items import ITEMS
+from drift_agents.memory.reasoning_bank.reasoning_bank import ReasoningBank
 from drift_agents.memory.registry import make_memory
-from drift_agents.memory.step_keys import StepKeys
 from drift_agents.memory.synapse import Synapse
 from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from hypothesis import given
 
@@ -71,8 +72,8 @@ def test_only_what_belongs_to_the_pool_is_learned(name: str) -> None:
     for pool, learned in (("success", 1), ("all", 2)):
         memory = make_memory(name, pool=pool)
         assert isinstance(memory, EpisodicMemory)
-        assert isinstance(memory, Following)
-        assert isinstance(memory, Focused)
+        assert isinstance(memory, StepObserver)
+        assert isinstance(memory, FocusedMemory)
         life = Life(memory)
         life.walk(PLACES, 1.0)
         life.walk(PLACES[:3], 0.5)
@@ -312,7 +313,7 @@ def test_options_outside_their_range_are_refused(name: str, options: dict[str, A
 
 def test_any_memory_gives_exemplars() -> None:
     memory: Memory = VanillaMemory()
-    assert not isinstance(memory, Exemplary)
+    assert not isinstance(memory, ExemplarMemory)
     for episode in range(2):
         now = AgentClock(episode, episode)
         memory.observe(Experience("a", "0", Outcome("b", 0.5, True), 0.5, now), now)

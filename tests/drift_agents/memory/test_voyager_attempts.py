@@ -11,10 +11,10 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.rules import RuleModel
-from drift_agents.memory.voyager import Voyager
-from drift_agents.memory.voyager_critic import CRITIQUE, RULES
+from drift_agents.memory.voyager.critic import CRITIQUE, RULES
+from drift_agents.memory.voyager.voyager import Voyager
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from drift_agents.verifier.prober import ReplayProber

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.voyager_critic import attempt_steps, describe_skill, judge_attempt, tell_attempt
+from drift_agents.memory.voyager.critic import attempt_steps, describe_skill, judge_attempt, tell_attempt
 from drift_agents.types import AgentClock, Episode, Outcome, Record
 
 TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import MemoryStateError
-from drift_agents.memory.voyager import Voyager
-from drift_agents.memory.voyager_skills import Skill
+from drift_agents.memory.voyager.skills import Skill
+from drift_agents.memory.voyager.voyager import Voyager
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from drift_agents.verifier.glove import Glove
 from hypothesis import given

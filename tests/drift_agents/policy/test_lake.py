@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.lake import LakePlanner, read_grid
-from drift_agents.prompt import PromptView, Recollection
+from drift_agents.policy.lake.planner import LakePlanner, read_grid
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
 LEFT, DOWN, RIGHT, UP = "0", "1", "2", "3"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from drift_agents.policy.lake_plan import STEP_DISCOUNT, Answer, Beliefs, Grid, action_values
+from drift_agents.policy.lake.plan import STEP_DISCOUNT, Beliefs, BelievedOutcome, Grid, action_values
 from hypothesis import given
 
 LEFT, DOWN, RIGHT, UP = range(4)
@@ -40,7 +40,7 @@ def test_the_edge_holds_back_and_that_is_no_risk() -> None:
 
 
 def test_a_believed_hole_is_worth_nothing() -> None:
-    hole = beliefs({((0, 1), "2"): ((Answer((0, 2), 0.0, True), 1.0),)})
+    hole = beliefs({((0, 1), "2"): ((BelievedOutcome((0, 2), 0.0, True), 1.0),)})
     found = values(CORRIDOR, hole)
     assert found[0, 1, RIGHT] == 0.0
     assert found[0, 0].max() == 0.0
@@ -48,32 +48,38 @@ def test_a_believed_hole_is_worth_nothing() -> None:
 
 def test_a_believed_tile_holds_from_every_neighbour() -> None:
     grid = Grid(3, 3, ((2, 2),), MOVES, 1.0)
-    hole = beliefs(tiles={(1, 1): Answer((1, 1), 0.0, True)})
+    hole = beliefs(tiles={(1, 1): BelievedOutcome((1, 1), 0.0, True)})
     found = values(grid, hole)
     assert found[0, 1, DOWN] == found[1, 0, RIGHT] == found[2, 1, UP] == found[1, 2, LEFT] == 0.0
 
 
 def test_believed_gold_replaces_hope() -> None:
-    poor = beliefs(tiles={(0, 3): Answer((0, 3), 0.5, True)})
+    poor = beliefs(tiles={(0, 3): BelievedOutcome((0, 3), 0.5, True)})
     assert values(CORRIDOR, poor)[0, 2, RIGHT] == 0.5
     assert values(CORRIDOR)[0, 2, RIGHT] == 1.0
 
 
 def test_frequencies_are_probabilities_with_a_prior() -> None:
     """3 falls and 1 step on, 4 pseudo-counts on the step: 5/8 of what comes after."""
-    counted = beliefs({((0, 1), "2"): ((Answer((0, 2), 0.0, True), 3.0), (Answer((0, 2), 0.0, False), 1.0))})
+    counted = beliefs(
+        {((0, 1), "2"): ((BelievedOutcome((0, 2), 0.0, True), 3.0), (BelievedOutcome((0, 2), 0.0, False), 1.0))}
+    )
     found = values(CORRIDOR, counted, prior=4.0)
     assert found[0, 1, RIGHT] == pytest.approx(5 / 8 * G)
 
 
 def test_without_a_prior_the_counts_alone_decide() -> None:
-    back = beliefs({((0, 2), "2"): ((Answer((0, 3), 1.0, True), 1.0), (Answer((0, 2), 0.0, False), 3.0))})
+    back = beliefs(
+        {((0, 2), "2"): ((BelievedOutcome((0, 3), 1.0, True), 1.0), (BelievedOutcome((0, 2), 0.0, False), 3.0))}
+    )
     v = 0.25 / (1 - 0.75 * G)  # v = 1/4 + 3/4 G v
     assert values(CORRIDOR, back)[0, 2, RIGHT] == pytest.approx(v, abs=1e-9)
 
 
 def test_the_best_answer_counts_where_asked() -> None:
-    both = beliefs({((0, 1), "2"): ((Answer((0, 2), 0.0, True), 9.0), (Answer((0, 2), 0.0, False), 1.0))})
+    both = beliefs(
+        {((0, 1), "2"): ((BelievedOutcome((0, 2), 0.0, True), 9.0), (BelievedOutcome((0, 2), 0.0, False), 1.0))}
+    )
     assert values(CORRIDOR, both, best=True)[0, 1, RIGHT] == pytest.approx(G)
 
 
@@ -88,7 +94,7 @@ def test_a_plan_is_not_to_be_changed() -> None:
 
 
 cells = st.tuples(st.integers(0, 3), st.integers(0, 3))
-answers = st.builds(Answer, cells, st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
+answers = st.builds(BelievedOutcome, cells, st.sampled_from([0.0, 0.5, 1.0]), st.booleans())
 believed = st.dictionaries(
     st.tuples(cells, st.sampled_from("0123")),
     st.lists(st.tuples(answers, st.integers(1, 9).map(float)), min_size=1, max_size=3).map(tuple),

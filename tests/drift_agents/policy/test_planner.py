@@ -12,7 +12,7 @@ from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.policy.base import Policy
 from drift_agents.policy.planner import Planner
 from drift_agents.policy.registry import POLICIES, make_policy
-from drift_agents.prompt import PromptView
+from drift_agents.prompt.view import PromptView
 
 NEEDED: dict[str, dict[str, Any]] = {"llm": {"model": "any"}}
 """What some policies cannot be made without."""
@@ -63,7 +63,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 def test_options_reach_the_planner_they_are_for() -> None:
     """Along a known detour, or straight over unknown ice: `risk` decides."""
-    from drift_agents.prompt import Recollection
+    from drift_agents.prompt.view import Recollection
     from drift_agents.types import Outcome
 
     def state(row: int, column: int) -> str:

@@ -8,7 +8,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.policy.planner import Planner
 from drift_agents.policy.reader import Reader
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import PromptView, Recollection, parse_prompt
+from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 from drift_agents.types import Outcome
 
 

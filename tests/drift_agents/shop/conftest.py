@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from drift_agents.prompt import Recollection
+from drift_agents.prompt.view import Recollection
 from drift_agents.types import Outcome
 
 TASK = "Find me dishwasher safe mugs with color: red, and price lower than 20.00 dollars"
@@ -91,8 +91,8 @@ def shop() -> Shop:
 def decide() -> Callable[..., set[str]]:
     """What the planner may answer: all its answers over a few seeds."""
     import numpy as np
-    from drift_agents.policy.shop import ShopPlanner
-    from drift_agents.prompt import PromptView
+    from drift_agents.policy.shop.planner import ShopPlanner
+    from drift_agents.prompt.view import PromptView
 
     def answers(
         state: str, actions: tuple[str, ...], *recalled: Recollection, task: str = TASK, conflict: str = "majority",

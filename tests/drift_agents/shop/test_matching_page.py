@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.matching import Exact, Matching, Relating
-from drift_agents.matching_page import PageMatching, read_shop_state
+from drift_agents.matching.base import Exact, Matching, RelatedStates
+from drift_agents.matching.page import PageMatching, read_shop_state
 from drift_agents.types import Outcome, Transition
 
 RULE = PageMatching()
@@ -15,8 +15,8 @@ OTHER = "Find me travel mugs in a warm color"
 
 def test_it_keeps_the_protocols() -> None:
     assert isinstance(RULE, Matching)
-    assert isinstance(RULE, Relating)
-    assert not isinstance(Exact(), Relating)
+    assert isinstance(RULE, RelatedStates)
+    assert not isinstance(Exact(), RelatedStates)
 
 
 def test_sessions_do_not_count(shop: Any) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.experiment.worlds import agent_side
-from drift_agents.matching_page import read_shop_state
-from drift_agents.matching_registry import make_matching
+from drift_agents.matching.page import read_shop_state
+from drift_agents.matching.registry import make_matching
 from drift_agents.memory.registry import make_memory
 from drift_agents.policy.registry import make_policy
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Episode
 from drift_agents.verifier.base import NoVerifier, Verifier
 from drift_agents.verifier.glove import Glove

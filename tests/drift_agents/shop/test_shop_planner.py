@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.shop import ShopPlanner
-from drift_agents.prompt import PromptView
+from drift_agents.policy.shop.planner import ShopPlanner
+from drift_agents.prompt.view import PromptView
 
 Decide = Callable[..., set[str]]
 GOOD, DEAR, POOR = "Dishwasher Safe Mug", "Dishwasher Safe Mug, Large", "Wool Sock"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.conflict import CONFLICTS
-from drift_agents.matching_page import read_shop_state
-from drift_agents.policy.shop_notes import take_notes
-from drift_agents.policy.shop_page import Group, find_options, read_item, read_results
-from drift_agents.policy.shop_wish import read_price, read_wish, stems
+from drift_agents.matching.page import read_shop_state
+from drift_agents.policy.shop.instruction import read_price, read_wish, stems
+from drift_agents.policy.shop.listing import OptionGroup, find_options, read_item, read_results
+from drift_agents.policy.shop.notes import take_notes
+from drift_agents.prompt.conflict import CONFLICTS
 
 
 def test_an_instruction_is_taken_apart() -> None:
@@ -44,8 +44,8 @@ def test_prices(text: str, price: float | None) -> None:
 def test_options_by_name_come_first() -> None:
     wish = read_wish("Find me a red shirt with color: blue, and size: x")
     groups = [
-        Group("color", (("red", "click[red]"), ("blue", "click[blue]"))),
-        Group("size", (("xl", "click[xl]"), ("x", "click[x]"))),
+        OptionGroup("color", (("red", "click[red]"), ("blue", "click[blue]"))),
+        OptionGroup("size", (("xl", "click[xl]"), ("x", "click[x]"))),
     ]
     assert find_options(wish, groups) == {"color": ("blue", "click[blue]"), "size": ("x", "click[x]")}
 
@@ -53,9 +53,11 @@ def test_options_by_name_come_first() -> None:
 def test_options_without_a_name_by_their_words() -> None:
     wish = read_wish("i need a 120 ml hair mask with argan oil, lightly scented")
     groups = [
-        Group("size", (("60ml", "click[60ml]"), ("120ml", "click[120ml]"))),
-        Group("kind", (("argan", "click[argan]"), ("argan oil", "click[argan oil]"), ("coconut", "click[coconut]"))),
-        Group("pack", (("two", "click[two]"),)),
+        OptionGroup("size", (("60ml", "click[60ml]"), ("120ml", "click[120ml]"))),
+        OptionGroup(
+            "kind", (("argan", "click[argan]"), ("argan oil", "click[argan oil]"), ("coconut", "click[coconut]"))
+        ),
+        OptionGroup("pack", (("two", "click[two]"),)),
     ]
     chosen = find_options(wish, groups)
     assert {name: value for name, (value, _) in chosen.items()} == {"size": "120ml", "kind": "argan oil"}
@@ -63,7 +65,7 @@ def test_options_without_a_name_by_their_words() -> None:
 
 def test_a_named_value_that_is_not_there_is_not_replaced() -> None:
     wish = read_wish("a red mug with color: green")
-    assert find_options(wish, [Group("color", (("red", "click[red]"),))]) == {}
+    assert find_options(wish, [OptionGroup("color", (("red", "click[red]"),))]) == {}
 
 
 def test_an_item_page_is_taken_apart(shop: Any) -> None:
@@ -80,7 +82,7 @@ def test_a_value_that_shares_its_label_is_told_by_its_group(shop: Any) -> None:
     state, actions = shop.item("B01", "A mug", "$9.0", {"lid": ["red"], "color": ["red", "blue"]})
     actions = tuple(dict.fromkeys([*actions, "click[color: red]"]))
     item = read_item(read_shop_state(state), actions)
-    assert item.groups[1] == Group("color", (("red", "click[color: red]"), ("blue", "click[blue]")))
+    assert item.groups[1] == OptionGroup("color", (("red", "click[color: red]"), ("blue", "click[blue]")))
 
 
 def test_results_are_taken_apart(shop: Any) -> None:

@@ -10,9 +10,10 @@ from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.schema import violations
 from drift_agents.llm.scripted import Scripted
-from drift_agents.memory.consensus_text import (
+from drift_agents.memory.consensus.distiller import propose
+from drift_agents.memory.consensus.text import (
     DISTIL,
-    Candidate,
+    ProposedItem,
     describe_claims,
     distil,
     quote,
@@ -21,7 +22,6 @@ from drift_agents.memory.consensus_text import (
     tell_trajectories,
 )
 from drift_agents.memory.contaminate import Contaminator, exchanged
-from drift_agents.memory.distiller import propose
 from drift_agents.team.rules import RULES
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
@@ -49,7 +49,7 @@ FALL = [("s", "d", "x", 0.0, False), ("x", "d", "h", 0.0, True)]
 POOR = [("s", "l", "p", 0.5, True)]
 
 
-def titles(candidates: Sequence[Candidate]) -> list[str]:
+def titles(candidates: Sequence[ProposedItem]) -> list[str]:
     return [candidate.title for candidate in candidates]
 
 

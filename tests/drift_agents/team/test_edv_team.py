@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.llm.scripted import Scripted
-from drift_agents.memory.consensus import ConsensusMemory
+from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.simple import RandomPolicy
+from drift_agents.policy.random_policy import RandomPolicy
 from drift_agents.team.base import Member, Team
 from drift_agents.team.edv import EDV
 from drift_agents.team.paradigms import PARADIGMS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, MissingDependencyError
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Removed, Verdict
 from drift_agents.verifier.registry import make_verifier

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
-from drift_agents.verifier.stand import Goal, Stand, advance, is_blind, is_on_way
-from drift_agents.verifier.ways import FADING, ROOM, Answers, Chart, Way
+from drift_agents.verifier.transition_graph import FADING, ROOM, EpisodePath, TransitionGraph, UnusedResponses
+from drift_agents.verifier.twin_position import ProbeTarget, TwinPosition, advance, is_blind, is_on_way
 
 
 def answer(state: str, action: str, after: str) -> Transition:
@@ -13,16 +13,16 @@ def answer(state: str, action: str, after: str) -> Transition:
 
 
 @pytest.fixture
-def way() -> Way:
-    way = Way()
+def way() -> EpisodePath:
+    way = EpisodePath()
     for state, action, after in [("a", "1", "b"), ("b", "2", "c")]:
         way.follow(Experience(state, action, Outcome(after, 0.0, False), 0.0, AgentClock()))
     return way
 
 
 @pytest.fixture
-def chart() -> Chart:
-    return Chart(key=str.lower)
+def chart() -> TransitionGraph:
+    return TransitionGraph(key=str.lower)
 
 
 class TestWay:
@@ -95,7 +95,7 @@ class TestChart:
 
 class TestAnswers:
     def test_the_oldest_come_first_and_each_once(self):
-        answers = Answers()
+        answers = UnusedResponses()
         given = [answer("s", "1", after) for after in "xyz"]
         for one in given:
             answers.note("s", one)
@@ -104,20 +104,20 @@ class TestAnswers:
         assert answers.take("s", "1", 2) == []
 
     def test_other_states_and_actions_are_other_questions(self):
-        answers = Answers()
+        answers = UnusedResponses()
         answers.note("s", answer("s", "1", "x"))
         assert answers.take("s", "2", 1) == []
         assert answers.take("t", "1", 1) == []
         assert len(answers.take("s", "1", 1)) == 1
 
     def test_what_is_forgotten_is_gone(self):
-        answers = Answers()
+        answers = UnusedResponses()
         answers.note("s", answer("s", "1", "x"))
         answers.clear()
         assert answers.take("s", "1", 1) == []
 
 
-SEEN = Goal("c", "9", ("1", "2"), ["a", "b", "c"], 1)
+SEEN = ProbeTarget("c", "9", ("1", "2"), ["a", "b", "c"], 1)
 """A goal whose way is known, state by state."""
 UNSEEN = SEEN._replace(states=[])
 
@@ -126,35 +126,35 @@ class TestStand:
     @pytest.mark.parametrize(
         ("stand", "on"),
         [
-            (Stand("a", (), "a"), True),
-            (Stand("b", ("1",), "a"), True),
-            (Stand("x", ("1",), "a"), False),  # carried elsewhere, and that can be seen
-            (Stand("x", ("1",), "elsewhere"), True),  # states cannot be compared
-            (Stand("b", ("2",), "a"), False),
-            (Stand("b", None, "a"), False),
+            (TwinPosition("a", (), "a"), True),
+            (TwinPosition("b", ("1",), "a"), True),
+            (TwinPosition("x", ("1",), "a"), False),  # carried elsewhere, and that can be seen
+            (TwinPosition("x", ("1",), "elsewhere"), True),  # states cannot be compared
+            (TwinPosition("b", ("2",), "a"), False),
+            (TwinPosition("b", None, "a"), False),
         ],
     )
     def test_who_is_on_the_way(self, stand, on):
         assert is_on_way(stand, SEEN) is on
 
     def test_blind_is_who_began_elsewhere_than_the_agent(self):
-        assert is_blind(Stand("x", (), "elsewhere"), SEEN)
-        assert not is_blind(Stand("a", (), "a"), SEEN)
-        assert not is_blind(Stand("x", (), "elsewhere"), UNSEEN)
+        assert is_blind(TwinPosition("x", (), "elsewhere"), SEEN)
+        assert not is_blind(TwinPosition("a", (), "a"), SEEN)
+        assert not is_blind(TwinPosition("x", (), "elsewhere"), UNSEEN)
 
     def test_a_step_of_the_way_is_counted(self):
-        assert advance(Stand("a", (), "a"), "1", "b", SEEN, here=False) == Stand("b", ("1",), "a")
+        assert advance(TwinPosition("a", (), "a"), "1", "b", SEEN, here=False) == TwinPosition("b", ("1",), "a")
 
     def test_a_probe_stands_for_the_agents_own_action(self):
-        assert advance(Stand("a", (), "a"), "9", "b", SEEN, here=True) == Stand("b", ("1",), "a")
+        assert advance(TwinPosition("a", (), "a"), "9", "b", SEEN, here=True) == TwinPosition("b", ("1",), "a")
 
     def test_a_probe_leaves_a_way_whose_states_are_unknown(self):
-        assert advance(Stand("a", (), "a"), "9", "b", UNSEEN, here=True) == Stand("b", None, "a")
-        assert advance(Stand("a", (), "a"), "1", "b", UNSEEN, here=True) == Stand("b", ("1",), "a")
+        assert advance(TwinPosition("a", (), "a"), "9", "b", UNSEEN, here=True) == TwinPosition("b", None, "a")
+        assert advance(TwinPosition("a", (), "a"), "1", "b", UNSEEN, here=True) == TwinPosition("b", ("1",), "a")
 
     def test_at_the_end_of_the_way_it_is_late(self):
-        end = Stand("x", ("1", "2"), "elsewhere")
+        end = TwinPosition("x", ("1", "2"), "elsewhere")
         assert advance(end, "2", "y", SEEN, here=False) == end._replace(state="y", late=1)
 
     def test_who_has_left_the_way_stays_off(self):
-        assert advance(Stand("x", None, "a"), "1", "b", SEEN, here=False) == Stand("b", None, "a")
+        assert advance(TwinPosition("x", None, "a"), "1", "b", SEEN, here=False) == TwinPosition("b", None, "a")

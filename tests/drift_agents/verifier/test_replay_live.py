@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError
-from drift_agents.experiment.config import Part, World
+from drift_agents.experiment.config import PartSpec, ScheduleSettings
+from drift_agents.experiment.episode import play
 from drift_agents.experiment.plan import Cell
-from drift_agents.experiment.play import play
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
 from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict
@@ -163,8 +163,8 @@ def test_in_an_experiment_phases_pass_sooner(tmp_path: Path) -> None:
     source.write_text(json.dumps(schedule), encoding="utf-8")
     ticks = {}
     for prober in ("replay", "replay_live"):
-        parts = Part(name="vanilla"), Part(name="glove", options={"prober": prober}), Part(name="planner")
-        rows = list(play(Cell(str(source), *parts, 1, ("vanilla", "glove", "planner")), World(episodes=25)))
+        parts = PartSpec(name="vanilla"), PartSpec(name="glove", options={"prober": prober}), PartSpec(name="planner")
+        rows = list(play(Cell(str(source), *parts, 1, ("vanilla", "glove", "planner")), ScheduleSettings(episodes=25)))
         resets = [sum(row["probe_resets"] for row in rows[:index]) for index in range(25)]
         assert resets[-1] > 0
         ticks[prober] = [row["tick"] for row in rows]

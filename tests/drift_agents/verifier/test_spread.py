@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
+from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
-from drift_agents.prompt import parse_prompt
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, ProbeCost, Removed, Verdict
+from drift_agents.verifier.doubt_spread import DoubtSpread
 from drift_agents.verifier.prober import ReplayProber
 from drift_agents.verifier.registry import make_verifier
-from drift_agents.verifier.spread import Spread
 
 
 def bound(prober: Any, name: str = "glove_spread", **options: Any) -> Any:
@@ -106,7 +106,7 @@ def test_another_drift_puts_everything_in_doubt_again(doubting, lived, outcome) 
 
 
 def test_a_contradiction_of_something_older_is_the_same_drift() -> None:
-    spread = Spread()
+    spread = DoubtSpread()
     spread.note_drift(newest=3, step=20)
     spread.note_drift(newest=4, step=25)
     assert spread.since == 20

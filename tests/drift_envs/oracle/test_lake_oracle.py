@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
-from drift_envs.envs.lake_maps import draw_map
-from drift_envs.envs.lake_model import distances, tiles
+from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.frozen_lake.maps import draw_map
+from drift_envs.envs.frozen_lake.model import distances, tiles
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.oracle import LakeOracle, PlannedWorld

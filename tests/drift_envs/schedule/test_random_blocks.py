@@ -7,13 +7,13 @@ import pytest
 
 from drift_envs.schedule import phases as phases_module
 from drift_envs.schedule.occurrences import BEYOND, RandomOccurrences, RegularOccurrences
-from drift_envs.schedule.streams import Blocks, Coins, Purpose, Stream, Sums
+from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, RandomWalk, UniformStream
 
 TICKS = np.arange(4000)
 
 
 def occurrences(rate, duration, first=0):
-    return RandomOccurrences(Stream(3, 0), first, rate, duration)
+    return RandomOccurrences(RandomStream(3, 0), first, rate, duration)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 1.0])
@@ -55,8 +55,8 @@ def test_runs_join_across_blocks(rate, duration):
 
 
 def test_sums_and_increments_agree_across_blocks():
-    stream = Stream(0, 1)
-    chain = Sums(
+    stream = RandomStream(0, 1)
+    chain = RandomWalk(
         lambda block: stream.generator(Purpose.WALK, block), lambda generator, size: generator.normal(size=size)
     )
     events = np.arange(3000)
@@ -76,18 +76,18 @@ def test_blocks_lie_end_to_end():
 
 
 def test_coins_are_fair_and_independent_of_the_order():
-    coins = Coins(Stream(0, 0))
+    coins = UniformStream(RandomStream(0, 0))
     ticks = np.arange(5000)
     tossed = coins.at(ticks)
-    assert (Coins(Stream(0, 0)).at(ticks[::-1].copy())[::-1] == tossed).all()
+    assert (UniformStream(RandomStream(0, 0)).at(ticks[::-1].copy())[::-1] == tossed).all()
     assert tossed.mean() == pytest.approx(0.5, abs=0.02)
     assert len(np.unique(tossed)) == 5000
-    assert (Coins(Stream(0, 1)).at(ticks) != tossed).all()
+    assert (UniformStream(RandomStream(0, 1)).at(ticks) != tossed).all()
 
 
 def test_streams_differ_by_seed_drift_and_purpose():
     drawn = {
-        Stream(seed, key).generator(purpose, *place).random()
+        RandomStream(seed, key).generator(purpose, *place).random()
         for seed in (0, 1)
         for key in (0, 1)
         for purpose in Purpose

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
-from drift_envs.schedule import NEVER, Change, Timeline, load_schedule
+from drift_envs.schedule import NEVER, KnobChange, Timeline, load_schedule
 
 RANDOM_DRIFTS = (
     {"name": "storms", "rate": 0.1, "walk": {"slip": 0.1}},
@@ -209,9 +209,9 @@ def test_adding_a_drift_leaves_the_others_random_numbers_alone(make, series):
 def test_changes_tell_which_drift_and_skip_what_is_hidden(make):
     below = {"name": "below", "at": 4, "set": {"slip": 0.5}}
     above = {"name": "above", "at": 4, "set": {"slip": 0.75}}
-    assert make(below, above).changes(0, 10) == [Change(4, "slip", 0.25, 0.75, "above")]
+    assert make(below, above).changes(0, 10) == [KnobChange(4, "slip", 0.25, 0.75, "above")]
     both = [{"name": "a", "at": 4, "add": {"slip": 0.25}}, {"name": "b", "at": 4, "add": {"slip": 0.25}}]
-    assert make(*both).changes(0, 10) == [Change(4, "slip", 0.25, 0.75, "a+b")]
+    assert make(*both).changes(0, 10) == [KnobChange(4, "slip", 0.25, 0.75, "a+b")]
     assert make(*both).changes(4, 10) == []
     assert make(*both).changes(0, 4) == []
     assert make({"name": "now", "at": 0, "set": {"slip": 0.5}}).changes(0, 10) == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from drift_envs.schedule import Timeline, load_schedule
 from drift_envs.schedule.model import Steps
 from drift_envs.schedule.occurrences import occurrences_of
-from drift_envs.schedule.streams import Coins, Stream
+from drift_envs.schedule.streams import RandomStream, UniformStream
 
 TICKS = 50
 PROFILE = settings(derandomize=True, deadline=None, max_examples=50)
@@ -62,9 +62,9 @@ class Reference:
     def __init__(self, timeline):
         self.timeline, self.table = timeline, timeline.table
         seed = timeline.seed if timeline.schedule.seed is None else timeline.schedule.seed
-        streams = [Stream(seed, index) for index in range(len(timeline.schedule.drifts))]
+        streams = [RandomStream(seed, index) for index in range(len(timeline.schedule.drifts))]
         self.drifts = [
-            (drift, runs_of(drift, starts_of(drift, stream)), Coins(stream))
+            (drift, runs_of(drift, starts_of(drift, stream)), UniformStream(stream))
             for drift, stream in zip(timeline.schedule.drifts, streams, strict=True)
         ]
         self.chosen = {}

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from drift_envs.cli.worlds import open_plan
-from drift_envs.envs.lake_knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
-from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS
+from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 from drift_envs.oracle import CarOracle, LakeOracle, PlannedWorld, ShopOracle
 from drift_envs.oracle.lake_plan import carried_value, lake_answers, solve_lake
 from drift_envs.registration import IDS

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from scipy.stats import chi2
 
-from drift_envs.envs.lake_model import transitions
+from drift_envs.envs.frozen_lake.model import transitions
 from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
 from drift_envs.vector import VectorFrozenLake
 
@@ -314,7 +314,7 @@ def test_drawn_maps_do_not_pile_up(written):
 @pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
 def test_rows_that_end_soon_change_nothing(pair, written, clock, monkeypatch):
     for name, width in (("_DENSE_WIDTH", 16), ("_SHARED_WIDTH", 2), ("_OWN_WIDTH", 2), ("_WINDOW", 3)):
-        place = "clocks" if name == "_WINDOW" else "flow"
+        place = "clocks" if name == "_WINDOW" else "knob_pool"
         monkeypatch.setattr(f"drift_envs.vector.{place}.{name}", width)
     ramp = {"name": "r", "every": 60, "kind": "incremental", "over": 20, "for": 50, "set": {"transient": 1e-12}}
     for drifts in ([ramp], *DRIFTS.values()):

@@ -9,9 +9,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from drift_envs.envs.webshop import WebShop
-from drift_envs.envs.webshop_knobs import settings_of
-from drift_envs.envs.webshop_tasks import judge, repeated
+from drift_envs.envs.webshop.env import WebShop
+from drift_envs.envs.webshop.knobs import settings_of
+from drift_envs.envs.webshop.tasks import judge, repeated
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.oracle import ShopOracle
 from drift_envs.schedule import shipped_schedules

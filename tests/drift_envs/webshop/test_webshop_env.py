@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import drift_envs
-from drift_envs.envs.webshop import WebShop
-from drift_envs.envs.webshop_knobs import WEBSHOP_KNOBS
-from drift_envs.envs.webshop_text import OBSERVATION_MODES
+from drift_envs.envs.webshop.env import WebShop
+from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
+from drift_envs.envs.webshop.text import OBSERVATION_MODES
 from drift_envs.errors import ArgumentError, KnobError, ScheduleError, StateError
 from webshop_server.generate import generate
 from webshop_server.oracle import best_purchase, solve

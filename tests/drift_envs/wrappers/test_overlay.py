@@ -10,7 +10,7 @@ from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS
 from drift_envs.wrappers import DriftOverlay, DriftWrapper
-from drift_envs.wrappers.overlay_strip import STRIP, blocks
+from drift_envs.wrappers.overlay.strip import STRIP, blocks
 
 
 def pictures(env, episodes, seed=0):

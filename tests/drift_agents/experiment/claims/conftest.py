@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from drift_agents.experiment.log import FIELDS
+from drift_agents.experiment.logs import FIELDS
 
 ROUNDS = 20
 FIRST_SEED = 1000

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from drift_agents.experiment.claims.evidence import Played
-from drift_agents.experiment.claims.registry import CLAIMS
-from drift_agents.experiment.claims.verdicts import HELD, REFUTED, decide, judge
+
+from studies.claims.decisions import HELD, REFUTED, decide, judge
+from studies.claims.evidence import ClaimRun
+from studies.claims.registry import CLAIMS
 
 SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"
 IMPLICIT_SHOP, IMPLICIT_LAKES, LYING = "webshop/implicit", "frozen_lake/implicit-family", "frozen_lake/transient"
@@ -296,7 +297,7 @@ BUILD: dict[int, tuple[Callable[[Any, str], list[Any]], dict[str, int]]] = {
 
 
 def verdict_of(number: int, logs: list[Any]) -> Any:
-    return decide(CLAIMS[number], [judge(Played(log.manifest, log.rows))[number] for log in logs])
+    return decide(CLAIMS[number], [judge(ClaimRun(log.manifest, log.rows))[number] for log in logs])
 
 
 @pytest.mark.parametrize("number", BUILD)

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.cli import main
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.claims.evidence import Played
-from drift_agents.experiment.claims.page import write_claims
-from drift_agents.experiment.claims.registry import CLAIMS
-from drift_agents.experiment.claims.verdicts import HELD, NOT_PLAYED, REFUTED, decide, judge
 from drift_agents.experiment.files import load_experiment
-from drift_agents.experiment.log import to_line
+from drift_agents.experiment.logs import to_line
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.worlds import read_schedule
+
+from studies.__main__ import main
+from studies.claims.decisions import HELD, NOT_PLAYED, REFUTED, decide, judge
+from studies.claims.evidence import ClaimRun
+from studies.claims.page import write_claims
+from studies.claims.registry import CLAIMS
 
 CAR = "mountain_car/reversed"
 MEMORIES = ("vanilla", "memory_bank", "voyager", "generative_agents")
@@ -50,7 +51,7 @@ def test_a_shipped_experiment_has_everything_that_its_claims_ask_for(name: str, 
         names = ["source", *(drift.name for drift in read_schedule(cell.schedule).drifts)]
         value = None if cell.change is None else cell.change.value
         log.play(cell.schedule, way, dict.fromkeys(names, 5), value=value)
-    for number, result in judge(Played(log.manifest, log.rows)).items():
+    for number, result in judge(ClaimRun(log.manifest, log.rows)).items():
         assert (number, result.missing) == (number, "")
         assert result.checks
 
@@ -70,7 +71,7 @@ def write(log: Any, folder: Path) -> Path:
 
 
 def verdict(log: Any, number: int = 3) -> Any:
-    return decide(CLAIMS[number], [judge(Played(log.manifest, log.rows))[number]])
+    return decide(CLAIMS[number], [judge(ClaimRun(log.manifest, log.rows))[number]])
 
 
 def test_who_is_missing_is_told_and_what_failed_already_refutes(make_log: Any) -> None:

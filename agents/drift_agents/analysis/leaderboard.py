@@ -1,0 +1,230 @@
+"""The leaderboard: the agents of a run ranked over all its drifts, as one page.
+
+* `write_leaderboard` - reads a run's folder and writes the page
+* `to_page` - the page as Markdown
+
+The figures are those of `drift_agents.analysis.ranking`. Equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from drift_agents.analysis.aggregates import RESAMPLES
+from drift_agents.analysis.ranking import AXES, FAILED, Key, Standing, Standings, make_standings
+from drift_agents.analysis.table import MISSING, Table, show, show_difference, to_markdown
+from drift_agents.analysis.tables.scores import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.files import load_experiment, shipped_experiments
+from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.logs import read_rows
+
+DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
+"""Parts that add nothing and are not told."""
+
+LEGEND = (
+    "**Kept**: the score collected after the first drift, as a share of what the optimum of the same ticks collects "
+    "on average, in percent. An instance (a schedule with a seed) gives one such number; the column is their "
+    "interquartile mean over all schedules, with a 95 % interval from {resamples:,} resamples stratified by schedule "
+    "(Agarwal et al. 2021). Chance can bring a share above 100.",
+    "**Ranks**: those that 95 % of the resamples give. All agents are resampled alike, so that what instances are like "
+    "cancels out. Where a schedule draws no map from the seed, its instances differ in chance and ties alone: the "
+    "intervals say nothing about other maps, nor about other drifts.",
+    "**Gain**: kept with the verifier minus kept without it, over the same instances; `*`: the interval excludes 0. "
+    "**Before**: the share of the optimum before any drift. **Lost**: instances that kept at most {failed:.0%} of the "
+    "optimum.",
+    "**Probes**: their share of all interactions. **Steps**: interactions of an episode, probes included. **Tokens** "
+    "of a decision: as language models counted them, or else the length of everything that was asked and answered, "
+    "four characters a token. **Records**: the size of memory at the end. All four are means over instances, and "
+    "cars take far more steps than lakes.",
+    "**Supervision**: what an agent is told beyond its own observations, from `none` over `own reward` and `judge` to "
+    "`privileged`. Agents of different supervision are not the same contest.",
+    "The policy is no language model: an offline planner reads the prompt that one would get. The order of agents can "
+    "be another one with a language model.",
+)
+"""How to read the page."""
+
+
+def write_leaderboard(folder: Path, path: Path) -> Path:
+    """Read a run's folder and write its leaderboard.
+
+    Args:
+        folder: the run's folder.
+        path: the page.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        ExperimentError: if the folder holds no finished run, there is nothing to compare, or the page cannot be
+            written.
+    """
+    manifest = read_manifest(folder)
+    if not (folder / EPISODES).exists():
+        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
+    text = to_page(manifest, make_standings(manifest, read_rows(folder / EPISODES)))
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+    return path
+
+
+def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
+    """The page as Markdown.
+
+    Args:
+        manifest: what was played.
+        standings: what came of it.
+    """
+    seeds = manifest["experiment"]["seeds"]
+    missing = ", ".join(f"{count} of `{schedule}`" for schedule, count in standings.left_out.items())
+    rest = f" Left out, since somebody did not play them up to a drift: {missing}."
+    lines = [
+        "# Leaderboard",
+        "",
+        f"{len(standings.ranked)} agents on {len(standings.schedules)} schedules whose drifts matter, {len(seeds)} "
+        f"seeds each: {standings.instances} instances.{rest if standings.left_out else ''} Made by "
+        f"`drift-agents leaderboard` from the lines of a run of `{manifest['name']}`; do not edit.",
+        "",
+        to_markdown(_main(standings)),
+        "",
+        to_markdown(_by_part(standings)),
+        "",
+        "## How to read this",
+        "",
+        *(f"- {line.format(resamples=RESAMPLES, failed=FAILED)}" for line in LEGEND),
+        "",
+        *_origin(manifest, standings),
+    ]
+    return "\n".join(lines)
+
+
+def name_of(key: Key) -> str:
+    """What an agent is called: its memory, and all that it has beside the ordinary parts.
+
+    Example:
+        >>> name_of(("vanilla", "glove", "direct", "solo", "planner"))
+        'Vanilla + GLOVE'
+        >>> name_of(("adamem", "none", "adamem(effort=high)", "solo", "planner"))
+        'AdaMEM, controller adamem(effort=high)'
+    """
+    memory, verifier, controller, team, policy = key
+    if policy in ALONE:
+        return ALONE[policy]
+    text = _called(memory, MEMORY_NAMES)
+    if verifier in REFERENCE_NAMES:
+        text += f", {REFERENCE_NAMES[verifier]}"
+    elif verifier != DEFAULTS["verifier"]:
+        text += f" + {_called(verifier, VERIFIER_NAMES)}"
+    for axis, part in (("controller", controller), ("team", team)):
+        if part != DEFAULTS[axis]:
+            text += f", {axis} {part}"
+    return text
+
+
+def _called(label: str, names: Mapping[str, str]) -> str:
+    name, mark, options = label.partition("(")
+    return f"{names.get(name, name)}{mark and ' ('}{options}"
+
+
+def _names(standings: Sequence[Standing]) -> dict[Key, str]:
+    """What agents are called; with their policies where there are several."""
+    place = AXES.index("policy")
+    policies = {standing.key[place] for standing in standings if standing.key[place] not in ALONE}
+    several = len(policies) > 1
+    return {
+        standing.key: name_of(standing.key) + (f", {standing.key[place]}" if several else "") for standing in standings
+    }
+
+
+def _main(standings: Standings) -> Table:
+    heads = ("agent", "rank", "ranks", "kept", "gain", "before", "lost", "probes, %", "steps", "tokens", "records")
+    sheet = Table("All drifts", (*heads, "supervision"))
+    everybody = [*standings.ranked, *standings.references]
+    names = _names(everybody)
+    for one in everybody:
+        sheet.add(
+            names[one.key],
+            MISSING if one.reference else str(1 + sum(_is_ahead(other, one) for other in standings.ranked)),
+            MISSING if one.reference else _span(*one.ranks),
+            show(one.kept, 1),
+            MISSING if one.gain is None else show_difference(one.gain, 1),
+            _plain(one.before),
+            _plain(one.lost),
+            _plain(one.probing, 1),
+            _plain(one.interactions),
+            _plain(one.tokens),
+            _plain(one.records),
+            one.supervision,
+        )
+    return sheet.used()
+
+
+def _is_ahead(one: Standing, other: Standing) -> bool:
+    """Whether the one kept more; equal means share a rank."""
+    return round(one.kept.mean, 9) > round(other.kept.mean, 9)
+
+
+def _by_part(standings: Standings) -> Table:
+    everybody = [*standings.ranked, *standings.references]
+    names = _names(everybody)
+    parts = list(everybody[0].groups)
+    sheet = Table("Kept, by kind of drift and by world", ("agent", *parts))
+    for one in everybody:
+        sheet.add(names[one.key], *(show(one.groups[part]) for part in parts))
+    return sheet
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _plain(value: float, digits: int = 0) -> str:
+    return MISSING if math.isnan(value) else f"{value + 0.0:,.{digits}f}"
+
+
+def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """The option that repeats a run of a shipped experiment, and what is to be said of a run that is not the whole."""
+    name, given = manifest["name"], manifest["config_hash"]
+    if name in shipped_experiments():
+        whole, count = load_experiment(name), len(manifest["experiment"]["seeds"])
+        if whole.config_hash() == given:
+            return "", ""
+        if load_experiment(name, {"seeds": count}).config_hash() == given:
+            return f" --seeds {count}", f" These are {count} of the {len(whole.seeds)} instances of the file."
+    return "", " This is not the experiment of that name as it is shipped: its `run.json` has it."
+
+
+def _origin(manifest: Mapping[str, Any], standings: Standings) -> list[str]:
+    """Where the figures come from, and how to get them again."""
+    name, seeds = manifest["name"], manifest["experiment"]["seeds"]
+    option, note = _played(manifest)
+    lengths = manifest["schedules"]
+    return [
+        "## How to get this again",
+        "",
+        "```sh",
+        f"drift-agents run {name}{option} --out runs/{name}",
+        f"drift-agents leaderboard runs/{name} --out docs/leaderboard.md",
+        "```",
+        "",
+        f"- Configuration: hash `{manifest['config_hash']}`.{note} Seeds: {_seeds(seeds)}.",
+        f"- Versions: {', '.join(f'{package} {number}' for package, number in manifest['versions'].items())}. Equal "
+        "versions give equal lines, whatever the number of jobs.",
+        "- Schedules, with episodes and hashes: "
+        + ", ".join(
+            f"`{schedule}` ({lengths[schedule]['episodes']}, {lengths[schedule]['hash']})"
+            for schedule in standings.schedules
+        )
+        + ".",
+        "",
+    ]
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    first, last = seeds[0], seeds[-1]
+    return f"{first} to {last}" if list(seeds) == list(range(first, last + 1)) else ", ".join(map(str, seeds))

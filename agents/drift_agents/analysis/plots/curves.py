@@ -1,0 +1,209 @@
+"""Over the episodes of a run: adaptation, regret and memory.
+
+* `draw_curves` - the three pictures of a schedule
+* `series` - the mean over instances, episode by episode, with its interval
+* `draw_line`, `drifts_of`, `mark_drifts` - a line with its interval, and where phases begin, in a panel
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from drift_agents.analysis.plots.style import PlotFile, add_legend, look_of, new_figure, save
+from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate
+from drift_agents.analysis.tables.scores import Measure, PlayerIndex, memory_name
+
+Values = Callable[[Sequence[Row]], list[float]]
+"""The rows of one instance to one number an episode."""
+
+MARKS = 8
+"""Marks along a curve."""
+
+
+class PlotSeries(NamedTuple):
+    """One curve.
+
+    Args:
+        middle: the mean over instances, episode by episode.
+        low: where its 95 % interval begins.
+        high: where it ends.
+    """
+
+    middle: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def series(runs: Runs, values: Values) -> PlotSeries:
+    """The mean over instances, episode by episode, with its interval.
+
+    Args:
+        runs: a player's rows.
+        values: what is drawn.
+    """
+    instances = [values(rows) for rows in runs.rows]
+    length = min(map(len, instances), default=0)
+    found = [estimate([one[at] for one in instances], one_run=runs.is_one_run) for at in range(length)]
+    return PlotSeries([one.mean for one in found], [one.low for one in found], [one.high for one in found])
+
+
+def smoothed(field: str) -> Values:
+    """A field in percent, averaged over the last few episodes of its phase.
+
+    Args:
+        field: of the rows.
+    """
+
+    def values(rows: Sequence[Row]) -> list[float]:
+        found = []
+        for at, row in enumerate(rows):
+            near = [one for one in rows[max(0, at - WINDOW + 1) : at + 1] if one["phase"] == row["phase"]]
+            found.append(100 * sum(float(one[field]) for one in near) / len(near))
+        return found
+
+    return values
+
+
+def summed(field: str) -> Values:
+    """A field, summed up to each episode; not a number where it is not known.
+
+    Args:
+        field: of the rows.
+    """
+    return lambda rows: list(accumulate(math.nan if row[field] is None else float(row[field]) for row in rows))
+
+
+def plain(field: str) -> Values:
+    """A field as it is.
+
+    Args:
+        field: of the rows.
+    """
+    return lambda rows: [math.nan if row[field] is None else float(row[field]) for row in rows]
+
+
+def draw_curves(schedule: str, naming: PlayerIndex, measure: Measure, folder: Path, prefix: str) -> list[PlotFile]:
+    """The three pictures of a schedule: a panel for each memory, a line for each verifier.
+
+    Args:
+        schedule: its name.
+        naming: who plays, and what they are called.
+        measure: what adaptation is measured in.
+        folder: where to.
+        prefix: how the files' names begin.
+    """
+    kinds = [
+        ("adaptation", f"{measure.name},\nmean of up to {WINDOW} episodes", smoothed(measure.field)),
+        ("regret", "regret so far, in scores", summed("regret")),
+        ("memory", "records in memory", plain("memory_size")),
+    ]
+    names = sorted(
+        dict.fromkeys(line for lines in _panels(naming, leave_out_empty=False).values() for line, _ in lines),
+        key=lambda name: name == "clairvoyant",
+    )
+    pictures = []
+    for kind, label, values in kinds:
+        panels = _panels(naming, leave_out_empty=kind == "memory")
+        found = {name: [(label, series(run, values)) for label, run in lines] for name, lines in panels.items()}
+        if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
+            continue
+        title = f"{kind.capitalize()} on {schedule}"
+        pictures.append(_draw(title, label, found, names, drifts_of(naming), folder, f"{prefix}-{kind}"))
+    return pictures
+
+
+def _panels(naming: PlayerIndex, *, leave_out_empty: bool) -> dict[str, list[tuple[str, Runs]]]:
+    """The lines of each memory's panel; clairvoyant stands in all of them."""
+    panels: dict[str, list[tuple[str, Runs]]] = {}
+    shared = []
+    for name, run, _ in naming.rows():
+        if run.player.policy == "clairvoyant":
+            shared.append(("clairvoyant", run))
+        elif not (leave_out_empty and run.player.memory == "none"):
+            line = name.strip(" +") if name.startswith(" ") else "plain"
+            panels.setdefault(memory_name(run.player), []).append((line, run))
+    extra = [] if leave_out_empty else shared
+    return {name: [*lines, *extra] for name, lines in panels.items()} or {"": shared}
+
+
+def drifts_of(naming: PlayerIndex) -> list[tuple[int, str]]:
+    """The episodes with which phases begin, of the first instance, and the phases' names.
+
+    Args:
+        naming: who plays.
+    """
+    rows = next(iter(naming.runs.values())).rows[0]
+    return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
+
+
+def _draw(
+    title: str,
+    label: str,
+    panels: dict[str, list[tuple[str, PlotSeries]]],
+    names: Sequence[str],
+    drifts: Sequence[tuple[int, str]],
+    folder: Path,
+    name: str,
+) -> PlotFile:
+    columns = min(3, len(panels))
+    with new_figure(math.ceil(len(panels) / columns), columns, width=4.2, height=2.9) as (figure, axes):
+        for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
+            for line, data in lines:
+                draw_line(axis, data, line, names.index(line))
+            mark_drifts(axis, drifts)
+            axis.set_title(panel)
+            axis.set_xlabel("episode")
+            axis.set_ylabel(label)
+        for axis in list(axes.flat)[len(panels) :]:
+            axis.set_visible(False)
+        handles = {
+            line: handle for axis in axes.flat for handle, line in zip(*axis.get_legend_handles_labels(), strict=True)
+        }
+        add_legend(figure, list(handles.values()), list(handles), min(1 + 2 * columns, len(handles)))
+        figure.suptitle(title)
+        return save(figure, title, folder, name)
+
+
+def draw_line(axis: Any, data: PlotSeries, label: str, number: int) -> None:
+    """A line with its interval.
+
+    Args:
+        axis: the panel.
+        data: the line, from the first episode on.
+        label: what it is called.
+        number: of the look.
+    """
+    look = look_of(number)
+    episodes = range(1, len(data.middle) + 1)
+    axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
+    axis.plot(
+        episodes,
+        data.middle,
+        color=look.colour,
+        linestyle=look.dash,
+        marker=look.mark,
+        markevery=(number, max(1, len(data.middle) // MARKS)),
+        markersize=4,
+        label=label,
+    )
+
+
+def mark_drifts(axis: Any, drifts: Sequence[tuple[int, str]]) -> None:
+    """Where phases begin, if there are not too many to be told apart.
+
+    Args:
+        axis: the panel, with its lines.
+        drifts: episodes and names of the phases, as `drifts_of` gives them.
+    """
+    for at, phase in drifts if len(drifts) <= 12 else ():
+        axis.axvline(at + 0.5, color="#4b5560", linewidth=1, linestyle=(0, (2, 2)))
+        axis.annotate(
+            phase, (at + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(3, -9),
+            textcoords="offset points", fontsize=7, color="#4b5560",
+        )  # fmt: skip
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + 0.1 * (high - low))  # room for the names of the phases

@@ -1,0 +1,153 @@
+"""How pictures look: told apart by colour, dash and mark, so that they can be read in grey and by everybody.
+
+* `PlayerStyle`, `look_of` - how a player is drawn
+* `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its two files
+* `PlotFile` - what was drawn
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill
+from typing import Any, NamedTuple
+
+from drift_agents.errors import ExperimentError, MissingDependencyError
+
+LOOKS = (
+    # Okabe and Ito (2008), ordered so that neighbours differ in grey too.
+    ("#000000", "-", "o"),
+    ("#d55e00", "-", "s"),
+    ("#0072b2", "--", "^"),
+    ("#009e73", "-.", "D"),
+    ("#e69f00", ":", "v"),
+    ("#cc79a7", (0, (5, 1, 1, 1, 1, 1)), "P"),
+    ("#56b4e9", (0, (1, 1)), "X"),
+)
+"""Colour, dash and mark."""
+
+SETTINGS: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "svg.hashsalt": "drift-envs",  # equal runs give equal files
+    "svg.fonttype": "none",
+}
+DPI = 120
+
+# A legend's characters, its lines and what stands before a label, in inches; lines for which every figure has
+# room; characters in a line of a label.
+_CHARACTER, _LINE, _HANDLE, _ROOM, _LABEL = 0.069, 0.19, 0.6, 2, 48
+
+
+class PlayerStyle(NamedTuple):
+    """How a player is drawn.
+
+    Args:
+        colour: of lines and bars.
+        dash: of lines.
+        mark: at some of the points.
+    """
+
+    colour: str
+    dash: Any
+    mark: str
+
+
+class PlotFile(NamedTuple):
+    """What was drawn.
+
+    Args:
+        title: what it shows.
+        png: the file with pixels.
+        svg: the file with shapes.
+    """
+
+    title: str
+    png: Path
+    svg: Path
+
+
+def look_of(number: int) -> PlayerStyle:
+    """How the player of that number is drawn; after seven of them colours come again, with another dash and mark.
+
+    Args:
+        number: from 0.
+
+    Example:
+        >>> look_of(0).colour == look_of(7).colour, look_of(0).mark == look_of(7).mark
+        (True, False)
+    """
+    again, place = divmod(number, len(LOOKS))
+    colour, (_, dash, mark) = LOOKS[place][0], LOOKS[(place + again) % len(LOOKS)]
+    return PlayerStyle(colour, dash, mark)
+
+
+@contextmanager
+def new_figure(rows: int, columns: int, *, width: float = 3.6, height: float = 2.6) -> Iterator[tuple[Any, Any]]:
+    """A figure with panels side by side, in the style of this package.
+
+    Args:
+        rows: of panels.
+        columns: of panels.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
+
+    Yields:
+        The figure, and its panels as an array of shape `(rows, columns)`.
+
+    Raises:
+        MissingDependencyError: without matplotlib.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
+    with matplotlib.rc_context(SETTINGS):
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        yield figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def add_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str], columns: int) -> None:
+    """Put a legend below the panels; the figure grows by what it takes.
+
+    Args:
+        figure: from `new_figure`.
+        handles: of what was drawn.
+        labels: what each is called; long ones are broken.
+        columns: of the legend, if they fit into the figure.
+    """
+    broken = [fill(label, _LABEL, subsequent_indent="  ") for label in labels]
+    lines = [label.split("\n") for label in broken]
+    wide = _HANDLE + _CHARACTER * max((len(line) for label in lines for line in label), default=0)
+    columns = max(1, min(columns, int(figure.get_figwidth() / wide)))
+    rows = math.ceil(len(broken) / columns)
+    deepest = max((sum(map(len, lines[i : i + rows])) for i in range(0, len(lines), rows)), default=0)
+    figure.set_figheight(figure.get_figheight() + _LINE * max(0, deepest - _ROOM))
+    figure.legend(handles, broken, loc="outside lower center", ncols=columns)
+
+
+def save(figure: Any, title: str, folder: Path, name: str) -> PlotFile:
+    """Write a figure's two files.
+
+    Args:
+        figure: the figure.
+        title: what it shows.
+        folder: where to.
+        name: of the files, without ending.
+
+    Raises:
+        ExperimentError: if a file cannot be written.
+    """
+    picture = PlotFile(title, folder / f"{name}.png", folder / f"{name}.svg")
+    try:
+        figure.savefig(picture.png, dpi=DPI, metadata={"Software": None})
+        figure.savefig(picture.svg, metadata={"Date": None, "Creator": None})
+    except OSError as error:
+        raise ExperimentError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return picture

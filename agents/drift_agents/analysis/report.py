@@ -1,0 +1,254 @@
+"""What a run showed: tables from its lines alone.
+
+* `write_report` - reads a run's folder, prints the report and writes `report.md`
+* `make_report` - the tables
+* `make_summary` - the one table for those who read one
+* `to_text` - the report as Markdown
+* `part_of` - one schedule of a run
+* `ReportSection` - what a report says about a schedule, or about several
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, Runs, group, phases
+from drift_agents.analysis.table import Table, to_markdown, to_rich
+from drift_agents.analysis.tables.comparisons import compare, holm, paired_differences
+from drift_agents.analysis.tables.efforts import efforts
+from drift_agents.analysis.tables.experience import remembered
+from drift_agents.analysis.tables.items import banks, epochs
+from drift_agents.analysis.tables.llm_costs import llm_costs
+from drift_agents.analysis.tables.overviews import ScheduleRuns, over_policies, over_sweep
+from drift_agents.analysis.tables.paper import GPT_4O
+from drift_agents.analysis.tables.prior_score import FAILED, around, score_by_prior_goal, spread
+from drift_agents.analysis.tables.probing import detections, equal_interaction, prices, probes
+from drift_agents.analysis.tables.scores import PlayerIndex, costs, measure_of, phase_details, scores
+from drift_agents.analysis.tables.summary import in_short
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
+from drift_agents.experiment.logs import read_rows
+
+LEGEND = (
+    "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",
+    "Every figure is a mean over instances (seeds) with a 95 % interval bootstrapped over them. `n = 1`: all "
+    "instances were one and the same run. `all 10`: ten different runs with the same figure, so that there is nothing "
+    "to bootstrap. Where a schedule draws no maps from the seed, all instances share its maps, and the interval is "
+    "about chance and ties, not about maps.",
+    f"The paper's figures are those of one run with {GPT_4O} on maps and prompts of its own. The planner here is no "
+    "language model. They show the pattern to compare, not a target.",
+    f"Recovered: the rounds of the phase that had passed when the mean score of {WINDOW} rounds was within "
+    f"{TOLERANCE:.0%} of the optimum and stayed there for {WINDOW} windows; the median over all instances, and how "
+    "many recovered within the phase.",
+    "Dynamic regret: the sum over the phase of optimum minus score. Memory true: the share of what is remembered that "
+    "the world could still answer.",
+    "Paired differences: instance by instance. `*`: the interval excludes 0. `**`: so does a two-sided sign-flip test "
+    "after Holm's correction over all comparisons of the run in phases that a drift began. Recovery ratio (ours): "
+    "(GLOVE - plain) / (oracle reset - plain), where the interval of the denominator excludes 0.",
+    "Noticed: a realignment touched a record from before the drift whose response is another one since. Delay: the "
+    "agent's own interactions until then, the median over all instances. Exposures: interactions until then whose "
+    "response had changed and about which memory held something, the mean. False alarms: realignments that touched "
+    "nothing that had changed since it was written, in 1,000 of the agent's own interactions; calm: in the source.",
+    "Probe steps are those of all probes, prefixes and retries included. Total steps are the agent's own and these. "
+    "Calm: phases that no drift began. What was played before the test, to fill memory, stands in no phase; its steps "
+    "are among those of the whole run, and are told apart.",
+    "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
+    "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
+    f"Failed: at most {FAILED:.0%} of the optimum in that phase.",
+    "Gap to the error-free twin: the same agent, but wrong executions are replaced by the clairvoyant's before they "
+    "are added; its score minus the agent's, over the whole run.",
+    "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
+    "clairvoyant plays the best known policy of every tick. All three are told the truth.",
+)
+"""How to read the tables."""
+
+
+def write_report(folder: Path, console: Console | None = None) -> Path:
+    """Read a run's folder, print the report and write `report.md` there.
+
+    Args:
+        folder: the run's folder.
+        console: where to print; nothing is printed if not given.
+
+    Returns:
+        The file.
+
+    Raises:
+        ExperimentError: if the folder holds no finished run.
+    """
+    manifest = read_manifest(folder)
+    if not (folder / EPISODES).exists():
+        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
+    rows = read_rows(folder / EPISODES)
+    sections, summary = make_report(manifest, rows), make_summary(manifest, rows)
+    path = folder / REPORT
+    try:
+        path.write_text(to_text(manifest, summary + sections), encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+    if console is not None:
+        for section in sections:
+            _print(section, console)
+        console.print(Text("\n".join(f"- {line.replace('`', '')}" for line in LEGEND), style="dim"))
+        for section in summary:  # first in the file, and last in a terminal, where one looks
+            _print(section, console)
+        console.print(f"\nThe same as Markdown, and more tables: {path}")
+    return path
+
+
+def _print(section: ReportSection, console: Console) -> None:
+    if section.sheets:
+        console.print(Text(f"\n{section.heading}", style="bold underline"))
+    for sheet in section.sheets:
+        console.print(to_rich(sheet))
+
+
+class ReportSection(NamedTuple):
+    """What a report says about a schedule, or about several.
+
+    Args:
+        heading: about what.
+        sheets: the tables that are printed.
+        more: those that stand in the file alone.
+    """
+
+    heading: str
+    sheets: list[Table]
+    more: list[Table]
+
+
+def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[ReportSection]:
+    """The tables: overviews of sweeps and of policies, then one section a schedule.
+
+    Schedules of a sweep are printed in their overview alone; their own tables stand in the file.
+
+    Args:
+        manifest: what was played.
+        rows: what happened.
+    """
+    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    comparisons = [one for part in parts for one in compare(*part)]
+    corrected = list(zip(comparisons, holm([one.chance for one in comparisons]), strict=True))
+    sections = _sweeps(manifest, parts)
+    overview = over_policies(parts)
+    if overview:
+        sections.append(ReportSection("Policies of graded ability", overview, []))
+    for part in parts:
+        schedule, naming, measure, order = part
+        sheets = scores(schedule, naming, measure, order)
+        sheets += phase_details(naming, measure, order)
+        own = [(one, chance) for one, chance in corrected if one.schedule == schedule]
+        sheets += paired_differences(own, naming, measure, order)
+        sheets += [
+            detections(naming, order),
+            remembered(naming),
+            banks(naming, measure),
+            costs(naming),
+            llm_costs(naming),
+            efforts(naming, measure, order),
+        ]
+        stage = manifest["schedules"].get(schedule, {}).get("construct") or {}
+        sheets += [epochs(naming, measure, stage.get("epochs", 1))]
+        more = [spread(naming, measure, order)]
+        more += score_by_prior_goal(naming, measure, order) if measure.field == "score" else []
+        more += [probes(naming), equal_interaction(naming, measure, order), prices(naming, measure)]
+        more += around(naming, measure, order)
+        sheets, more = ([sheet for sheet in some if sheet.rows and len(sheet.columns) > 1] for some in (sheets, more))
+        heading = _heading(manifest, part)
+        swept = "sweep" in manifest["schedules"].get(schedule, {})
+        sections.append(ReportSection(heading, [] if swept else sheets, sheets + more if swept else more))
+    return sections
+
+
+def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[ReportSection]:
+    """What it all comes to, in one table; nothing if no memory was played both plain and with GLOVE.
+
+    Args:
+        manifest: what was played.
+        rows: what happened.
+    """
+    played = {name: runs for name, runs in group(rows).items() if "sweep" not in manifest["schedules"].get(name, {})}
+    sheet = in_short([part_of(manifest, schedule, runs) for schedule, runs in played.items()])
+    return [ReportSection("What was lost, and what was won back", [sheet], [])] if sheet.rows else []
+
+
+def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> ScheduleRuns:
+    """One schedule of a run, with what is reported of it.
+
+    Args:
+        manifest: what was played.
+        schedule: the schedule's name.
+        runs: who played it.
+    """
+    measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
+    return ScheduleRuns(schedule, PlayerIndex(runs, manifest["players"], schedule), measure, phases(runs))
+
+
+def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
+    known = manifest["schedules"].get(part.schedule, {})
+    control = ", a control: left out of rankings" if known.get("control") else ""
+    seeds = len(next(iter(part.naming.runs.values())).seeds)
+    return (
+        f"{part.schedule} ({known.get('env')}, {known.get('visibility')} drift{control}): {part.measure.name}, "
+        f"{seeds} {'instance' if seeds == 1 else 'instances'}{_stages(known)}"
+    )
+
+
+def _stages(known: Mapping[str, Any]) -> str:
+    """What was played before the test, and what the test does to memory, where that is not as usual."""
+    told = ""
+    construct = known.get("construct")
+    if construct is not None:
+        where = "the same" if construct.get("where") == "same" else "other"
+        epochs = construct.get("epochs", 1)
+        told += f"; before the test {construct['episodes']} {where} tasks"
+        told += f" in {epochs} epochs" if epochs > 1 else ""
+        told += f", played by {construct['policy']['name']}" if "policy" in construct else ""
+    return told + ("; memory frozen in the test" if known.get("learning") == "frozen" else "")
+
+
+def _sweeps(manifest: Mapping[str, Any], parts: Sequence[ScheduleRuns]) -> list[ReportSection]:
+    """The overview of each sweep."""
+    found: dict[tuple[str, str], list[tuple[Any, ScheduleRuns]]] = {}
+    for part in parts:
+        sweep = manifest["schedules"].get(part.schedule, {}).get("sweep")
+        if sweep is not None:
+            found.setdefault((sweep["of"], sweep["path"]), []).append((sweep["value"], part))
+    return [
+        ReportSection(f"{schedule} by {path.rpartition('.')[2]}", over_sweep(values, path), [])
+        for (schedule, path), values in found.items()
+    ]
+
+
+def to_text(manifest: Mapping[str, Any], sections: Sequence[ReportSection]) -> str:
+    """The report as Markdown.
+
+    Args:
+        manifest: what was played.
+        sections: the tables.
+    """
+    experiment = manifest["experiment"]
+    lines = [f"# {manifest['name']}", ""]
+    if experiment.get("about"):
+        lines += [experiment["about"][0].upper() + experiment["about"][1:] + ".", ""]
+    for section in sections:
+        lines += [f"## {section.heading}", ""]
+        for sheet in section.sheets + section.more:
+            lines += [to_markdown(sheet), ""]
+    lines += ["## How to read this", "", *(f"- {line}" for line in LEGEND), ""]
+    lines += ["## What was played", ""]
+    lines += [f"- Versions: {', '.join(f'{name} {number}' for name, number in manifest['versions'].items())}"]
+    lines += [f"- Seeds: {', '.join(map(str, experiment['seeds']))}"]
+    lines += [
+        f"- {name}: {schedule['env']}, {schedule['episodes']} episodes, hash {schedule['hash']}"
+        for name, schedule in manifest["schedules"].items()
+    ]
+    lines += [f"- Configuration (hash {manifest['config_hash']}):", "", "```json"]
+    lines += [json.dumps(experiment, indent=2, ensure_ascii=False), "```", ""]
+    return "\n".join(lines)

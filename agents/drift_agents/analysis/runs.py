@@ -1,0 +1,236 @@
+"""What the lines of a run say, in numbers: pure functions over rows.
+
+* `Player` - the key of who plays: memory, verifier, policy, controller and team
+* `Runs` - all rows of one player on one schedule, by instance
+* `group` - rows into runs
+* `phases` - the phases that were played
+* `mean_of`, `sum_of` - measurements: rows of one instance to one number
+* `estimate`, `difference`, `paired` - over instances, and over pairs of instances
+* `recoveries` - when the instances were back after a drift
+
+The metrics themselves are those of `drift_envs.metrics`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from drift_agents.experiment.logs import CONSTRUCT
+from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
+
+Row = Mapping[str, Any]
+
+Measurement = Callable[[Sequence[Row]], float]
+"""Rows of one instance to one number."""
+
+TOLERANCE = 0.1
+"""How far below the optimum a recovered player may stay, as a share of it."""
+
+WINDOW = 5
+"""Episodes over which scores are averaged, and for which they must stay, before a player counts as recovered."""
+
+
+class Player(NamedTuple):
+    """Who plays.
+
+    Args:
+        memory: the memory's label.
+        verifier: the verifier's label, or the name of a reference.
+        policy: the policy's label, or `clairvoyant`.
+        controller: the controller's label.
+        team: the team's label.
+    """
+
+    memory: str
+    verifier: str
+    policy: str
+    controller: str = "direct"
+    team: str = "solo"
+
+    @property
+    def way(self) -> tuple[str, ...]:
+        """Controller and team, where they are not the usual ones."""
+        usual = self._field_defaults
+        return tuple(
+            one for one, field in ((self.controller, "controller"), (self.team, "team")) if one != usual[field]
+        )
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Player:
+        """Who plays, by a row or by what a run's manifest says; what stands there in neither is the default."""
+        return cls(**{field: data[field] for field in cls._fields if field in data})
+
+
+@dataclass(frozen=True)
+class Runs:
+    """All rows of one player on one schedule.
+
+    Args:
+        player: who.
+        seeds: the instances, in order.
+        rows: one tuple of rows an instance, in order of the episodes.
+        is_one_run: whether all instances are one and the same run from its beginning to its end, but
+            for their seeds; a part of the rows keeps what was found for the whole.
+        construction: the rows of what was played before the test, one tuple an instance; they stand in no
+            phase, and count as interaction.
+    """
+
+    player: Player
+    seeds: tuple[int, ...]
+    rows: tuple[tuple[Row, ...], ...]
+    is_one_run: bool
+    construction: tuple[tuple[Row, ...], ...] = ()
+
+    @property
+    def whole(self) -> Runs:
+        """All that was played, construction included, as rows."""
+        if not self.construction:
+            return self
+        rows = tuple((*before, *after) for before, after in zip(self.construction, self.rows, strict=True))
+        return replace(self, rows=rows, construction=())
+
+    def phase(self, phase: str | None, first: int | None = None, last: int | None = None) -> Runs:
+        """The rows of one phase (all for `None`), or only its first or last rounds.
+
+        Args:
+            phase: the phase's id.
+            first: keep the rounds up to this one.
+            last: keep so many rounds at the end of the phase.
+        """
+        kept = []
+        for rows in self.rows:
+            here = [row for row in rows if phase is None or row["phase"] == phase]
+            if first is not None:
+                here = [row for row in here if row["round"] <= first]
+            if last is not None:
+                here = here[-last:]
+            kept.append(tuple(here))
+        return replace(self, rows=tuple(kept))
+
+    def without(self, phase: str) -> Runs:
+        """The rows of all other phases."""
+        return replace(self, rows=tuple(tuple(row for row in rows if row["phase"] != phase) for rows in self.rows))
+
+    def per_instance(self, measure: Measurement) -> list[float]:
+        """One number an instance; not a number where an instance has no rows."""
+        return [measure(rows) if rows else math.nan for rows in self.rows]
+
+
+def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:
+    """Rows into runs, by schedule, in the order in which they first appear."""
+    found: dict[str, dict[Player, dict[int, list[Row]]]] = {}
+    for row in rows:
+        player = Player.of(row)
+        found.setdefault(row["schedule"], {}).setdefault(player, {}).setdefault(row["seed"], []).append(row)
+    return {
+        schedule: [_runs(player, instances) for player, instances in players.items()]
+        for schedule, players in found.items()
+    }
+
+
+def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
+    seeds = tuple(sorted(instances))
+    rows = tuple(tuple(sorted(instances[seed], key=lambda row: row["episode"])) for seed in seeds)
+    plain = [[{**row, "seed": 0} for row in instance] for instance in rows]
+    test, construction = (
+        tuple(tuple(row for row in instance if (row["stage"] == CONSTRUCT) is wanted) for instance in rows)
+        for wanted in (False, True)
+    )
+    return Runs(player, seeds, test, all(instance == plain[0] for instance in plain), construction)
+
+
+def phases(runs: Iterable[Runs]) -> list[str]:
+    """The phases that were played, in the order of their first ticks."""
+    first: dict[str, int] = {}
+    for run in runs:
+        for rows in run.rows:
+            for row in rows:
+                first[row["phase"]] = min(first.get(row["phase"], row["tick"]), row["tick"])
+    return sorted(first, key=lambda phase: first[phase])
+
+
+def mean_of(field: str, scale: float = 1.0) -> Measurement:
+    """The measure that averages a field over rows; rows without a value do not count."""
+
+    def measure(rows: Sequence[Row]) -> float:
+        values = [float(row[field]) for row in rows if row[field] is not None]
+        return scale * sum(values) / len(values) if values else math.nan
+
+    return measure
+
+
+def sum_of(*fields: str) -> Measurement:
+    """The measure that adds fields up over rows; not a number if a row lacks one."""
+
+    def measure(rows: Sequence[Row]) -> float:
+        values = [row[field] for row in rows for field in fields]
+        return math.nan if None in values else float(sum(values))
+
+    return measure
+
+
+def estimate(values: Sequence[float], *, one_run: bool = False) -> Estimate:
+    """The mean of one number an instance, with a 95 % interval bootstrapped over the instances.
+
+    `drift_envs.metrics.bootstrap` counts instances that agree as one. Here they count as one only if
+    they are the same run: ten different runs that all fail are ten failures.
+
+    Args:
+        values: one an instance; those that are not a number do not count.
+        one_run: whether all instances are one and the same run.
+
+    Returns:
+        The estimate; its `n` is 0 if there is nothing to average.
+
+    Example:
+        >>> print(estimate([1.0, 1.0, 1.0], one_run=True))
+        1 (n = 1)
+        >>> estimate([1.0, 1.0, 1.0]).n
+        3
+    """
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return Estimate(math.nan, math.nan, math.nan, 0)
+    return bootstrap(known)._replace(n=1 if one_run else len(known))
+
+
+def difference(a: Runs, b: Runs, measure: Measurement) -> Estimate:
+    """The mean of a - b over pairs of instances with one seed, with its interval."""
+    ours, theirs = paired(a, b, measure=measure)
+    one_run = a.is_one_run and b.is_one_run
+    return estimate([x - y for x, y in zip(ours, theirs, strict=True)], one_run=one_run)
+
+
+def paired(*runs: Runs, measure: Measurement) -> list[list[float]]:
+    """One number an instance for each of the runs, for the instances that all of them have."""
+    found = [dict(zip(run.seeds, run.per_instance(measure), strict=True)) for run in runs]
+    seeds = [seed for seed in found[0] if all(seed in values and not math.isnan(values[seed]) for values in found)]
+    return [[values[seed] for seed in seeds] for values in found]
+
+
+def recoveries(runs: Runs) -> Recoveries | None:
+    """When the instances were back after a drift; `None` where no optimum is known.
+
+    Args:
+        runs: the rows of one phase.
+    """
+    if any(row["regret"] is None for rows in runs.rows for row in rows):
+        return None
+    window = min(WINDOW, *(len(rows) for rows in runs.rows))
+    if not window:
+        return None
+    return summarise_recoveries(
+        [
+            recovery(
+                [row["score"] for row in rows],
+                [row["score"] + row["regret"] for row in rows],
+                tolerance=TOLERANCE,
+                window=window,
+                stay=WINDOW,
+            )
+            for rows in runs.rows
+        ]
+    )

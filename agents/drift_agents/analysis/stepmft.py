@@ -1,0 +1,130 @@
+"""Fine-tuning sets for making strategies (AdaMEM, section 3.2: STEP-MFT).
+
+* `Sample` - how a strategy was made, and what came of it
+* `read_samples` - all of a run, from the steps that it kept
+* `pick` - those that a filter keeps
+* `export` - one file in chat format
+
+Source: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.2.
+The dual filter keeps a strategy when its episode succeeded (r = 1) and the action taken is not the one that
+the policy had in mind without it (a != a', as texts). The set that it is compared with keeps the strategies
+of all successful episodes, drawn down to the same number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.episode import SUCCESS
+from drift_agents.experiment.folder import TRACES
+from drift_agents.experiment.trace import SUFFIX, read_trace
+from drift_agents.types import Thought
+
+
+class Sample(NamedTuple):
+    """How a strategy was made, and what came of it.
+
+    Args:
+        thought: how it was made.
+        action: what was done.
+        score: the score at the end of the episode.
+    """
+
+    thought: Thought
+    action: str
+    score: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the episode was a success (r = 1)."""
+        return self.score >= SUCCESS
+
+    @property
+    def changed(self) -> bool:
+        """Whether the action is another one than without the strategy; exact texts are compared."""
+        return self.thought.baseline is not None and self.action != self.thought.baseline
+
+    def to_chat(self) -> dict[str, object]:
+        """The sample in chat format: ((state, retrieved), z) of the paper's equation 4."""
+        turns = zip(("system", "user", "assistant"), self.thought[:3], strict=True)
+        return {"messages": [{"role": role, "content": content} for role, content in turns]}
+
+
+def read_samples(folder: Path) -> Iterator[Sample]:
+    """All strategies of a run with a baseline action, from the steps that it kept.
+
+    Args:
+        folder: the run's folder; it was played with `--trace all`.
+
+    Raises:
+        ExperimentError: if it keeps no steps, or they cannot be read.
+    """
+    files = sorted((folder / TRACES).glob(f"*{SUFFIX}"))
+    if not files:
+        raise ExperimentError(f"{folder}: keeps no steps; play the experiment with --trace all")
+    for path in files:
+        for episode in read_trace(path):
+            score = episode.steps[-1].outcome.score if episode.steps else 0.0
+            for step in episode.steps:
+                if step.thought is not None and step.thought.baseline is not None:
+                    yield Sample(step.thought, step.action, score)
+
+
+def pick(samples: Sequence[Sample], outcome_only: bool = False) -> list[Sample]:
+    """Those that a filter keeps.
+
+    Args:
+        samples: all of a run.
+        outcome_only: keep strategies of successful episodes whether they changed the action or not, drawn
+            without replacement down to as many as the dual filter keeps; the draw is always the same.
+
+    Example:
+        >>> made = [Thought("", str(n), "{}", "", "0") for n in range(3)]
+        >>> samples = [Sample(made[0], "1", 1.0), Sample(made[1], "0", 1.0), Sample(made[2], "1", 0.0)]
+        >>> [sample.thought.question for sample in pick(samples)], len(pick(samples, outcome_only=True))
+        (['0'], 1)
+    """
+    successes = [sample for sample in samples if sample.succeeded]
+    both = [sample for sample in successes if sample.changed]
+    if not outcome_only:
+        return both
+    rng = np.random.default_rng(0)
+    drawn: list[int] = rng.choice(len(successes), size=len(both), replace=False).tolist() if both else []
+    return [successes[place] for place in sorted(drawn)]
+
+
+def export(folder: Path, out: Path, outcome_only: bool = False) -> tuple[int, int]:
+    """Write one file in chat format, a sample a line.
+
+    Args:
+        folder: the run's folder.
+        out: the file.
+        outcome_only: which filter, as for `pick`.
+
+    Returns:
+        How many samples were written, and how many strategies with a baseline the run made.
+
+    Raises:
+        ArgumentError: if no strategy passes the filter.
+        ExperimentError: if the run keeps no steps, or the file cannot be written.
+    """
+    samples = list(read_samples(folder))
+    kept = pick(samples, outcome_only)
+    if not kept:
+        raise ArgumentError(
+            f"{folder}: none of its {len(samples)} strategies belongs to a success and changed the action. Strategies "
+            "with a baseline come from the controller `adamem` with `effort: high`"
+        )
+    lines = "".join(json.dumps(sample.to_chat(), ensure_ascii=False) + "\n" for sample in kept)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(lines, "utf-8")
+    except OSError as error:
+        raise ExperimentError(f"{out}: cannot be written: {error.strerror}") from error
+    return len(kept), len(samples)

@@ -1,0 +1,139 @@
+"""What an evaluator notes while somebody plays.
+
+* `EvaluationWrapper` - a world that notes the tick of every interaction, and knows the oracle
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+
+from drift_agents.types import Record
+from drift_envs.schedule.timeline import NEVER, Phase, Timeline
+
+NO_PHASE = Phase("", -1, 0, None, NEVER)
+"""The phase before the first reset."""
+
+
+class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
+    """A world that notes the tick of every interaction.
+
+    It hands everything on unchanged; agents use it as the world that it wraps. Interactions are
+    counted as an agent's own clock counts them, so that a record's time says at which tick it was
+    written.
+
+    Args:
+        env: a drifting world that shows text.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> import drift_envs
+        >>> world = EvaluationWrapper(gym.make("DriftFrozenLake-v0", text=True))
+        >>> _ = world.reset(seed=0, options={"drift_tick": 20})
+        >>> _ = world.step(1)
+        >>> world.phase.id, world.tick, world.tick_of(0)
+        ('drift-1', 20, 20)
+    """
+
+    def __init__(self, env: gym.Env[str, Any]) -> None:
+        super().__init__(env)
+        schedule = env.get_wrapper_attr("schedule")
+        self._runs = schedule is not None and schedule.clock != "episode"
+        self._steps = 0
+        self._begins: list[int] = []
+        self._ticks: list[int] = []
+        self._elsewhere: set[int] = set()
+        self._start = 0
+        self._of: Timeline | None = None
+        self._since = 0
+        self.phase = NO_PHASE
+        self._oracle: Any = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode and note its tick."""
+        result = self.env.reset(seed=seed, options=options)
+        tick = self.env.get_wrapper_attr("drift_state").tick
+        if self.timeline is not self._of:
+            self._of, self._since = self.timeline, self._steps
+        self.phase = self.timeline.phase(tick)
+        self._begins.append(self._steps)
+        self._ticks.append(tick)
+        self._start = tick
+        return result
+
+    def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Step, and count it."""
+        self._steps += 1
+        return self.env.step(action)
+
+    def note_elsewhere(self, steps: int) -> None:
+        """Note that the agent has made interactions in a twin since then, while time stood still here.
+
+        Args:
+            steps: how many; the agent's own clock has counted them.
+        """
+        tick = self.tick
+        self._elsewhere.add(len(self._begins))
+        self._begins.append(self._steps)
+        self._ticks.append(tick)
+        self._steps += steps
+
+    @property
+    def start(self) -> int:
+        """The tick at which this episode began."""
+        return self._start
+
+    @property
+    def tick(self) -> int:
+        """The tick of the next interaction."""
+        return self.tick_of(self._steps)
+
+    def tick_of(self, step: int) -> int:
+        """The tick of an interaction.
+
+        Args:
+            step: its number, counted over all episodes from 0; the next one is counted to this episode.
+        """
+        index = max(bisect_right(self._begins, step) - 1, 0)
+        runs = self._runs and index not in self._elsewhere
+        return self._ticks[index] + (step - self._begins[index] if runs else 0)
+
+    def changed(self, record: Record, tick: int) -> bool:
+        """Whether a record is answered otherwise at a tick than when it was written.
+
+        What was written in another world (`drift_agents.experiment.stages`) has no tick in this one:
+        there the question is whether this world could answer so.
+
+        Args:
+            record: what is remembered.
+            tick: the tick.
+        """
+        if record.now.step >= self._since:
+            return bool(self.oracle.changed(record.state, record.action, self.tick_of(record.now.step), tick))
+        return not any(
+            self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+            for outcome, _ in record.outcomes
+        )
+
+    @property
+    def timeline(self) -> Timeline:
+        """What the schedule means with the present seed."""
+        timeline: Timeline = self.env.get_wrapper_attr("timeline")
+        return timeline
+
+    def knobs(self, tick: int) -> Mapping[str, Any]:
+        """The values of the driven knobs at a tick; the same object while nothing changes."""
+        return self.timeline.values(tick)
+
+    @property
+    def oracle(self) -> Any:
+        """The oracle, or `None` for a world that has none."""
+        if self._oracle is None:
+            try:
+                self._oracle = self.env.get_wrapper_attr("oracle")
+            except AttributeError:  # what Gymnasium makes of a `NoOracleError` on the way out
+                return None
+        return self._oracle

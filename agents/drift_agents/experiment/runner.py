@@ -1,0 +1,332 @@
+"""All cells of an experiment, in parallel, with resume.
+
+* `run_experiment` - plays an experiment into a folder
+* `describe` - what is played: the content of `run.json`
+* `Progress` - told about every step forward
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
+from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.experiment.episode import CellSetup, make_setup, play
+from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, versions
+from drift_agents.experiment.logs import CellLog
+from drift_agents.experiment.models import needs_model, play_in_threads
+from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.stages import constructs
+from drift_agents.experiment.trace import TRACE
+from drift_agents.experiment.tracer import CellTracer
+from drift_agents.experiment.workers import BACKENDS, play_in_processes, play_on_ray
+from drift_agents.experiment.worlds import read_schedule
+from drift_agents.llm.cached import ReplyStore
+from drift_agents.llm.service import Service
+from drift_envs.errors import DriftEnvsError
+
+
+class Progress(Protocol):
+    """Told about every step forward; what it does with that is its own affair."""
+
+    def begin(self, schedule: str, episodes: int) -> None:
+        """So many episodes are to be played on a schedule."""
+
+    def advance(self, schedule: str, episodes: int) -> None:
+        """So many episodes of it are done."""
+
+    def note(self, text: str) -> None:
+        """Something that whoever asked for the run should know."""
+
+
+class Silent:
+    """A `Progress` that nobody sees."""
+
+    def begin(self, schedule: str, episodes: int) -> None:
+        """Nothing."""
+
+    def advance(self, schedule: str, episodes: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    backend: str = "processes",
+    resume: bool = False,
+    fresh: bool = False,
+    trace: str | None = None,
+    progress: Progress | None = None,
+    service: Service | None = None,
+) -> Path:
+    """Play an experiment into a folder.
+
+    Args:
+        experiment: what is played.
+        folder: where to; it is made if it does not exist.
+        jobs: how many cells are played at the same time; the results do not depend on it.
+        backend: where several cells are played: `processes` of this machine, or workers of `ray`, which have to
+            see the folder under the same path. Cells that ask language models are played in this process.
+        resume: go on with the run that lies there.
+        fresh: throw away the run that lies there.
+        trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
+            not given. Lines do not depend on it; cells that are done already are not played again for it, and
+            `progress` is told how many of them have no steps.
+        progress: told about every step forward.
+        service: through which language models are asked, if there are any; one with default limits if not
+            given. Unless it has a file of its own, replies are recorded in the folder, and are found there
+            when the run goes on.
+
+    Returns:
+        The file with all lines, `episodes.jsonl`.
+
+    Raises:
+        ArgumentError: if `jobs` is not positive, there is no such backend or trace, or both `resume` and `fresh`
+            are asked for.
+        MissingDependencyError: if `ray` is asked for and not installed.
+        ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
+            `ModelError` where a language model cannot be asked any more, and what is done is kept.
+    """
+    if jobs < 1:
+        raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
+    if backend not in BACKENDS:
+        raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
+    if resume and fresh:
+        raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
+    trace = experiment.trace if trace is None else trace
+    if trace not in TRACE:
+        raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
+    progress = Silent() if progress is None else progress
+    cells = plan_cells(experiment)
+    if backend == "ray" and needs_model(experiment):
+        raise ArgumentError(
+            "`backend` should be processes where language models are asked, since one service counts what they cost. "
+            "Received 'ray'"
+        )
+    with _service_for(experiment, folder, service) as asks:
+        return _run(experiment, folder, cells, asks, jobs, backend, resume, fresh, trace, progress)
+
+
+@contextmanager
+def _service_for(experiment: Experiment, folder: Path, service: Service | None) -> Iterator[Service | None]:
+    """The service of a run, `None` where no language model is asked; it records in the folder unless told otherwise."""
+    if not needs_model(experiment):
+        yield None
+        return
+    service = Service() if service is None else service
+    with ReplyStore(folder / REPLIES) as replies:
+        service.record(replies)
+        yield service
+
+
+def _run(
+    experiment: Experiment,
+    folder: Path,
+    cells: tuple[Cell, ...],
+    service: Service | None,
+    jobs: int,
+    backend: str,
+    resume: bool,
+    fresh: bool,
+    trace: str,
+    progress: Progress,
+) -> Path:
+    manifest, lengths = describe(experiment, cells, service)
+
+    def length(cell: Cell) -> int:
+        asked = experiment.world(cell.schedule).construction
+        before = asked.episodes * asked.epochs if asked is not None and constructs(cell, asked) else 0
+        return lengths[cell.place] + before
+
+    try:
+        with RunFolder(folder) as held:
+            held.open(manifest, resume=resume, fresh=fresh)
+            left = _left(held, cells)
+            waiting = {cell.key for cell in left}
+            done = [cell for cell in cells if cell.key not in waiting]
+            _tell_untraced(held, done, trace, progress)
+            for schedule in experiment.schedules:
+                progress.begin(schedule, sum(length(cell) for cell in cells if cell.schedule == schedule))
+                progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
+            for cell in _play_all(experiment, held, left, jobs, backend, trace, service):
+                held.note_finished(cell.key)
+                progress.advance(cell.schedule, length(cell))
+            return held.merge(cell.key for cell in cells)
+    except OSError as error:
+        raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
+
+
+def describe(
+    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None = None
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """What is played: the content of `run.json`, and how many episodes a cell of each place has.
+
+    Everybody who plays is made once, so that whatever cannot be made is told before anything is played.
+
+    Args:
+        experiment: the experiment.
+        cells: its cells.
+        service: through which language models are asked, if there are any.
+
+    Raises:
+        ExperimentError: if a part cannot be made, or two schedules have one name.
+    """
+    schedules: dict[str, dict[str, Any]] = {}
+    players: list[dict[str, Any]] = []
+    lengths: dict[str, int] = {}
+    for cell in cells:
+        if cell.seed != experiment.seeds_of(cell.schedule)[0]:
+            continue
+        player = _make(cell, experiment.world(cell.schedule), service)
+        schedule = player.schedule
+        if cell.place not in lengths:
+            if schedule.name in schedules:
+                raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
+            lengths[cell.place] = len(player.episodes)
+            schedules[schedule.name] = {
+                "env": schedule.env,
+                "hash": schedule.content_hash(),
+                "visibility": schedule.visibility,
+                "clock": schedule.clock,
+                "control": schedule.control,
+                "description": schedule.description,
+                "episodes": len(player.episodes),
+            }
+            asked = experiment.world(cell.schedule).construction
+            if asked is not None and asked.episodes:
+                schedules[schedule.name]["construct"] = asked.model_dump(mode="json", exclude_defaults=True)
+            if player.frozen:
+                schedules[schedule.name]["learning"] = "frozen"
+            if cell.change is not None:
+                schedules[schedule.name]["sweep"] = {
+                    "of": read_schedule(cell.schedule).name,
+                    "path": cell.change.path,
+                    "value": cell.change.value,
+                }
+        memory, verifier, policy = cell.labels
+        players.append(
+            {
+                "schedule": schedule.name,
+                "memory": memory,
+                "verifier": verifier,
+                "policy": policy,
+                "controller": cell.way.labels[0],
+                "team": cell.way.labels[1],
+                "reference": cell.reference,
+                "supervision": player.supervision,
+            }
+        )
+    manifest = {
+        "name": experiment.name,
+        "config_hash": experiment.config_hash(),
+        "versions": versions(),
+        "experiment": experiment.to_dict(),
+        "schedules": schedules,
+        "players": players,
+        "cells": len(cells),
+    }
+    return manifest, lengths
+
+
+def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> CellSetup:
+    try:
+        return make_setup(cell, settings, service)
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(f"{cell.place}, {' + '.join((*cell.labels, *cell.way.unusual))}: {error}") from error
+
+
+def _tell_untraced(folder: RunFolder, done: list[Cell], trace: str, progress: Progress) -> None:
+    """Tell that cells were played when no steps were kept; they are not played again for it."""
+    missing = 0 if trace == "none" else sum(not folder.trace(cell.key).exists() for cell in done)
+    if missing:
+        progress.note(
+            f"{missing} of the cells that are done were played without keeping steps, and stay as they are: "
+            "`inspect` will not show their steps. Begin anew with --fresh to keep them"
+        )
+
+
+def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
+    """The cells that are not done.
+
+    Raises:
+        ExperimentError: if the file of one that is done has been changed since.
+    """
+    finished = folder.finished()
+    left = []
+    for cell in cells:
+        path = folder.cell(cell.key)
+        if cell.key not in finished:
+            left.append(cell)
+        elif not path.exists() or file_hash(path) != finished[cell.key]:
+            raise ExperimentError(
+                f"{path}: is not what the run wrote when it finished this cell. The file was changed; "
+                "put it back, or begin anew with --fresh"
+            )
+    return left
+
+
+def _play_all(
+    experiment: Experiment,
+    folder: RunFolder,
+    cells: list[Cell],
+    jobs: int,
+    backend: str,
+    trace: str,
+    service: Service | None,
+) -> Iterator[Cell]:
+    """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
+
+    def play_here(cell: Cell) -> None:
+        settings = experiment.world(cell.schedule)
+        _play_cell(cell, settings, folder.cell(cell.key), folder.trace(cell.key), trace, service)
+
+    if service is not None and cells:
+        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
+        return
+    if backend == "processes" and (jobs == 1 or len(cells) < 2):
+        for cell in cells:
+            play_here(cell)
+            yield cell
+        return
+    calls = (
+        (cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace) for cell in cells
+    )
+    if backend == "ray":  # whose workers stand in other folders
+        calls = ((cell, world, file.absolute(), steps.absolute(), kept) for cell, world, file, steps, kept in calls)
+        yield from play_on_ray(_play_in_worker, calls, jobs)
+    else:
+        yield from play_in_processes(_play_in_worker, calls, min(jobs, len(cells)))
+
+
+def _play_in_worker(cell: Cell, settings: ScheduleSettings, path: Path, steps: Path, trace: str) -> Cell:
+    # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
+    with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _play_cell(cell, settings, path, steps, trace)
+    return cell
+
+
+def _play_cell(
+    cell: Cell, settings: ScheduleSettings, path: Path, steps: Path, trace: str, service: Service | None = None
+) -> None:
+    """Play a cell to the end of its file, and of the file with its steps if there is to be one.
+
+    Raises:
+        ExperimentError: if something goes wrong, with the cell's name.
+    """
+    try:
+        with CellLog(path) as log, CellTracer(steps, cell, trace) as tracer:
+            for row in play(cell, settings, tracer.watch, service):
+                log.write(row)
+            log.close_after(log.written)
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(f"{cell.key}: {error}") from error

@@ -1,0 +1,1 @@
+"""When two states, and two outcomes, count as the same: one file a rule."""

@@ -1,0 +1,360 @@
+"""When two states, and two outcomes, of a car on a hill count as the same.
+
+* `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of the hill
+* `Motion` - one transition of a car in numbers
+* `read_motion`, `read_state` - from the texts to the numbers
+* `fit_hill`, `weigh_slopes` - how strongly the hill pulls
+* `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
+
+The texts are those of the worlds made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drift_agents.errors import ArgumentError
+from drift_agents.matching.motion_table import MotionTable
+from drift_agents.types import Experience, Record, Transition
+
+POSITIONS = (-1.2, 0.6)
+SPEED_LIMIT = 0.07
+CLOSE = 0.005
+"""Steps whose cos(3x) lie closer than this tell more about rounding than about the hill."""
+FEW = 16
+"""Records from which on columns are faster than one after the other."""
+# Half of the last decimal, for comparing numbers that were rounded for the text.
+_EDGE = 0.5e-6
+
+
+class Motion(NamedTuple):
+    """One transition of a car in numbers.
+
+    A wall or the speed limit hides how strong a push was: then only one bound of the change of
+    velocity is known, and the other one is infinite.
+
+    Args:
+        x: position before.
+        v: velocity before.
+        x2: position after.
+        v2: velocity after.
+        low: the least change of velocity that the push can have meant.
+        high: the greatest one; equal to `low` unless a limit hid it.
+        hill: cos(3x), the slope of Gymnasium's track but for a factor.
+        slide: change of position beyond the velocity after, `nan` at a wall.
+    """
+
+    x: float
+    v: float
+    x2: float
+    v2: float
+    low: float
+    high: float
+    hill: float
+    slide: float
+
+
+@lru_cache(maxsize=1 << 16)
+def read_state(state: str) -> tuple[float, float]:
+    """Position and velocity out of a state's text.
+
+    Raises:
+        ArgumentError: if the text does not hold both as numbers.
+
+    Example:
+        >>> read_state('{"position": -0.5, "velocity": 0.01}')
+        (-0.5, 0.01)
+    """
+    try:
+        data = json.loads(state)
+        x, v = float(data["position"]), float(data["velocity"])
+    except (ValueError, TypeError, KeyError):
+        x = v = math.nan
+    if not (math.isfinite(x) and math.isfinite(v)):
+        raise ArgumentError(
+            "the state of a car should be a JSON object with the numbers `position` and `velocity`. "
+            f"Received {state[:80]!r}"
+        )
+    return x, v
+
+
+@lru_cache(maxsize=1 << 17)
+def read_motion(state: str, after: str) -> Motion:
+    """A transition in numbers; cached, since every counterpart is asked about again and again.
+
+    Args:
+        state: the state before, as text.
+        after: the state after, as text.
+
+    Raises:
+        ArgumentError: if one of the texts is not the state of a car.
+
+    Example:
+        >>> before, after = '{"position": -0.5, "velocity": 0.0}', '{"position": -0.499, "velocity": 0.001}'
+        >>> read_motion(before, after).low
+        0.001
+    """
+    x, v = read_state(state)
+    x2, v2 = read_state(after)
+    low = high = v2 - v
+    slide = x2 - x - v2
+    if x2 <= POSITIONS[0] + _EDGE:
+        # The car stands at the left wall: its velocity became zero, whatever it would have been.
+        low, high, slide = -math.inf, POSITIONS[0] - x - v, math.nan
+    elif v2 >= SPEED_LIMIT - _EDGE:
+        high = math.inf
+    elif v2 <= _EDGE - SPEED_LIMIT:
+        low = -math.inf
+    if x2 >= POSITIONS[1] - _EDGE:
+        slide = math.nan
+    return Motion(x, v, x2, v2, low, high, math.cos(3 * x), slide)
+
+
+def fit_hill(pairs: Iterable[tuple[float, float]]) -> float:
+    """The slope of the line through zero with the least absolute deviations.
+
+    It is the median of the pairs' own slopes, each weighted with its run. A least-squares line
+    would bend to every pair that a false response or a drift of the engine spoils.
+
+    Args:
+        pairs: run, a difference of cos(3x), not zero, and rise, a difference of changes of velocity.
+
+    Returns:
+        The slope; 0.0 without a pair.
+
+    Example:
+        >>> fit_hill([(0.1, -0.00025), (-0.2, 0.0005), (0.1, 0.002)])
+        -0.0025
+    """
+    return weigh_slopes(sorted([(rise / run, abs(run)) for run, rise in pairs]))
+
+
+def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
+    """The weighted median of slopes.
+
+    Args:
+        slopes: pairs of a slope and its weight, sorted.
+
+    Returns:
+        The median; 0.0 without a slope.
+
+    Example:
+        >>> weigh_slopes([(-2.0, 1.0), (0.5, 3.0), (1.0, 1.0)])
+        0.5
+    """
+    half = sum([weight for _, weight in slopes]) / 2
+    for slope, weight in slopes:
+        half -= weight
+        if half <= 0:
+            return slope
+    return 0.0
+
+
+class ResidualGrid:
+    r"""Cells of position and velocity; outcomes are compared without the pull of the hill.
+
+    A car hardly ever comes to the same state twice, so equal texts say nothing about it (`Exact`
+    never fires there). States count as the same when they lie in one cell. Within a cell .1 wide
+    the hill changes a car's velocity by up to 7.5e-4 more or less, while a drift of the engine from
+    .001 to .0008 changes it by 2e-4: so the hill's part, which is g cos(3x) on Gymnasium's track, is
+    subtracted first. That the track has this shape is this rule's declared knowledge of the task; g
+    itself is learned from what the agent lives through (`learn`): from pairs of steps with the
+    same action, so that the engine's part falls out, with `fit_hill`, which a few false responses
+    or the steps around a drift of the engine do not bend. Only the newest `window` pairs count, so
+    that a drift of gravity is followed. Until there are `minimum` of them no two motions count as
+    different.
+
+    Two outcomes are the same when
+
+    * what remains of the change of velocity agrees within `tolerance`. Where the wall or the speed
+      limit hid the change, one bound of it is known, and outcomes differ only when that bound says
+      so;
+    * the position changes by the velocity alike (within `tolerance`), away from the walls;
+    * no car got as far as the other one's end without ending (ends lie to the right);
+    * the scores are equal, if both ended or neither did.
+
+    Args:
+        position: width of a cell in position; positive. Wide cells spread what was found out at one
+            point: with `.1` a dozen surprises realign the whole valley, with `.02` it takes sixty.
+        velocity: width of a cell in velocity, or `None` for a single one: what an engine and a hill
+            do to a velocity does not depend on it.
+        tolerance: how far two changes of velocity may lie apart; positive. Rounding to six
+            decimals makes about 2e-6.
+        minimum: pairs of steps before g is believed; at least 2.
+        window: pairs from which g is fitted; at least `minimum`.
+
+    Raises:
+        ArgumentError: if an argument breaks its rule.
+
+    Example:
+        >>> from drift_agents.types import AgentClock, Outcome
+        >>> rule = ResidualGrid()
+        >>> left, right = '{"position": -0.58, "velocity": 0.0}', '{"position": -0.52, "velocity": 0.01}'
+        >>> rule.state_key(left) == rule.state_key(right)
+        True
+        >>> for i in range(40):
+        ...     x = -0.6 + 0.01 * i
+        ...     v = 0.001 - 0.0025 * math.cos(3 * x)
+        ...     before = f'{{"position": {x:.6f}, "velocity": 0.0}}'
+        ...     after = Outcome(f'{{"position": {x + v:.6f}, "velocity": {v:.6f}}}', 0.0, False)
+        ...     rule.learn(Experience(before, "2", after, -1.0, AgentClock(0, i)))
+        >>> round(rule.gravity, 5)
+        -0.0025
+    """
+
+    name = "grid"
+
+    def __init__(
+        self,
+        *,
+        position: float = 0.1,
+        velocity: float | None = None,
+        tolerance: float = 1e-4,
+        minimum: int = 10,
+        window: int = 100,
+    ) -> None:
+        _check_positive("position", position)
+        if velocity is not None:
+            _check_positive("velocity", velocity)
+        _check_positive("tolerance", tolerance)
+        if not isinstance(minimum, int) or isinstance(minimum, bool) or minimum < 2:
+            raise ArgumentError(f"`minimum` should be a whole number of at least 2. Received {minimum!r}")
+        if not isinstance(window, int) or isinstance(window, bool) or window < minimum:
+            raise ArgumentError(
+                f"`window` should be a whole number of at least `minimum` ({minimum}). Received {window!r}"
+            )
+        self.position, self.velocity, self.tolerance = float(position), velocity, float(tolerance)
+        self.minimum, self.window = minimum, window
+        # Slope and run of each pair, the oldest first; and sorted.
+        self._pairs: deque[tuple[float, float]] = deque()
+        self._slopes: list[tuple[float, float]] = []
+        self._last: dict[str, tuple[float, float]] = {}
+        self._gravity: float | None = None
+        self._tables: dict[tuple[Hashable, str], MotionTable] = {}
+
+    @property
+    def gravity(self) -> float | None:
+        """g, negative on a hill that pulls; `None` while there are too few pairs."""
+        return self._gravity
+
+    def state_key(self, state: str) -> Hashable:
+        """The cell of position and velocity, counted from zero.
+
+        Raises:
+            ArgumentError: if the text is not the state of a car.
+        """
+        return _cell(state, self.position, self.velocity)
+
+    def same_outcome(self, a: Transition, b: Transition) -> bool:
+        """Whether both are the same response of the world, as far as can be told."""
+        first, second = read_motion(a.state, a.outcome.state), read_motion(b.state, b.outcome.state)
+        if a.outcome.ended != b.outcome.ended:
+            ended, passed = (first, second) if a.outcome.ended else (second, first)
+            if passed.x2 >= ended.x2:
+                return False
+        elif a.outcome.score != b.outcome.score:
+            return False
+        # `nan` at a wall makes this comparison false, as it should.
+        if abs(first.slide - second.slide) > self.tolerance:
+            return False
+        if self._gravity is None:
+            return True
+        hill = self._gravity * (first.hill - second.hill)
+        return first.low - second.high - hill <= self.tolerance and second.low - first.high + hill <= self.tolerance
+
+    def count_same(self, transition: Transition, records: Sequence[Record]) -> float:
+        """How many of the responses that the records stand for are the same as this one.
+
+        Args:
+            transition: the one.
+            records: of the same cell and the same action.
+        """
+        if len(records) < FEW:
+            same = 0.0
+            for record in records:
+                for outcome, p in record.outcomes:
+                    if self.same_outcome(transition, Transition(record.state, record.action, outcome)):
+                        same += p * record.n
+            return same
+        key = self.state_key(transition.state), transition.action
+        if key not in self._tables:
+            self._tables[key] = MotionTable(_responses, len(_Columns._fields))
+        others = _Columns(*self._tables[key].columns(records))
+        alike = self._are_alike(transition, others)
+        # One after the other, as in the loop above, so that sums of shares are equal to the last bit.
+        return float(np.cumsum(others.weight[alike])[-1]) if alike.any() else 0.0
+
+    def _are_alike(self, transition: Transition, others: _Columns) -> NDArray[np.bool_]:
+        """`same_outcome` with many others: what is said there is done here column by column."""
+        one, ended = read_motion(transition.state, transition.outcome.state), transition.outcome.ended
+        passed = others.x2 < one.x2 if ended else one.x2 < others.x2
+        alike: NDArray[np.bool_] = np.where(others.ended != ended, passed, others.score == transition.outcome.score)
+        alike &= ~(np.abs(one.slide - others.slide) > self.tolerance)
+        if self._gravity is not None:
+            hill = self._gravity * (one.hill - others.hill)
+            alike &= one.low - others.high - hill <= self.tolerance
+            alike &= others.low - one.high + hill <= self.tolerance
+        return alike
+
+    def learn(self, experience: Experience) -> None:
+        """Pair the step with the last one of the same action, and fit g anew."""
+        motion = read_motion(experience.state, experience.outcome.state)
+        if motion.low != motion.high:
+            return
+        last = self._last.setdefault(experience.action, (motion.hill, motion.low))
+        run, rise = motion.hill - last[0], motion.low - last[1]
+        if abs(run) < CLOSE:
+            return
+        self._last[experience.action] = motion.hill, motion.low
+        if len(self._pairs) == self.window:
+            del self._slopes[bisect_left(self._slopes, self._pairs.popleft())]
+        pair = rise / run, abs(run)
+        self._pairs.append(pair)
+        insort(self._slopes, pair)
+        if len(self._pairs) >= self.minimum:
+            self._gravity = weigh_slopes(self._slopes)
+
+
+class _Columns(NamedTuple):
+    """Many responses: what `same_outcome` needs of each, in columns, and how many times it was seen."""
+
+    x2: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    hill: NDArray[np.float64]
+    slide: NDArray[np.float64]
+    ended: NDArray[np.float64]
+    score: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def _responses(record: Record) -> list[tuple[float, ...]]:
+    """The responses that a record stands for, each as `_Columns` holds it."""
+    found: list[tuple[float, ...]] = []
+    for outcome, p in record.outcomes:
+        motion = read_motion(record.state, outcome.state)
+        told = motion.x2, motion.low, motion.high, motion.hill, motion.slide
+        found.append((*told, float(outcome.ended), outcome.score, p * record.n))
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _cell(state: str, position: float, velocity: float | None) -> Hashable:
+    x, v = read_state(state)
+    # The tiny addition keeps -0.6 / 0.1 = -5.999999999999999 out of its neighbour's cell.
+    cell = math.floor(x / position + 1e-9)
+    return cell if velocity is None else (cell, math.floor(v / velocity + 1e-9))
+
+
+def _check_positive(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (0 < value < math.inf):
+        raise ArgumentError(f"`{name}` should be a positive number. Received {value!r}")

@@ -1,0 +1,67 @@
+"""Many motions of a car at once.
+
+* `MotionTable` - the responses that records stand for, as columns of numbers
+
+`drift_agents.matching.grid` says what the numbers mean and when two motions are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drift_agents.types import Record
+
+Numbers = tuple[float, ...]
+
+
+class MotionTable:
+    """The responses that records stand for, as columns of numbers: those of records that are added stand behind.
+
+    From one step to the next the records of a cell are the same but for the newest, so only what is new is
+    read; whatever else has changed, all of them are read again.
+
+    Args:
+        read: from a record to its responses, `width` numbers each.
+        width: how many numbers a response has.
+
+    Example:
+        >>> from drift_agents.types import AgentClock, Outcome
+        >>> table = MotionTable(lambda record: [(float(record.n), record.outcome.score)], 2)
+        >>> records = [Record(i, "s", "1", ((Outcome("t", 0.5, False), 1.0),), i + 1, AgentClock()) for i in range(3)]
+        >>> table.columns(records)
+        array([[1. , 2. , 3. ],
+               [0.5, 0.5, 0.5]])
+    """
+
+    def __init__(self, read: Callable[[Record], Sequence[Numbers]], width: int) -> None:
+        self._read = read
+        self._records: list[Record] = []
+        self._rows = 0
+        self._numbers = np.empty((width, 64))
+
+    def columns(self, records: Sequence[Record]) -> NDArray[np.float64]:
+        """The responses of these records.
+
+        Args:
+            records: in the order in which memory holds them.
+
+        Returns:
+            An array of shape (width, R) for R responses; it is overwritten by the next call.
+        """
+        known = len(self._records)
+        # Equal lists of the same objects are compared object by object, without a look inside.
+        if self._records != records[:known]:
+            known = self._rows = 0
+        new = [numbers for record in records[known:] for numbers in self._read(record)]
+        end = self._rows + len(new)
+        if end > self._numbers.shape[1]:
+            grown = np.empty((self._numbers.shape[0], 2 * end))
+            grown[:, : self._rows] = self._numbers[:, : self._rows]
+            self._numbers = grown
+        if new:
+            self._numbers[:, self._rows : end] = np.array(new).T
+        self._records, self._rows = list(records), end
+        return self._numbers[:, :end]

@@ -1,0 +1,176 @@
+r"""When two pages of a web shop, and what they lead to, count as the same.
+
+* `PageMatching` - an address without its session, and a hash of the page's text
+* `ShopState` - a page of a shop as a text state shows it
+* `read_shop_state` - from the text to that
+
+The texts are those of the shop made with `text=True`, as in the GLOVE paper (appendix B.3): `{"html":
+"WebShop\nInstruction:\n...", "url": "http://127.0.0.1:3000/<session_id>"}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from drift_agents.matching.base import Exact
+from drift_agents.types import Experience, Transition
+
+START, RESULTS, ITEM, SUB_PAGE = "index", "search_results", "item_page", "item_sub_page"
+AD, CONFIRM, DONE = "ad", "confirm", "done"
+"""The kinds of pages, as the original's addresses call them (its start page has no name there)."""
+
+INSTRUCTION = "Instruction:"
+_ASIN = {ITEM: 0, SUB_PAGE: 0, AD: 0, CONFIRM: 0, DONE: 0}
+_OPTIONS = {ITEM: 3, SUB_PAGE: 4, AD: 1, CONFIRM: 1, DONE: 1}
+"""Where asin and options stand among the parts of an address, by kind."""
+_CLASS = re.compile(r"\bin an? (\w+) colou?r\b", re.IGNORECASE)
+
+
+class ShopState(NamedTuple):
+    """A page of a shop as a text state shows it.
+
+    Args:
+        kind: what kind of page it is.
+        parts: what follows the session in its address, quoted as it stands there.
+        instruction: the task, where the page shows it.
+        lines: the other visible texts, in reading order.
+        key: pages with equal keys count as the same.
+    """
+
+    kind: str
+    parts: tuple[str, ...]
+    instruction: str
+    lines: tuple[str, ...]
+    key: Hashable
+
+    @property
+    def asin(self) -> str:
+        """The listing that the page is about, or ""."""
+        return self._part(_ASIN)
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """What has been chosen, as pairs of a group's name and a value."""
+        try:
+            chosen = json.loads(unquote(self._part(_OPTIONS)))
+        except ValueError:
+            return ()
+        return tuple((str(name), str(value)) for name, value in chosen.items()) if isinstance(chosen, dict) else ()
+
+    @property
+    def color_class(self) -> str:
+        """The class of colours that the instruction asks for, such as `warm`, or ""."""
+        found = _CLASS.search(self.instruction)
+        return found[1].lower() if found else ""
+
+    def _part(self, places: dict[str, int]) -> str:
+        place = places.get(self.kind, len(self.parts))
+        return self.parts[place] if place < len(self.parts) else ""
+
+
+@lru_cache(maxsize=16384)
+def read_shop_state(state: str) -> ShopState | None:
+    """A page out of its text; `None` where the text shows no page of a shop.
+
+    Args:
+        state: the text state.
+
+    Example:
+        >>> page = read_shop_state('{"html": "Page 1", "url": "http://h/search_results/x7/red+shoes/1"}')
+        >>> page.kind, page.parts, page.lines
+        ('search_results', ('red+shoes', '1'), ('Page 1',))
+    """
+    try:
+        shown = json.loads(state)
+        html, url = shown["html"], shown["url"]
+        segments = urlsplit(url).path.strip("/").split("/")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    if not isinstance(html, str) or not isinstance(url, str):
+        return None
+    lines = tuple(" ".join(line.split()) for line in html.split("\n") if line.strip())
+    kind, parts = (segments[0], tuple(segments[2:])) if len(segments) > 1 else (START, ())
+    instruction, rest = "", lines
+    if INSTRUCTION in lines[:2]:
+        at = lines.index(INSTRUCTION)
+        instruction, rest = lines[at + 1] if at + 1 < len(lines) else "", lines[:at] + lines[at + 2 :]
+    # What an advertisement's buttons do has nothing to do with the listing, the choices or the task.
+    key = (AD, *parts[2:], _hash(rest)) if kind == AD else (kind, *parts, _hash(lines))
+    return ShopState(kind, parts, instruction, rest, key)
+
+
+def _hash(lines: tuple[str, ...]) -> str:
+    return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+class PageMatching:
+    """An address without its session, and a hash of the page's text (GLOVE, appendix B.3).
+
+    A page shows the instruction, so that the same page under another task is another state; what a
+    purchase pays depends on both. On an advertisement alone task, listing and choices do not count,
+    neither in its text nor in its address: it is the same page whatever is being bought, so that
+    what its buttons do is known for all tasks at once. An outcome there is therefore the kind of page
+    that follows. Everywhere else an outcome is the page that follows, with its text. The score and
+    whether the episode ended count always.
+
+    Texts that show no page of a shop are compared as they are.
+
+    Example:
+        >>> rule = PageMatching()
+        >>> one = '{"html": "Press a button.", "url": "http://h/ad/x7/B01/{}/0"}'
+        >>> other = '{"html": "Press a button.", "url": "http://h/ad/y9/B02/{}/0"}'
+        >>> rule.state_key(one) == rule.state_key(other)
+        True
+    """
+
+    name = "page"
+
+    def __init__(self) -> None:
+        self._plain = Exact()
+
+    def state_key(self, state: str) -> Hashable:
+        """The address without its session and a hash of the text."""
+        page = read_shop_state(state)
+        return self._plain.state_key(state) if page is None else page.key
+
+    def same_outcome(self, a: Transition, b: Transition) -> bool:
+        """Whether page, score and end are the same; after an advertisement the kind of page is enough."""
+        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
+            return False
+        one, other = read_shop_state(a.outcome.state), read_shop_state(b.outcome.state)
+        if one is None or other is None:
+            return self._plain.same_outcome(a, b)
+        before = read_shop_state(a.state)
+        if before is not None and before.kind == AD and one.kind != AD:
+            return one.kind == other.kind
+        return one.key == other.key
+
+    def learn(self, experience: Experience) -> None:
+        """Nothing to learn: the rule is fixed."""
+
+    def related(self, state: str, other: str) -> bool:
+        """Whether what is known about `other` can help in `state`.
+
+        Pages of the same task can; so can purchases under another task that asks for the same class
+        of colours, and on an advertisement other advertisements. Without this, a prompt would hold
+        every page that was ever seen.
+
+        Args:
+            state: the present state.
+            other: a state that memory knows.
+        """
+        here, there = read_shop_state(state), read_shop_state(other)
+        if here is None or there is None:
+            return True
+        if AD in (here.kind, there.kind):
+            return here.kind == there.kind
+        if here.instruction == there.instruction:
+            return True
+        bought = there.kind in (ITEM, CONFIRM) and bool(there.options)
+        return bought and bool(here.color_class) and here.color_class == there.color_class

@@ -1,0 +1,1 @@
+"""AdaMEM's memory of trajectories, keyed by step."""

@@ -1,0 +1,1 @@
+"""BeliefMem: conclusions with probabilities."""

@@ -1,0 +1,1 @@
+"""EDV's consensus memory: shared and private item banks."""

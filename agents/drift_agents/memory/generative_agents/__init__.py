@@ -1,0 +1,1 @@
+"""Generative Agents' memory stream with reflection (Park et al.)."""

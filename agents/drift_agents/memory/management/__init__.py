@@ -1,0 +1,1 @@
+"""Memory management: addition, deletion and their judges (Xiong et al.)."""

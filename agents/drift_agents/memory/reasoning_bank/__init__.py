@@ -1,0 +1,1 @@
+"""ReasoningBank: distilled reasoning items."""

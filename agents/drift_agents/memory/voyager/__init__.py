@@ -1,0 +1,1 @@
+"""Voyager's skill library (Wang et al.)."""

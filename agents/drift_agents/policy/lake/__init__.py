@@ -1,0 +1,1 @@
+"""The lake's planner: a parsed grid, beliefs and a plan."""

@@ -1,0 +1,1 @@
+"""The shop's planner: the instruction, listings, what memory says, and a choice."""

@@ -1,0 +1,1 @@
+"""What a policy sees: the view, its builder, lessons, value estimates and the conflict rules."""

@@ -1,0 +1,1 @@
+"""The lake: environment, knobs, maps, model and transition tables."""

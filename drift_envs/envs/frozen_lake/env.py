@@ -1,0 +1,359 @@
+"""The frozen lake with knobs.
+
+* `FrozenLake` - Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+
+from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.frozen_lake.model import Map, false_targets, transitions
+from drift_envs.envs.frozen_lake.tables import LakeTables, Outcome, lake_tables
+from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.errors import ArgumentError, KnobError
+from drift_envs.knobs import FrozenMapping, KnobTable, Value
+
+Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+"""Gymnasium's transition table: state, action, outcomes."""
+
+
+def _rows(desc: np.ndarray) -> Map:
+    """An array of letters as a map."""
+    return tuple(b"".join(row).decode() for row in desc.tolist())
+
+
+class FrozenLake(TunableEnv, FrozenLakeEnv):
+    """Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned.
+
+    As long as no knob is turned it is bit-identical to `gymnasium`'s `FrozenLakeEnv` with the same
+    arguments: same seed, same trajectory, rewards, spaces and `info`. `step` and `reset` are
+    several times as fast, since they read tables that are built once for every map.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `map` | Gymnasium's 4x4 | 64 x 64 | rows of `S`, `F`, `H`, `G`; a goal must be reachable |
+    | `slip` | 0.0 | 0 to 1 | probability of *not* moving as intended; each sideways move has half of it |
+    | `goal_rewards` | `{}` | | reward of single goals by `"row,column"`; the others pay `reward_schedule[0]` |
+    | `transient` | 0.0 | 0 to 1 | probability that one move is answered falsely |
+
+    `slip` is `1 - success_rate` on slippery ice and 0 otherwise. A false answer (`transient`)
+    carries the agent to a neighbouring tile that its move does not lead to, each equally likely;
+    holes and goals are left out, so that it neither ends an episode nor pays, and where no tile is
+    left the answer is true. Nothing else shows it.
+
+    A map of another size keeps the agent's row and column, cut at the new edge.
+
+    | action | meaning | observation | meaning |
+    |---|---|---|---|
+    | 0, 1, 2, 3 | left, down, right, up | `Discrete` | row * columns + column |
+
+    | info | meaning |
+    |---|---|
+    | `prob` | probability of the transition, as in Gymnasium; absent with `show_prob=False` |
+
+    Args:
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        desc: the map, as in Gymnasium.
+        map_name: `4x4` or `8x8`, where `desc` is not given.
+        is_slippery: whether the ice is slippery.
+        success_rate: probability of moving as intended on slippery ice.
+        reward_schedule: rewards of goal, hole and plain ice.
+        show_prob: whether `info["prob"]` shows the transition's probability, which gives the slip away.
+        room_for: rows and columns of the maps that may be laid later. The observation space and the
+            picture are as large as the largest of them needs, and stay so.
+
+    Example:
+        >>> env = FrozenLake(is_slippery=False)
+        >>> env.reset(seed=0)
+        (0, {'prob': 1})
+        >>> env.turn({"map": ("SG",)})
+        >>> env.step(2)
+        (1, 1, True, False, {'prob': 1.0})
+    """
+
+    knobs: ClassVar[KnobTable] = FROZEN_LAKE_KNOBS
+    surfaces: ClassVar[tuple[str, ...]] = (
+        "window_surface",
+        "clock",
+        "ice_img",
+        "ice_crack_imgs",
+        "hole_img",
+        "agent_img",
+        "goal_flag_img",
+        "letter_s_img",
+        "letter_g_img",
+    )
+    map = KnobAttribute()
+    slip = KnobAttribute()
+    goal_rewards = KnobAttribute()
+    transient = KnobAttribute()
+    _table: Table
+    _table_knobs: tuple[Any, ...] | None = None  # the knobs that the table was built for; none in the constructor
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        desc: Sequence[str] | None = None,
+        map_name: str | None = "4x4",
+        is_slippery: bool = True,
+        success_rate: float = 1.0 / 3.0,
+        reward_schedule: tuple[float, float, float] = (1, 0, 0),
+        *,
+        show_prob: bool = True,
+        room_for: Iterable[tuple[int, int]] = (),
+    ) -> None:
+        FrozenLakeEnv.__init__(self, render_mode, desc, map_name, is_slippery, success_rate, reward_schedule)  # type: ignore[arg-type]
+        goal, hole, ice = reward_schedule
+        self._reward_schedule = (goal, hole, ice)
+        self._show_prob = show_prob
+        self._map: Map = _rows(self._desc)
+        self._goal_rewards = FrozenMapping()
+        self._transient = 0.0
+        # From `success_rate` itself: 1 - (1 - 1/3) is not 1/3 in floating point.
+        self._success = success_rate if is_slippery else 1.0
+        self._slip = 1.0 - self._success
+        self._before = (1.0 - self._success) / 2.0
+        self._until = self._before + self._success
+        self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))
+        self._table_knobs = (self._map, self._slip, self._goal_rewards, self._transient)
+        sizes = [(self.nrow, self.ncol), *((int(rows), int(columns)) for rows, columns in room_for)]
+        self._states = max(rows * columns for rows, columns in sizes)
+        self.observation_space = spaces.Discrete(self._states)
+        self.window_size = (
+            min(64 * max(columns for _, columns in sizes), 512),
+            min(64 * max(rows for rows, _ in sizes), 512),
+        )
+        self.cell_size = (self.window_size[0] // self.ncol, self.window_size[1] // self.nrow)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        """Put the agent on a start tile.
+
+        Args:
+            seed: seeds the environment's generator.
+            options: not used.
+
+        Returns:
+            The start state and `info`.
+        """
+        gym.Env.reset(self, seed=seed)
+        starts = self._tables.starts
+        chance = self.np_random.random()
+        self.s = starts[0][0]
+        for state, share in starts:
+            if chance < share:
+                self.s = state
+                break
+        self.lastaction = None
+        if self.render_mode == "human":
+            self.render()
+        return self.s, {"prob": 1} if self._show_prob else {}
+
+    def step(self, a: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Move.
+
+        Args:
+            a: 0 left, 1 down, 2 right, 3 up.
+
+        Returns:
+            Next state, reward, whether the episode ended, `False`, and `info`.
+
+        Raises:
+            ArgumentError: if the action is none of the four.
+        """
+        here = self.s
+        try:
+            outcomes = self._outcomes[here][a]
+        except (KeyError, TypeError):
+            raise ArgumentError(f"`action` should be one of 0, 1, 2, 3. Received {a!r}") from None
+        chance = self._np_random.random()  # type: ignore[union-attr]
+        # The cumulated probabilities of Gymnasium's `categorical_sample`, rounding included.
+        if chance < self._before:
+            which = 0
+        elif chance < self._until:
+            which = 1
+        else:
+            which = 2 if chance < self._until + self._before else 0
+        state, reward, terminated = outcomes[which]
+        if self._transient:  # no number is drawn otherwise
+            state, reward, terminated = self._answer(here, int(a), (state, reward, terminated))
+        self.s = state
+        self.lastaction = a
+        if self.render_mode == "human":
+            self.render()
+        if self._show_prob:
+            sure = here in self._tables.ends or not self._slip
+            return (
+                state,
+                reward,
+                terminated,
+                False,
+                {"prob": 1.0 if sure else self._success if which == 1 else self._before},
+            )
+        return state, reward, terminated, False, {}
+
+    def _answer(self, here: int, action: int, true: Outcome) -> Outcome:
+        """The true outcome or, with the probability `transient`, a false one."""
+        chance = self.np_random.random() / self._transient
+        if chance >= 1.0 or here in self._tables.ends:
+            return true
+        targets = false_targets(self._map, here, action)
+        if not targets:
+            return true
+        # Below the threshold, the same number is uniform again and chooses among the targets.
+        return targets[min(int(chance * len(targets)), len(targets) - 1)], self._reward_schedule[2], False
+
+    def save_state(self) -> dict[str, Any]:
+        """Where the agent stands and what it did last."""
+        return {"place": divmod(self.s, self.ncol), "lastaction": self.lastaction}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another episode stood; on a smaller map, at its edge.
+
+        Args:
+            state: what `save_state` gave.
+        """
+        row, column = state["place"]
+        self.s = min(row, self.nrow - 1) * self.ncol + min(column, self.ncol - 1)
+        self.lastaction = state["lastaction"]
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+
+        Raises:
+            KnobError: if a map is larger than what the observation space has room for.
+        """
+        slip = values.get("slip")
+        if slip is not None:
+            if slip != self._slip:
+                self._slip = slip
+                self._success = success = 1.0 - slip
+                self._before = before = (1.0 - success) / 2.0
+                self._until = before + success
+            if len(values) == 1:  # on a ramp nothing else is turned, and that at every step
+                return
+        lake = values.get("map", self._map)
+        goal_rewards = values.get("goal_rewards", self._goal_rewards)
+        if lake is not self._map or goal_rewards is not self._goal_rewards:
+            self._lay(lake, goal_rewards)
+        self._transient = values.get("transient", self._transient)
+
+    @property
+    def goal_reward(self) -> float:
+        """The reward of goals that `goal_rewards` does not name."""
+        return self._reward_schedule[0]
+
+    @property
+    def reward_schedule(self) -> tuple[float, float, float]:
+        """Rewards of goal, hole and plain ice."""
+        return self._reward_schedule
+
+    @property
+    def shows_prob(self) -> bool:
+        """Whether `info["prob"]` shows the transition's probability."""
+        return self._show_prob
+
+    @property  # type: ignore[override]
+    def desc(self) -> np.ndarray:
+        """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""
+        return self._desc
+
+    @desc.setter
+    def desc(self, value: Any) -> None:
+        if hasattr(self, "_map"):
+            self.set_knob("map", _rows(np.asarray(value, dtype="c")))
+        else:  # Gymnasium's constructor
+            self._desc = value
+
+    def read_knobs(self) -> dict[str, Value]:
+        """The present value of every knob, the map read back from the array that is drawn."""
+        return {**super().read_knobs(), "map": _rows(self._desc)}
+
+    def _use(self, tables: LakeTables) -> None:
+        """Let `step` and `reset` read these tables."""
+        self._tables = tables
+        self._outcomes = tables.outcomes
+
+    def _lay(self, lake: Map, goal_rewards: FrozenMapping) -> None:
+        """Lay a map and its rewards."""
+        rows, columns = len(lake), len(lake[0])
+        if rows * columns > self._states:
+            raise KnobError(
+                f"`map` should have at most {self._states} tiles, for which the observation space was made. "
+                f"Received {rows} x {columns}"
+            )
+        tables = lake_tables(lake, goal_rewards, self._reward_schedule)
+        resized = (rows, columns) != (self.nrow, self.ncol)
+        if resized and hasattr(self, "s"):
+            row, column = divmod(self.s, self.ncol)
+            self.s = min(row, rows - 1) * columns + min(column, columns - 1)
+        if lake != self._map:
+            self._desc = np.asarray(lake, dtype="c")
+            self.initial_state_distrib = np.array(self.desc == b"S").astype("float64").ravel()
+            self.initial_state_distrib /= self.initial_state_distrib.sum()
+        self._map, self._goal_rewards = lake, goal_rewards
+        self._use(tables)
+        if resized:
+            self.nrow, self.ncol = rows, columns
+            self.cell_size = (self.window_size[0] // columns, self.window_size[1] // rows)
+            self.ice_img = None  # the pictures are scaled to the cells and loaded together with the ice
+            if self.window_surface is not None:
+                self.window_surface.fill((0, 0, 0))
+
+    @property
+    def P(self) -> Table:  # type: ignore[override]
+        """The transition table as Gymnasium keeps it, `(probability, state, reward, terminated)`, of the present knobs.
+
+        `step` does not need it, so that it is built anew only when somebody asks for it after a turn.
+        """
+        knobs = self._table_knobs
+        if knobs is not None and knobs != (self._map, self._slip, self._goal_rewards, self._transient):
+            self._table = self._build_table()
+            self._table_knobs = (self._map, self._slip, self._goal_rewards, self._transient)
+        return self._table
+
+    @P.setter
+    def P(self, table: Table) -> None:
+        self._table = table
+
+    def _build_table(self) -> Table:
+        """The transition table of the present knobs."""
+        model = transitions(
+            self._map,
+            slip=self._slip,
+            goal_rewards=self._goal_rewards,
+            transient=self._transient,
+            reward_schedule=self._reward_schedule,
+        )
+        return {
+            state: {
+                action: [
+                    (float(p), int(s), float(r), bool(t))
+                    for p, s, r, t in zip(*(part[state, action] for part in parts), strict=True)
+                    if p > 0
+                ]
+                for action in range(4)
+            }
+            for parts in [(model.probability, model.next_state, model.reward, model.terminated)]
+            for state in range(len(model.next_state))
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but surfaces and tables; both are rebuilt."""
+        state = super().__getstate__()
+        del state["_tables"], state["_outcomes"]
+        return {**state, "_table": None, "_table_knobs": ()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the tables of the map from the cache."""
+        self.__dict__.update(state)
+        self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))

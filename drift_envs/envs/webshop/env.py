@@ -1,0 +1,392 @@
+"""A web shop with knobs.
+
+* `WebShop` - an instruction to buy something, pages to read, `search[words]` and `click[label]`
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, ShownPage, make_backend
+from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, settings_of
+from drift_envs.envs.webshop.picture import PageWindow, draw_page, read_png
+from drift_envs.envs.webshop.tasks import GoalSequence
+from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, actions_on, fit, page_state
+from drift_envs.errors import ArgumentError, StateError
+from drift_envs.knobs import KnobTable, Value
+from webshop_server.action import MAX_ACTION
+from webshop_server.catalog import KINDS
+from webshop_server.errors import ShopError
+from webshop_server.inventory import Inventory
+from webshop_server.page_model import MAX_LENGTH
+from webshop_server.settings import Settings
+from webshop_server.shop import Shop
+
+_SEED_BELOW = 2**63
+
+
+class WebShop(TunableEnv, gym.Env[str, str]):
+    """A shopper in a web shop: an instruction, pages to read, `search[words]` and `click[label]`.
+
+    The shop is `webshop_server`, a clone of WebShop (Yao et al., 2022). It has no notion of drift; its
+    operator's settings are the knobs.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `ad_page` | false | | whether an advertisement comes between `Buy Now` and the order |
+    | `ad_right_button` | `A` | one that is shown | the label of the button that leads to the order |
+    | `ad_buttons` | 5 | 2 to 26 | how many buttons it has; all but one are decoys |
+    | `ad_labels` | A to Z | | their labels in order |
+    | `ad_depth` | 3 | 0 to 1000 | further advertisements behind a decoy, before the order is lost |
+    | `ad_escape` | false | | whether the right button leads out of those as well |
+    | `color_classes` | warm: yellow; cool: blue, green | | the colours that count as such |
+    | `button_labels` | {} | | button: its new label |
+    | `result_order` | `relevance` | or `reversed`, `price_up`, `price_down`, `rating` | the order of the results |
+    | `demoted` | [] | | targets that stand behind all other results |
+    | `price_factor` | 1.0 | 0.01 to 100 | by how much prices are multiplied |
+    | `price_targets` | [] | | targets that it applies to; none means all |
+    | `sold_out` | [] | | targets that cannot be bought |
+    | `transient` | 0.0 | 0 to 1 | probability that an action gets lost: the page stays, once |
+
+    A target is an asin, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers.
+
+    | info | meaning |
+    |---|---|
+    | `task` | the instruction |
+    | `actions` | what can be clicked, as actions; where there is a search bar, first a search for the task's words |
+    | `score` | the score so far: that of the purchase, 0.0 before it |
+    | `last_action_error` | why the last action did nothing, or `None` |
+
+    The reward is the score of a purchase, from 0 to 1, and ends the episode. An action that cannot be
+    done changes nothing and pays 0. `reset(options={"goal_index": i})` chooses the goal.
+
+    Args:
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        observation_mode: one of `OBSERVATION_MODES`.
+        backend: `in_process`, `http` or `browser`.
+        catalogue: a catalogue file; the generated one by default.
+        goals: `synthetic`, `human` or `color_class`.
+        pool: how many different goals recur; all of the catalogue's, by their weights, if `None`.
+        order: `shuffled`, `fixed`, `clustered` (one group of like goals after the other) or `mixed` (these, shuffled).
+        clusters: how many groups of like goals there are; used by `clustered` and `mixed` alone.
+        repeats: how often each goal of a group comes before the next group does; likewise.
+        conditions: knob values under each of which every goal of the pool can be bought at 1.0.
+        max_length: how long a page's text may be, in characters.
+        native_clicks: whether a browser's clicks go through the screen, so that a covered button can't
+            be clicked; scripted ones are faster.
+
+    Raises:
+        ArgumentError: if an argument breaks a rule, or the catalogue cannot be used.
+
+    Example:
+        >>> shop = WebShop(pool=3)
+        >>> page, info = shop.reset(seed=0)
+        >>> page.split(" [SEP] ")[:2], info["last_action_error"]
+        (['WebShop', 'Instruction:'], None)
+        >>> page, reward, done, _, info = shop.step("search[wool blanket]")
+        >>> page.split(" [SEP] ")[2:4]
+        ['Back to Search', 'Page 1 (Total results: 39)']
+        >>> shop.step("click[buy now]")[4]["last_action_error"]
+        "there is no button 'buy now' on this page"
+    """
+
+    metadata = {  # noqa: RUF012 - as Gymnasium declares it
+        "render_modes": ["human", "rgb_array", "ansi"],
+        "render_fps": 2,
+    }
+    knobs: ClassVar[KnobTable] = WEBSHOP_KNOBS
+    surfaces: ClassVar[tuple[str, ...]] = ("_window",)
+    ad_page = KnobAttribute()
+    ad_right_button = KnobAttribute()
+    ad_buttons = KnobAttribute()
+    ad_labels = KnobAttribute()
+    ad_depth = KnobAttribute()
+    ad_escape = KnobAttribute()
+    color_classes = KnobAttribute()
+    button_labels = KnobAttribute()
+    result_order = KnobAttribute()
+    demoted = KnobAttribute()
+    price_factor = KnobAttribute()
+    price_targets = KnobAttribute()
+    sold_out = KnobAttribute()
+    transient = KnobAttribute()
+    _transient: float
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        *,
+        observation_mode: str = "text",
+        backend: str = "in_process",
+        catalogue: str | os.PathLike[str] | None = None,
+        goals: str = "synthetic",
+        pool: int | None = None,
+        order: str = "shuffled",
+        clusters: int = 3,
+        repeats: int = 1,
+        conditions: Sequence[Mapping[str, Value]] = (),
+        max_length: int = MAX_LENGTH,
+        native_clicks: bool = True,
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
+        if observation_mode not in OBSERVATION_MODES:
+            allowed = ", ".join(OBSERVATION_MODES)
+            raise ArgumentError(f"`observation_mode` should be one of {allowed}. Received {observation_mode!r}")
+        if backend not in BACKENDS:
+            raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
+        if goals not in KINDS:
+            raise ArgumentError(f"`goals` should be one of {', '.join(KINDS)}. Received {goals!r}")
+        if isinstance(max_length, bool) or not isinstance(max_length, int) or max_length < 1000:
+            raise ArgumentError(f"`max_length` should be a whole number, at least 1000. Received {max_length!r}")
+        try:
+            inventory = Inventory.default() if catalogue is None else Inventory.open(catalogue)
+            self.shop = Shop(inventory, goal_kind=goals, max_length=max_length)
+            inventory.goals(goals)  # a catalogue without goals of this kind is refused here
+        except ShopError as error:
+            raise ArgumentError(f"`catalogue`: {error}") from error
+        self.render_mode = render_mode
+        self.observation_mode = observation_mode
+        self.backend_name = backend
+        for name, value in WEBSHOP_KNOBS.defaults().items():
+            setattr(self, f"_{name}", value)
+        self._looks = BrowserOptions(render_mode == "human", render_mode in ("human", "rgb_array"), bool(native_clicks))
+        self._settings: Settings = settings_of(WEBSHOP_KNOBS.defaults())
+        settings = [settings_of(values) for values in conditions]
+        self._tasks = GoalSequence(self.shop, pool, order, settings, clusters, repeats)
+        self._keeps_tasks = False
+        self._backend: Backend | None = None
+        self._window: PageWindow | None = None
+        self._score = 0.0
+        self._error: str | None = None
+        self.goal_index: int | None = None
+        charset = "".join(sorted(inventory.charset))
+        self.observation_space = spaces.Text(max_length * LENGTHS[observation_mode], min_length=0, charset=charset)
+        self.action_space = spaces.Text(MAX_ACTION, min_length=0, charset=charset)
+
+    @property
+    def backend(self) -> Backend:
+        """Where the shop runs; made when it is first needed."""
+        if self._backend is None:
+            self._backend = make_backend(self.backend_name, self.shop, self._looks)
+            self._backend.configure(self._settings)
+        return self._backend
+
+    @property
+    def page(self) -> ShownPage:
+        """The page that is shown now.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if self.goal_index is None:
+            raise StateError("a page was asked for before `reset`; call `reset` first")
+        return self.backend.page
+
+    @property
+    def task_pool(self) -> tuple[int, ...] | None:
+        """The numbers of the goals that recur, or `None` for all of the catalogue's. For evaluators."""
+        self._seed_tasks(None)
+        return self._tasks.pool
+
+    def other_tasks(self, count: int) -> tuple[int, ...]:
+        """The numbers of so many goals that are not among `task_pool` and can be bought like them. For evaluators.
+
+        They depend on the seed alone. Give one to `reset` as the option `goal_index`.
+
+        Args:
+            count: how many.
+
+        Raises:
+            ArgumentError: if the catalogue has too few.
+        """
+        self._seed_tasks(None)
+        return self._tasks.others(count)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Let a new shopper in.
+
+        Args:
+            seed: seeds the environment's generator; draws a new pool of goals.
+            options: `goal_index` is the number of the goal; the next one by default.
+
+        Returns:
+            The page with the search bar, and `info`.
+
+        Raises:
+            ArgumentError: if no goal has that number, or there is no such option.
+        """
+        index = self._chosen(options or {})
+        super().reset(seed=seed)
+        self._seed_tasks(None if self._keeps_tasks else seed)
+        self._keeps_tasks = False
+        self.goal_index = self._tasks.next() if index is None else index
+        self.backend.start(self.goal_index)
+        self._score, self._error = 0.0, None
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), self._inform()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Search or click.
+
+        Args:
+            action: `search[words]` or `click[label]`, in any case.
+
+        Returns:
+            The page, the score of a purchase that this action completed (else 0.0), whether something
+            has been bought, `False`, and `info`.
+
+        Raises:
+            ArgumentError: if the action is no text.
+            StateError: before the first `reset`.
+        """
+        if not isinstance(action, str):
+            raise ArgumentError(f"`action` should be a text. Received {type(action).__name__}")
+        if self.goal_index is None:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        if self._transient and self.np_random.random() < self._transient:
+            reward, is_done, self._error = 0.0, bool(self._done), None
+        else:
+            reward, is_done, self._error = self.backend.act(str(action))
+        self._score += reward
+        if self.render_mode == "human":
+            self.render()
+        return self._observe(), reward, is_done, False, self._inform()
+
+    @property
+    def _done(self) -> bool:
+        return not self.page.clickables and not self.page.has_search_bar
+
+    def get_available_actions(self) -> dict[str, Any]:
+        """What can be done on this page, in the original's form: `has_search_bar` and `clickables`.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        page = self.page
+        return {"has_search_bar": page.has_search_bar, "clickables": list(page.clickables)}
+
+    @property
+    def instruction(self) -> str:
+        """What is to be bought.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if self.goal_index is None:
+            raise StateError("an instruction was asked for before `reset`; call `reset` first")
+        return fit(self.shop.goals[self.goal_index].text, self.shop.charset)
+
+    def task_options(self) -> dict[str, Any] | None:
+        """The reset options with which another instance begins the same task."""
+        return None if self.goal_index is None else {"goal_index": self.goal_index}
+
+    def keep_tasks(self) -> None:
+        """Let the next reset with a seed go on with the same pool of goals, where the order stands."""
+        self._keeps_tasks = True
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        for name, value in values.items():
+            setattr(self, f"_{name}", value)
+        settings = settings_of(self.read_knobs())
+        if settings != self._settings:
+            self._settings = settings
+            if self._backend is not None:
+                self._backend.configure(settings)
+
+    def save_state(self) -> dict[str, Any]:
+        """Where the shopper stands: no knobs, no random numbers."""
+        return {
+            "backend": self.backend.save(),
+            "goal_index": self.goal_index,
+            "score": self._score,
+            "error": self._error,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Stand where another shopper stood.
+
+        Args:
+            state: what `save_state` gave.
+        """
+        self.backend.load(state["backend"])
+        self.goal_index, self._score, self._error = state["goal_index"], state["score"], state["error"]
+
+    def render(self) -> Any:
+        """The page: as a text (`ansi`), as a picture (`rgb_array`), or in a window (`human`)."""
+        if self.render_mode is None:
+            gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
+            return None
+        if self.render_mode == "ansi":
+            return self.page.text_rich
+        if self.render_mode == "human" and self.backend_name == "browser":
+            return None  # its own window shows the page
+        photo = self.backend.screenshot()
+        picture = draw_page(self.page.elements) if photo is None else read_png(photo)
+        if self.render_mode == "rgb_array":
+            return picture
+        if self._window is None:
+            self._window = PageWindow(self.metadata["render_fps"])
+        self._window.show(picture)
+        return None
+
+    def close(self) -> None:
+        """Let the shop and the window go."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.close()
+            self.goal_index = None
+
+    def _chosen(self, options: Mapping[str, Any]) -> int | None:
+        """The goal that reset's options choose."""
+        unknown = sorted(set(options) - {"goal_index"})
+        if unknown:
+            raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
+        index = options.get("goal_index")
+        if index is None:
+            return None
+        count = len(self.shop.goals)
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < count:
+            raise ArgumentError(f"`goal_index` should be a whole number in 0 to {count - 1}. Received {index!r}")
+        return int(index)
+
+    def _seed_tasks(self, seed: int | None) -> None:
+        """Give the order of goals a stream of its own, so that no other draw can change it."""
+        if seed is not None or not self._tasks.is_seeded:
+            self._tasks.seed(int(self.np_random.integers(_SEED_BELOW)))
+
+    def _observe(self) -> str:
+        """The page in the mode that was asked for."""
+        page, mode = self.page, self.observation_mode
+        if mode == "text":
+            return page.text
+        if mode == "text_rich":
+            return page.text_rich
+        if mode == "html":
+            return self.backend.html()
+        return page_state(page, self.shop.max_length)
+
+    def _inform(self) -> dict[str, Any]:
+        """What an agent is told beside the page."""
+        return {
+            "task": self.instruction,
+            "actions": actions_on(self.page, self.instruction),
+            "score": self._score,
+            "last_action_error": None if self._error is None else fit(self._error, self.shop.charset),
+        }

@@ -1,0 +1,147 @@
+"""Pictures of shop pages where there is no browser.
+
+* `draw_page` - a page as an array of colours
+* `read_png` - a browser's picture as an array of colours
+* `PageWindow` - a window that shows such arrays
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from drift_envs.errors import MissingDependencyError
+from webshop_server.page_model import Element
+
+WIDTH, HEIGHT = 800, 640
+"""The size of a drawn page, in pixels; what lies below is cut."""
+
+_MARGIN, _LINE, _GAP, _PAD = 24, 24, 8, 8
+_PAPER, _INK, _FAINT = (255, 255, 255), (33, 37, 41), (108, 117, 125)
+_BUTTON, _SUBMIT, _CHOSEN, _LINK = (233, 236, 239), (255, 193, 7), (187, 222, 251), (13, 71, 161)
+_FACES = {"title": (32, _INK), "product": (20, _LINK)}
+_BOXES = {"button": _BUTTON, "submit": _SUBMIT, "option": _BUTTON, "search": _PAPER}
+
+
+def _pygame() -> Any:
+    try:
+        import pygame
+    except ImportError as error:
+        raise MissingDependencyError(
+            '`pygame` is not installed, run `pip install "gymnasium[toy-text,classic-control]"`'
+        ) from error
+    if not pygame.font.get_init():  # closing any environment ends all of pygame
+        pygame.font.init()
+    return pygame
+
+
+def draw_page(elements: tuple[Element, ...]) -> np.ndarray:
+    """A page as an array of colours.
+
+    Args:
+        elements: what stands on it, in reading order.
+
+    Returns:
+        uint8, shape `(HEIGHT, WIDTH, 3)`.
+
+    Raises:
+        MissingDependencyError: if pygame is not installed.
+
+    Example:
+        >>> draw_page((Element("title", "WebShop"), Element("button", "Search"))).shape
+        (640, 800, 3)
+    """
+    pygame = _pygame()
+    surface = pygame.Surface((WIDTH, HEIGHT))
+    surface.fill(_PAPER)
+    x, y = _MARGIN, _MARGIN
+    for element in elements:
+        size, ink = _FACES.get(element.kind, (20, _FAINT if element.name == "label" else _INK))
+        font = pygame.font.Font(None, size)
+        paper = _CHOSEN if element.is_chosen else _BOXES.get(element.kind)
+        if paper is not None:  # boxes stand side by side
+            text = element.text or "search words"
+            width = min(font.size(text)[0] + 2 * _PAD, WIDTH - 2 * _MARGIN)
+            if x > _MARGIN and x + width > WIDTH - _MARGIN:
+                x, y = _MARGIN, y + _LINE + _PAD
+            box = pygame.Rect(x, y, width, _LINE)
+            pygame.draw.rect(surface, paper, box, border_radius=4)
+            pygame.draw.rect(surface, _FAINT, box, width=1, border_radius=4)
+            surface.blit(font.render(text, True, ink), (x + _PAD, y + 5), (0, 0, width - 2 * _PAD, _LINE))
+            x += width + _GAP
+            continue
+        if x > _MARGIN:
+            x, y = _MARGIN, y + _LINE + _PAD
+        for line in _lines(font, element.text):
+            surface.blit(font.render(line, True, ink), (_MARGIN, y))
+            y += font.get_linesize() + 4
+        if y > HEIGHT:
+            break
+    picture: np.ndarray = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+    return picture
+
+
+def read_png(data: bytes) -> np.ndarray:
+    """A browser's picture as an array of colours.
+
+    Args:
+        data: a PNG file.
+
+    Returns:
+        uint8, shape `(height, width, 3)`.
+    """
+    pygame = _pygame()
+    surface = pygame.image.load(io.BytesIO(data), "page.png")
+    picture: np.ndarray = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+    return picture
+
+
+class PageWindow:
+    """A window that shows pictures; opened with the first one.
+
+    Args:
+        rate: pictures a second, at most.
+    """
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._screen: Any = None
+        self._clock: Any = None
+
+    def show(self, picture: np.ndarray) -> None:
+        """Show a picture.
+
+        Args:
+            picture: uint8, shape `(height, width, 3)`.
+        """
+        pygame = _pygame()
+        if self._screen is None:
+            pygame.display.init()
+            self._screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
+            pygame.display.set_caption("WebShop")
+            self._clock = pygame.time.Clock()
+        self._screen.blit(pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2))), (0, 0))
+        pygame.event.pump()
+        pygame.display.flip()
+        self._clock.tick(self._rate)
+
+    def close(self) -> None:
+        """Close it."""
+        if self._screen is not None:
+            _pygame().display.quit()
+            self._screen = None
+
+
+def _lines(font: Any, text: str) -> Iterator[str]:
+    """A text in lines that fit."""
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}".strip()
+        if line and font.size(longer)[0] > WIDTH - 2 * _MARGIN:
+            yield line
+            longer = word
+        line = longer
+    yield line

@@ -1,0 +1,324 @@
+"""WHAT: the value of one knob, folded from the base through the layers that lie on it.
+
+* `NumberColumn` - a numeric knob: layers fold in floating-point arrays, then reflect at the bounds
+* `ObjectColumn` - any other knob: layers fold once for every combination of their states
+* `DriftLayer` - what one drift does to one knob
+* `swapped`, `powers` - what a swap and repeated scaling come to
+* `reflect` - takes computed numbers back between the bounds
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from drift_envs.errors import KnobError
+from drift_envs.knobs import FrozenMapping, Knob, Value, freeze
+from drift_envs.schedule.ramps import DriftEffect, DriftRamp
+from drift_envs.schedule.streams import Purpose, RandomStream, RandomWalk
+
+_HUGE = 1e300  # keeps repeated scaling finite: infinity times 0 would be no number
+_MOST_STATES = 4096
+
+Below = Callable[[int], Value]
+"""The value that the layers beneath give at a tick."""
+
+
+class DriftLayer:
+    """What one drift does to one knob.
+
+    Args:
+        course: the drift over time.
+        knob: the knob.
+        operation: `set`, `add`, `scale`, `swap`, `choice` or `walk`.
+        argument: what the schedule says, with canonical values; a mapping `{"draw": ...}` where `is_drawn`.
+        is_drawn: whether each occurrence draws its value from the seed.
+        stream: the source of the drift's random numbers.
+        below: the value that the layers beneath give at a tick.
+    """
+
+    def __init__(
+        self,
+        course: DriftRamp,
+        knob: Knob,
+        operation: str,
+        argument: Any,
+        is_drawn: bool,
+        stream: RandomStream,
+        below: Below,
+    ) -> None:
+        self.course, self.knob, self.operation, self.argument = course, knob, operation, argument
+        self.drawn: dict[int, Value] | None = {} if is_drawn else None
+        self._stream, self._below = stream, below
+        self._last_before: int | None = None
+        self._sums: RandomWalk | None = None
+        if operation == "walk":
+            self._sums = RandomWalk(
+                lambda block: stream.generator(Purpose.WALK, knob.name, block),
+                lambda generator, size: generator.normal(0.0, argument, size),
+            )
+        elif operation == "choice":
+            # a step of 1 to m - 1 around the circle of options never ends where it began
+            self._sums = RandomWalk(
+                lambda block: stream.generator(Purpose.CHOICE, knob.name, block),
+                lambda generator, size: generator.integers(1, len(argument), size),
+            )
+
+    @property
+    def sums(self) -> RandomWalk:
+        """The running sums of a walk or a chain of choices."""
+        if self._sums is None:
+            raise KnobError(f"`{self.operation}` draws no numbers")
+        return self._sums
+
+    def option(self, occurrences: np.ndarray) -> np.ndarray:
+        """Which option each occurrence of a `choice` draws."""
+        if self._last_before is None:
+            self._last_before = self._option_before()
+        return (self.sums.totals(occurrences) + self._last_before) % len(self.argument)
+
+    def value(self, occurrence: int) -> Value:
+        """The value that an occurrence of a `set` gives."""
+        if self.drawn is None:
+            return self.argument
+        if occurrence not in self.drawn:
+            if self.knob.draw is None:
+                raise KnobError(f"`{self.knob.name}` can't be drawn from the seed")
+            start = int(self.course.occurrences.start(np.array([occurrence]))[0])
+            generator = self._stream.generator(Purpose.DRAW, self.knob.name, occurrence)
+            if len(self.drawn) >= _MOST_STATES:
+                self.drawn.clear()
+            self.drawn[occurrence] = freeze(self.knob.draw(self.argument["draw"], self._below(start), generator))
+        return self.drawn[occurrence]
+
+    def _option_before(self) -> int:
+        # the first choice differs from the value that it finds, if that is one of the options
+        first = int(self.course.occurrences.start(np.array([0]))[0])
+        below = self._below(first)
+        if below in self.argument:
+            return list(self.argument).index(below)
+        generator = self._stream.generator(Purpose.CHOICE, self.knob.name)
+        return int(generator.integers(len(self.argument)))
+
+
+class Column(ABC):
+    """The value of one knob: a base and the layers on it, in file order.
+
+    Args:
+        knob: the knob.
+        base: gives its canonical value without any drift.
+    """
+
+    def __init__(self, knob: Knob, base: Callable[[], Value]) -> None:
+        self.knob, self._base = knob, base
+        self.layers: list[DriftLayer] = []
+
+    def at(self, tick: int, layers: int) -> Value:
+        """The value at a tick that the base and the first so many layers give."""
+        ticks = np.array([tick], np.int64)
+        effects = [layer.course.effect(ticks) for layer in self.layers[:layers]]
+        return self.values(effects, 1)[0]
+
+    @abstractmethod
+    def fold(self, effects: Sequence[DriftEffect], size: int) -> np.ndarray:
+        """One number a tick, equal where the values are equal.
+
+        Args:
+            effects: the effect of each layer, from the lowest; further layers are left out.
+            size: how many ticks there are.
+        """
+
+    @abstractmethod
+    def decode(self, numbers: np.ndarray) -> list[Value]:
+        """The canonical values that stand behind the numbers of `fold`."""
+
+    def values(self, effects: Sequence[DriftEffect], size: int) -> list[Value]:
+        """The canonical value at each tick."""
+        return self.decode(self.fold(effects, size))
+
+
+class NumberColumn(Column):
+    """A numeric knob: the layers fold in floating-point arrays; the result is reflected, integers are rounded."""
+
+    def fold(self, effects: Sequence[DriftEffect], size: int) -> np.ndarray:
+        """The value at each tick."""
+        values = np.full(size, float(self._base()))
+        for layer, effect in zip(self.layers, effects, strict=False):
+            values = self._apply(layer, effect, values)
+        if self.knob.bounds is not None:
+            values = reflect(values, *map(float, self.knob.bounds))
+        return np.rint(values) if self.knob.kind == "integer" else values
+
+    def decode(self, numbers: np.ndarray) -> list[Value]:
+        """The values as Python's own numbers."""
+        decoded: list[Value] = numbers.astype(np.int64).tolist() if self.knob.kind == "integer" else numbers.tolist()
+        return decoded
+
+    def _apply(self, layer: DriftLayer, effect: DriftEffect, values: np.ndarray) -> np.ndarray:
+        done = effect.done
+        if layer.operation in ("set", "choice"):
+            some = done > 0
+            if some.any():
+                values = np.where(some, self._targets(layer, done - 1, some), values)
+        elif layer.operation == "add":
+            values = values + done * layer.argument
+        elif layer.operation == "scale":
+            with np.errstate(over="ignore", under="ignore"):
+                values = values * powers(layer.argument, done)
+        else:
+            some = done > 0
+            if some.any():
+                values = values + np.where(some, layer.sums.totals(np.maximum(done - 1, 0)), 0.0)
+        for index, share in effect.partial:
+            some = share > 0
+            if some.any():
+                values = self._part(layer, index, share, some, values)
+        return np.clip(values, -_HUGE, _HUGE)
+
+    def _part(
+        self, layer: DriftLayer, index: np.ndarray, share: np.ndarray, some: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
+        # (1 - w) old + w new is exactly old at w = 0 and exactly new at w = 1
+        if layer.operation in ("set", "choice"):
+            return values * (1 - share) + share * self._targets(layer, index, some)
+        if layer.operation == "add":
+            return values + share * layer.argument
+        if layer.operation == "scale":
+            with np.errstate(over="ignore", under="ignore"):
+                return values * ((1 - share) + share * layer.argument)
+        return values + share * layer.sums.increments(np.where(some, index, 0))
+
+    def _targets(self, layer: DriftLayer, index: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """The number that each tick's occurrence aims at; anything finite where `some` is false."""
+        if layer.operation == "choice":
+            options = np.array(layer.argument, float)
+            return options[layer.option(np.where(some, index, 0))]
+        if layer.drawn is None:
+            return np.full(index.shape, float(layer.argument))
+        found = np.zeros(index.shape)
+        for occurrence in np.unique(index[some]).tolist():
+            found[some & (index == occurrence)] = layer.value(occurrence)
+        return found
+
+
+class ObjectColumn(Column):
+    """A knob whose values are no numbers: a value is computed once for every combination of layer states."""
+
+    def __init__(self, knob: Knob, base: Callable[[], Value]) -> None:
+        super().__init__(knob, base)
+        self._codes: dict[tuple[int, ...], int] = {}
+        self._numbers: dict[Value, int] = {}
+        self._values: list[Value] = []
+
+    def fold(self, effects: Sequence[DriftEffect], size: int) -> np.ndarray:
+        """A number for the value at each tick."""
+        if len(self._codes) >= _MOST_STATES:
+            self._codes, self._numbers, self._values = {}, {}, []
+        if not effects:
+            return np.full(size, self._number(()))
+        states = np.stack([self._states(layer, effect) for layer, effect in zip(self.layers, effects, strict=False)])
+        turns = np.flatnonzero((states[:, 1:] != states[:, :-1]).any(axis=0)) + 1
+        starts = np.concatenate(([0], turns))
+        numbers = [self._number(tuple(states[:, start].tolist())) for start in starts]
+        return np.repeat(numbers, np.diff(np.concatenate((starts, [size]))))
+
+    def decode(self, numbers: np.ndarray) -> list[Value]:
+        """The values of these numbers."""
+        return [self._values[number] for number in numbers.tolist()]
+
+    def _states(self, layer: DriftLayer, effect: DriftEffect) -> np.ndarray:
+        """What the layer does at each tick: -1 for nothing, else the option, the occurrence or 0."""
+        if layer.operation == "swap":
+            swaps = effect.done.copy()
+            for _, share in effect.partial:
+                swaps += share > 0
+            return swaps % 2 - 1
+        last = effect.last()
+        if layer.operation == "choice":
+            some = last >= 0
+            return np.where(some, layer.option(np.maximum(last, 0)), -1) if some.any() else last
+        return np.minimum(last, 0) if layer.drawn is None else last
+
+    def _number(self, states: tuple[int, ...]) -> int:
+        if states not in self._codes:
+            value = self._base()
+            for layer, state in zip(self.layers, states, strict=False):
+                if state >= 0:
+                    value = self._applied(layer, state, value)
+            if value not in self._numbers:
+                self._numbers[value] = len(self._values)
+                self._values.append(value)
+            self._codes[states] = self._numbers[value]
+        return self._codes[states]
+
+    def _applied(self, layer: DriftLayer, state: int, value: Value) -> Value:
+        if layer.operation == "choice":
+            return layer.argument[state]
+        if layer.operation == "swap":
+            return swapped(value, layer.argument, self.knob.name)
+        return layer.value(state)
+
+
+def swapped(value: Mapping[str, Value], keys: Sequence[str], name: str) -> FrozenMapping:
+    """A mapping in which the values of two keys have changed places.
+
+    Args:
+        value: the mapping.
+        keys: the two keys.
+        name: the knob's name, for the error.
+
+    Raises:
+        KnobError: if the mapping lacks one of the keys.
+
+    Example:
+        >>> swapped({"3,5": 1.0, "5,5": 0.5}, ["3,5", "5,5"], "goal_rewards")
+        FrozenMapping({'3,5': 0.5, '5,5': 1.0})
+    """
+    one, other = keys
+    for key in keys:
+        if key not in value:
+            raise KnobError(f"`{name}` has no key {key!r} to swap. Received {dict(value)!r}")
+    return FrozenMapping({**value, one: value[other], other: value[one]})
+
+
+def powers(factor: float, counts: np.ndarray) -> np.ndarray:
+    """A factor applied so many times, kept finite.
+
+    Example:
+        >>> powers(-2.0, np.array([0, 3]))
+        array([ 1., -8.])
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(np.power(float(factor), counts), -_HUGE, _HUGE)
+
+
+def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Takes numbers back between two bounds as a mirror at each of them would.
+
+    Args:
+        values: any finite numbers.
+        low: the lower bound, may be minus infinity.
+        high: the upper bound, may be infinity.
+
+    Returns:
+        Numbers in [low, high]; those that were inside are exactly as before.
+
+    Example:
+        >>> reflect(np.array([-0.25, 0.5, 1.25, 2.5]), 0.0, 1.0)
+        array([0.25, 0.5 , 0.75, 0.5 ])
+    """
+    inside = (values >= low) & (values <= high)
+    if inside.all():
+        return values
+    if np.isinf(low) or np.isinf(high):
+        back = np.where(values < low, 2 * low - values, 2 * high - values)
+    elif low == high:
+        back = np.full(values.shape, low)
+    else:
+        span = high - low
+        along = np.mod(values - low, 2 * span)
+        back = low + np.minimum(along, 2 * span - along)
+    return np.where(inside, values, np.clip(back, low, high))

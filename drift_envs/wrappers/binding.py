@@ -1,0 +1,141 @@
+"""Who turns which knob: finds an environment's knobs, loads the schedule against them, and turns them.
+
+* `KnobBinder` - the hands of `DriftWrapper`
+* `knob_table` - all knobs that a schedule may turn in an environment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import KnobTable, Tunable, Value
+from drift_envs.schedule import Schedule, load_schedule
+from drift_envs.wrappers.attributes import AttributeKnobs, built_in_knobs, declared_knobs
+from drift_envs.wrappers.effects import Effects, effect_knobs
+
+
+def driven_names(schedule: Schedule) -> set[str]:
+    """The knobs that a schedule sets in its base or changes by a drift.
+
+    Args:
+        schedule: the schedule.
+    """
+    names = set(schedule.base)
+    for drift in schedule.drifts:
+        for what in (drift.set, drift.add, drift.scale, drift.swap, drift.choice, drift.walk):
+            names.update(what)
+    return names
+
+
+def find_tunable(env: gym.Env, schedule: Any = None) -> Any:
+    """The environment's own knobs, or its attributes made tunable.
+
+    Args:
+        env: the environment.
+        schedule: whatever `load_schedule` takes; its section `knobs` declares attributes.
+
+    Raises:
+        ArgumentError: if the schedule declares knobs for an environment that declares its own.
+    """
+    plan = load_schedule(schedule) if schedule is not None else None
+    if isinstance(env.unwrapped, Tunable):
+        if plan is not None and plan.knobs is not None:
+            raise ArgumentError(
+                f"`schedule` should have no section `knobs`, since {type(env.unwrapped).__name__} declares its own. "
+                f"Received {', '.join(plan.knobs.specs) or 'one'}"
+            )
+        return env.unwrapped
+    attributes, followers = built_in_knobs(env)
+    more, derived = declared_knobs(None if plan is None else plan.knobs)
+    named = {attribute.name for attribute in more}
+    kept = tuple(attribute for attribute in attributes if attribute.name not in named)
+    return AttributeKnobs(env, (*kept, *more), (*followers, *derived))
+
+
+def knob_table(env: gym.Env, schedule: Any = None) -> KnobTable:
+    """All knobs that a schedule may turn in an environment: its own, and those that need no attribute.
+
+    Args:
+        env: the environment.
+        schedule: whatever `load_schedule` takes; its section `knobs` declares attributes.
+
+    Example:
+        >>> "masspole" in knob_table(gym.make("CartPole-v1"))
+        True
+    """
+    return _with_effects(find_tunable(env, schedule), env)
+
+
+def _with_effects(tunable: Any, env: gym.Env) -> KnobTable:
+    """The table of a tunable and its effects; defaults are the values that the environment was built with."""
+    own, now = tunable.knobs, tunable.read_knobs()
+    knobs = [replace(knob, default=now[knob.name]) for knob in own.knobs]
+    knobs += [knob for knob in effect_knobs(env) if knob.name not in own]
+    return KnobTable(tuple(knobs), rule=own.rule)
+
+
+class KnobBinder:
+    """Turns the knobs of one environment.
+
+    Args:
+        env: the environment.
+        schedule: whatever `load_schedule` takes.
+
+    Attributes:
+        env: the environment, inside `Effects` where the schedule turns a knob of those.
+        table: all knobs.
+        schedule: the schedule, checked against them.
+    """
+
+    def __init__(self, env: gym.Env, schedule: Any) -> None:
+        if not isinstance(env, gym.Env):
+            raise ArgumentError(f"`env` should be a `gymnasium.Env`. Received {type(env).__name__}")
+        self._tunable = find_tunable(env, schedule)
+        self.table = _with_effects(self._tunable, env)
+        self.schedule = load_schedule(schedule, table=self.table)
+        wanted = set() if self.schedule is None else driven_names(self.schedule) - set(self._tunable.knobs)
+        self._effects = Effects(env) if wanted else None
+        self.env = env if self._effects is None else self._effects
+        self._own = frozenset(self._tunable.knobs)
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Let the environment refuse that these knobs are set from outside, where it can.
+
+        Args:
+            names: the driven knobs.
+        """
+        if hasattr(self._tunable, "hold"):
+            self._tunable.hold(name for name in names if name in self._own)
+
+    def held_names(self, names: Iterable[str]) -> frozenset[str]:
+        """The driven knobs, and the attributes that they stand for.
+
+        Args:
+            names: the driven knobs.
+        """
+        paths = getattr(self._tunable, "paths", {})
+        held = set(names)
+        return frozenset(held | {paths[name] for name in held if name in paths})
+
+    @property
+    def turn(self) -> Callable[[Mapping[str, Value]], None]:
+        """Sets knobs to canonical values, all at once: the environment's own `turn` where it has all of them."""
+        return self._tunable.turn if self._effects is None else self._turn_both
+
+    def _turn_both(self, values: Mapping[str, Value]) -> None:
+        """Set knobs of the environment and of the effects."""
+        own = {name: value for name, value in values.items() if name in self._own}
+        if own:
+            self._tunable.turn(own)
+        if self._effects is not None:
+            self._effects.turn({name: value for name, value in values.items() if name not in self._own})
+
+    def read(self) -> dict[str, Value]:
+        """The value of every knob that is at work, read back."""
+        own = self._tunable.read_knobs()
+        return own if self._effects is None else {**own, **self._effects.read_knobs()}

@@ -1,0 +1,75 @@
+"""How wrappers that belong to an environment stay out of its spec.
+
+* `InternalWrapper` - a mixin: `spec` is the inner one where the environment's own constructor added the wrapper
+* `layers` - a world and everything inside of it
+* `mark_internal` - marks a wrapper as put there by the constructor
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+W = TypeVar("W", bound=gym.Wrapper)
+
+
+class InternalWrapper(gym.Wrapper):
+    """A wrapper that `gymnasium.make` may or may not have to add again when it rebuilds from a spec.
+
+    An id's entry point builds its wrappers itself. If they stood in the spec as well,
+    `gymnasium.make(env.spec)` would hold them against the stored ones and refuse other arguments.
+    """
+
+    _is_built_in = False
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """The environment's spec; without this wrapper if the environment's constructor adds it anyway."""
+        if not self._is_built_in:
+            return super().spec
+        spec = self.env.spec
+        if spec is not None:
+            for name, value in spec.kwargs.items():
+                if isinstance(value, os.PathLike):
+                    spec.kwargs[name] = os.fspath(value)  # so that the spec can be written as JSON
+        return spec
+
+    def save_episode(self) -> Any:
+        """Where this wrapper's part of the episode stands, as plain data; see `snapshot`."""
+        return None
+
+    def load_episode(self, saved: Any) -> None:
+        """Stand where another episode stood.
+
+        Args:
+            saved: what `save_episode` gave.
+        """
+
+
+def layers(world: gym.Env) -> Iterator[gym.Env]:
+    """A world and everything inside of it, from the outside to the inside.
+
+    Args:
+        world: the world.
+    """
+    yield world
+    while isinstance(world, gym.Wrapper):
+        world = world.env
+        yield world
+
+
+def mark_internal(wrapper: Any) -> Any:
+    """Mark a wrapper as put there by the environment's own constructor.
+
+    Args:
+        wrapper: the wrapper.
+
+    Returns:
+        The same wrapper.
+    """
+    wrapper._is_built_in = True
+    return wrapper

@@ -1,0 +1,1 @@
+"""The overlay of rendered frames: phase, tick and what changed."""

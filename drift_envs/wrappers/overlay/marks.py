@@ -1,0 +1,192 @@
+"""What is drawn on a picture itself: where the agent went, what changed, what pushes the car.
+
+* `Marks` - what `DriftOverlay` asks
+* `LakeMarks`, `CarMarks` - for the lake and for the cars
+* `find_marks` - the one for an environment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.knobs import Value
+from drift_envs.wrappers.overlay.strip import load_pygame
+
+TRAIL = (200, 90, 0)
+CHANGED = (200, 30, 90)
+GHOST = (90, 100, 110)
+FORCE = (11, 60, 111)
+REACH = 70
+"""Pixels of the arrow at Gymnasium's own force."""
+
+MOST = 200
+"""Points of a trail that are kept: a car stays long in its valley."""
+
+
+class Marks(Protocol):
+    """What `DriftOverlay` asks."""
+
+    def begin(self) -> None:
+        """An episode has begun."""
+
+    def note(self, action: Any) -> None:
+        """A step was made."""
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        ...
+
+
+class NoMarks:
+    """Nothing is drawn: pages of a shop stay as they are."""
+
+    def begin(self) -> None:
+        """Nothing."""
+
+    def note(self, action: Any) -> None:
+        """Nothing."""
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The picture as it is."""
+        return picture
+
+
+class LakeMarks:
+    """Frames around tiles that changed, old holes as ghosts, and a line along the agent's way.
+
+    Args:
+        env: the lake.
+    """
+
+    def __init__(self, env: FrozenLake) -> None:
+        self.env = env
+        self._places: list[tuple[int, int]] = []
+
+    def begin(self) -> None:
+        """Begin the trail anew."""
+        self._places = [divmod(int(self.env.s), self.env.ncol)]
+
+    def note(self, action: Any) -> None:
+        """Go on with the trail."""
+        self._places.append(divmod(int(self.env.s), self.env.ncol))
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The lake with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        pygame = load_pygame()
+        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+        width, height = self.env.cell_size
+        for row, column, tile in self._changes(old):
+            box = pygame.Rect(column * width, row * height, width, height)
+            pygame.draw.rect(surface, CHANGED, box.inflate(-4, -4), 3)
+            if tile == "H":
+                for part in range(0, 360, 30):  # a dashed ring: no hole any more
+                    pygame.draw.arc(surface, GHOST, box.inflate(-20, -20), np.radians(part), np.radians(part + 16), 3)
+        if len(self._places) > 1:
+            points = [((c + 0.5) * width, (r + 0.75) * height) for r, c in self._places]
+            pygame.draw.lines(surface, TRAIL, False, points, 3)
+            pygame.draw.circle(surface, TRAIL, points[0], 5)
+        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+
+    def _changes(self, old: Mapping[str, Value] | None) -> list[tuple[int, int, str]]:
+        """Tiles that are others now, and what each was; goals count too when their reward is another one."""
+        if old is None:
+            return []
+        now, before = self.env.map, old.get("map", self.env.map)
+        if not isinstance(before, tuple) or [len(row) for row in before] != [len(row) for row in now]:
+            return []
+        rewards = old.get("goal_rewards", self.env.goal_rewards)
+        found = []
+        for row, tiles in enumerate(now):
+            for column, tile in enumerate(tiles):
+                place = f"{row},{column}"
+                other_reward = tile == "G" and rewards.get(place) != self.env.goal_rewards.get(place)
+                if before[row][column] != tile or other_reward:
+                    found.append((row, column, before[row][column]))
+        return found
+
+
+class CarMarks:
+    """An arrow for what the engine does, a ghost of a flag that has moved, and a line along the car's way.
+
+    Args:
+        env: the car.
+    """
+
+    def __init__(self, env: MountainCar | MountainCarContinuous) -> None:
+        self.env = env
+        self._places: list[float] = []
+        self._push = 0.0
+
+    def begin(self) -> None:
+        """Begin the trail anew; the engine rests."""
+        self._places, self._push = [float(self.env.state[0])], 0.0
+
+    def note(self, action: Any) -> None:
+        """Go on with the trail, and note what the engine did."""
+        self._places = [*self._places[1 - MOST :], float(self.env.state[0])]
+        if isinstance(self.env, MountainCar):
+            self._push = (int(action) - 1) * float(self.env.force) / 0.001
+        else:
+            self._push = float(np.clip(np.ravel(action)[0], -1, 1)) * float(self.env.power) / 0.0015
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The hill with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        pygame = load_pygame()
+        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+        height, width = picture.shape[:2]
+        flag = float(self.env.goal_position)
+        before = flag if old is None else float(old.get("goal_position", flag))  # type: ignore[arg-type]
+        if before != flag:
+            x, y = self._pixel(before, width, height)
+            for part in range(0, 50, 10):
+                pygame.draw.line(surface, GHOST, (x, y - part), (x, y - part - 5), 3)
+        if len(self._places) > 1:
+            # Above the car, where the way back does not hide the way there behind the hill's line.
+            points = [(x, y - 30) for x, y in (self._pixel(place, width, height) for place in self._places)]
+            pygame.draw.lines(surface, TRAIL, False, points, 3)
+        if self._push:
+            x, y = self._pixel(self._places[-1], width, height)
+            tip, side = x + REACH * self._push, 1 if self._push > 0 else -1
+            pygame.draw.line(surface, FORCE, (x, y - 50), (tip - 8 * side, y - 50), 5)
+            pygame.draw.polygon(surface, FORCE, [(tip, y - 50), (tip - 12 * side, y - 58), (tip - 12 * side, y - 42)])
+        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+
+    def _pixel(self, position: float, width: int, height: int) -> tuple[float, float]:
+        """Where Gymnasium draws the ground at a position."""
+        scale = width / (self.env.max_position - self.env.min_position)
+        ground = np.sin(3 * position) * 0.45 + 0.55
+        return (position - self.env.min_position) * scale, height - ground * scale - 10
+
+
+def find_marks(env: gym.Env) -> Marks:
+    """What can be drawn for an environment.
+
+    Args:
+        env: any environment.
+    """
+    base = env.unwrapped
+    if isinstance(base, FrozenLake):
+        return LakeMarks(base)
+    if isinstance(base, (MountainCar, MountainCarContinuous)):
+        return CarMarks(base)
+    return NoMarks()

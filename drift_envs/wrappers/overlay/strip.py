@@ -1,0 +1,148 @@
+"""The strip under a picture: two lines of text, and the schedule with the present tick.
+
+* `draw_strip` - the strip as a picture
+* `blocks` - the phases around a tick, and where they stand
+* `STRIP` - its height
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drift_envs.errors import MissingDependencyError
+from drift_envs.schedule import NEVER, Phase, Timeline
+
+LINE = 18
+"""Height of a line of text, in pixels."""
+
+MARGIN = 3
+BAR = 16
+"""Height of the schedule, in pixels."""
+
+STRIP = 2 * LINE + BAR + 3 * MARGIN
+"""Height of the strip, in pixels."""
+
+INK, PAPER = (235, 235, 235), (32, 36, 44)
+PHASES = ((66, 78, 98), (84, 98, 120))
+"""Phases take turns with these two, so that neighbours differ."""
+
+PRESENT = (40, 96, 160)
+NEEDLE = (255, 210, 63)
+SMALLEST = 12
+"""The size of letters at which text is cut rather than made smaller."""
+
+AROUND = 2
+"""Phases shown before and after the present one."""
+
+TAIL = 20
+"""Ticks shown of a phase that never ends, behind the present one."""
+
+
+class PhaseBlock(NamedTuple):
+    """A phase and where it stands.
+
+    Args:
+        phase: the phase.
+        left: where it begins, as a share of the width.
+        right: where it ends.
+        is_present: whether it holds the present tick.
+    """
+
+    phase: Phase
+    left: float
+    right: float
+    is_present: bool
+
+
+def blocks(timeline: Timeline, tick: int) -> tuple[tuple[PhaseBlock, ...], float]:
+    """The phases around a tick, and where the tick stands between them.
+
+    Args:
+        timeline: the timeline.
+        tick: the present tick.
+
+    Returns:
+        The blocks from left to right, and the place of the tick as a share of the width.
+    """
+    shown = [timeline.phase(tick)]
+    for _ in range(AROUND):
+        if shown[0].start > 0:
+            shown.insert(0, timeline.phase(shown[0].start - 1))
+        if shown[-1].stop < NEVER:
+            shown.append(timeline.phase(shown[-1].stop))
+    begin, last = shown[0].start, shown[-1]
+    end = last.stop if last.stop < NEVER else max(last.start, tick) + TAIL
+    width = end - begin
+    found = tuple(
+        PhaseBlock(
+            phase,
+            (phase.start - begin) / width,
+            (min(phase.stop, end) - begin) / width,
+            phase.start <= tick < phase.stop,
+        )
+        for phase in shown
+    )
+    return found, (tick + 0.5 - begin) / width
+
+
+def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) -> np.ndarray:
+    """The strip as a picture.
+
+    Args:
+        width: how wide, in pixels.
+        lines: two lines of text; they are made smaller if they do not fit, and cut in the end.
+        timeline: the schedule.
+        tick: the present tick.
+
+    Returns:
+        An array of shape `(STRIP, width, 3)`.
+
+    Raises:
+        MissingDependencyError: without pygame.
+    """
+    pygame = load_pygame()
+    strip = pygame.Surface((width, STRIP))
+    strip.fill(PAPER)
+    for number, line in enumerate(lines):
+        strip.blit(_write(line, width - 4 * MARGIN), (2 * MARGIN, MARGIN + number * LINE + 2))
+    top, left, across = 2 * LINE + MARGIN, 2 * MARGIN, width - 4 * MARGIN
+    shown, needle = blocks(timeline, tick)
+    for block in shown:
+        x, end = left + round(block.left * across), left + round(block.right * across)
+        colour = PRESENT if block.is_present else PHASES[block.phase.index % 2]
+        pygame.draw.rect(strip, colour, (x, top, max(end - x - 1, 1), BAR))
+        name = _write(block.phase.id, end - x, 14)
+        if name.get_width() <= end - x - 4:
+            strip.blit(name, (x + 3, top + 4))
+    x = left + round(needle * across)
+    pygame.draw.polygon(strip, NEEDLE, [(x - 4, top + BAR + MARGIN), (x + 4, top + BAR + MARGIN), (x, top + BAR - 4)])
+    pygame.draw.line(strip, NEEDLE, (x, top), (x, top + BAR))
+    return np.transpose(pygame.surfarray.array3d(strip), (1, 0, 2))
+
+
+def load_pygame() -> Any:
+    """The library that draws, ready for text.
+
+    Raises:
+        MissingDependencyError: if it is not installed.
+    """
+    try:
+        import pygame
+    except ImportError as error:
+        raise MissingDependencyError(
+            '`pygame` is not installed, run `pip install "gymnasium[toy-text,classic-control]"`'
+        ) from error
+    if not pygame.font.get_init():  # closing any environment ends all of pygame
+        pygame.font.init()
+    return pygame
+
+
+def _write(text: str, width: int, size: int = LINE) -> Any:
+    """A line of text, in the largest letters in which it fits."""
+    pygame = load_pygame()
+    while size > SMALLEST and pygame.font.Font(None, size).size(text)[0] > width:
+        size -= 1
+    return pygame.font.Font(None, size).render(text, True, INK)

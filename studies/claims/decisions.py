@@ -1,0 +1,158 @@
+"""What came of the claims.
+
+* `judge` - the checks of every claim that a run tests
+* `same_episodes` - memories that make no difference
+* `decide` - the verdict of a claim over its experiments
+* `Result` - what one run says about one claim
+* `ClaimDecision` - a claim with all that was found
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from drift_agents.analysis.runs import Player
+from drift_agents.experiment.files import load_experiment
+
+from studies.claims.evidence import Check, ClaimRun, NotPlayedError
+from studies.claims.registry import CLAIMS, Claim
+
+HELD, REFUTED, NOT_PLAYED = "held", "refuted", "not played"
+
+
+class Result(NamedTuple):
+    """What one run says about one claim.
+
+    Args:
+        experiment: which one it is.
+        checks: those that could be made.
+        missing: what the run lacks; empty if nothing.
+        instances: schedule -> how many of the file's instances were played, and how many the file has.
+    """
+
+    experiment: str
+    checks: tuple[Check, ...]
+    missing: str
+    instances: Mapping[str, tuple[int, int]]
+
+
+class ClaimDecision(NamedTuple):
+    """A claim with all that was found.
+
+    Args:
+        claim: which one.
+        word: `held`, `refuted` or `not played`.
+        results: those of its experiments that were played.
+        missing: what is not there yet; empty if nothing.
+    """
+
+    claim: Claim
+    word: str
+    results: tuple[Result, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def checks(self) -> list[Check]:
+        """All checks, of all experiments."""
+        return [check for result in self.results for check in result.checks]
+
+    @property
+    def failed(self) -> list[Check]:
+        """Those that do not hold, the furthest off first."""
+        return sorted((check for check in self.checks if not check.holds), key=lambda check: check.room)
+
+    @property
+    def nearest(self) -> Check | None:
+        """The check that decides: the one furthest off its bound, or else the one that lies nearest to it."""
+        return next(iter(self.failed), min(self.checks, key=lambda check: check.room, default=None))
+
+
+def judge(played: ClaimRun) -> dict[int, Result]:
+    """The checks of every claim that a run tests, by the claim's number.
+
+    Args:
+        played: the run.
+    """
+    claims = [claim for claim in CLAIMS.values() if played.name in claim.experiments]
+    if not claims:
+        return {}
+    instances, foreign = _instances(played)
+    return {claim.number: _judge(claim, played, instances, foreign) for claim in claims}
+
+
+def same_episodes(played: ClaimRun) -> dict[str, list[str]]:
+    """Memories whose agents played the very same episodes, by score and steps, otherwise made alike.
+
+    What is found for one of them is found for all, so that they are one piece of evidence.
+
+    Args:
+        played: the run.
+
+    Returns:
+        Schedule -> groups, as in `with glove: vanilla, voyager`.
+    """
+    found: dict[str, list[str]] = {}
+    for schedule, part in played.parts.items():
+        groups: dict[tuple[Player, tuple[tuple[Any, ...], ...]], list[str]] = {}
+        for player, run in part.naming.runs.items():
+            episodes = tuple(
+                (row["seed"], row["episode"], row["score"], row["steps"]) for rows in run.whole.rows for row in rows
+            )
+            groups.setdefault((player._replace(memory=""), episodes), []).append(player.memory)
+        told = [
+            f"{_with(player)}: {', '.join(memories)}" for (player, _), memories in groups.items() if len(memories) > 1
+        ]
+        found |= {schedule: told} if told else {}
+    return found
+
+
+def _with(player: Player) -> str:
+    verifier = "plain" if player.verifier == "none" else f"with {player.verifier}"
+    return verifier if player.policy == "planner" else f"{verifier}, {player.policy}"
+
+
+def _judge(claim: Claim, played: ClaimRun, instances: Mapping[str, tuple[int, int]], foreign: str) -> Result:
+    checks: list[Check] = []
+    missing = foreign
+    if not foreign:
+        try:
+            checks.extend(claim.checks(played))
+        except NotPlayedError as error:
+            missing = str(error)
+    counted = {check.schedule: instances[check.schedule] for check in checks}
+    return Result(played.name, tuple(checks), missing, counted)
+
+
+def _instances(played: ClaimRun) -> tuple[dict[str, tuple[int, int]], str]:
+    """How many of the file's instances everybody played, by schedule; and what is wrong with them."""
+    file = load_experiment(played.name)
+    found, foreign = {}, ""
+    for name, part in played.parts.items():
+        known = played.manifest["schedules"].get(name, {})
+        own = set(file.seeds_of(known.get("sweep", {}).get("of", name)))
+        seeds = [set(run.seeds) for run in part.naming.runs.values()]
+        if set.union(*seeds) - own:
+            others = ", ".join(map(str, sorted(set.union(*seeds) - own)[:3]))
+            foreign = f"`{name}` was played on instances that are not those of the file ({others} ...)"
+        found[name] = (len(set.intersection(*seeds)), len(own))
+    return found, foreign
+
+
+def decide(claim: Claim, results: Iterable[Result]) -> ClaimDecision:
+    """The verdict: refuted by any check that does not hold; held if all hold and nothing is missing.
+
+    Args:
+        claim: which one.
+        results: of its experiments, at most one each.
+    """
+    by_name = {result.experiment: result for result in results}
+    own = tuple(by_name[name] for name in claim.experiments if name in by_name)
+    missing = [f"`{name}` was not played" for name in claim.experiments if name not in by_name]
+    missing += [f"`{result.experiment}`: {result.missing}" for result in own if result.missing]
+    missing += [
+        f"`{result.experiment}`: nothing to check" for result in own if not result.missing and not result.checks
+    ]
+    refuted = any(not check.holds for result in own for check in result.checks)
+    word = REFUTED if refuted else NOT_PLAYED if missing else HELD
+    return ClaimDecision(claim, word, own, tuple(missing))

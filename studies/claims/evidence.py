@@ -1,0 +1,283 @@
+"""What a run shows about a claim: figures beside the bounds that they have to keep.
+
+* `Check` - one figure and its bound
+* `ClaimRun` - a run: its schedules, its players and its tests
+* `NotPlayedError` - a claim asks for what the run does not have
+* `ahead`, `at_least`, `at_most`, `share_of`, `above` - the checks that claims consist of
+* `interval_of` - an interval for any figure over instances
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from drift_agents.analysis.aggregates import LEVEL, RESAMPLES
+from drift_agents.analysis.report import part_of
+from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, group, paired
+from drift_agents.analysis.table import show, show_difference
+from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, holm, sign_flip
+from drift_agents.analysis.tables.overviews import ScheduleRuns
+from drift_agents.errors import ExperimentError
+from numpy.typing import ArrayLike, NDArray
+
+from drift_envs.metrics import Estimate, recovery_ratio
+
+SLACK = 1e-9
+"""Figures that miss a bound by less miss it by the order of a sum's terms."""
+
+Numbers = NDArray[np.float64]
+
+
+class NotPlayedError(ExperimentError):
+    """A claim asks for what a run does not have."""
+
+
+class Check(NamedTuple):
+    """One figure and its bound.
+
+    Args:
+        schedule: where.
+        what: the figure.
+        found: its value, with interval and number of instances.
+        needed: the bound.
+        holds: whether it is kept.
+        room: how far the figure lies within its bound, below 0 if beyond; comparable within a claim as far as its
+            figures are of one kind.
+    """
+
+    schedule: str
+    what: str
+    found: str
+    needed: str
+    holds: bool
+    room: float
+
+
+class ClaimRun:
+    """A run: its schedules, its players and its tests.
+
+    Args:
+        manifest: what was played.
+        rows: what happened.
+    """
+
+    def __init__(self, manifest: Mapping[str, Any], rows: Sequence[Row]) -> None:
+        self.manifest = manifest
+        self.name = str(manifest["name"])
+        self.parts = {name: part_of(manifest, name, runs) for name, runs in group(rows).items()}
+
+    def part(self, schedule: str) -> ScheduleRuns:
+        """A schedule of the run.
+
+        Raises:
+            NotPlayedError: if it was not played.
+        """
+        try:
+            return self.parts[schedule]
+        except KeyError as error:
+            raise NotPlayedError(f"`{schedule}` was not played") from error
+
+    def swept(self, schedule: str) -> list[ScheduleRuns]:
+        """The values that a sweep gave a schedule, in the order of the file.
+
+        Raises:
+            NotPlayedError: if there is none.
+        """
+        found = [
+            part
+            for name, part in self.parts.items()
+            if self.manifest["schedules"].get(name, {}).get("sweep", {}).get("of") == schedule
+        ]
+        if not found:
+            raise NotPlayedError(f"`{schedule}` was not played with several values")
+        return found
+
+    def value(self, part: ScheduleRuns) -> float:
+        """The value that a sweep gave a schedule."""
+        return float(self.manifest["schedules"][part.schedule]["sweep"]["value"])
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """Those of the report: GLOVE's family against plain and `overwrite`, over all schedules."""
+        return [one for part in self.parts.values() for one in compare(*part)]
+
+    def corrected(self, more: Sequence[float] = ()) -> list[float]:
+        """The chances of the run's comparisons after Holm's correction, and of further ones in the same family.
+
+        Args:
+            more: the chances of comparisons that a claim adds.
+        """
+        return holm([*(one.chance for one in self.comparisons), *more])
+
+
+def run_of(part: ScheduleRuns, player: Player) -> Runs:
+    """Somebody on a schedule.
+
+    Raises:
+        NotPlayedError: if they did not play there.
+    """
+    try:
+        return part.naming.runs[player]
+    except KeyError as error:
+        raise NotPlayedError(f"{title(player)} did not play `{part.schedule}`") from error
+
+
+def drifts(part: ScheduleRuns) -> Sequence[str]:
+    """The phases that a drift began.
+
+    Raises:
+        NotPlayedError: if there is none.
+    """
+    if len(part.order) < 2:
+        raise NotPlayedError(f"no drift of `{part.schedule}` was played")
+    return part.order[1:]
+
+
+def title(player: Player, phase: str = "") -> str:
+    """Who, and when: as in `vanilla + glove, drift-1`.
+
+    Example:
+        >>> title(Player("vanilla", "glove", "planner"), "drift-1"), title(Player("none", "none", "random"))
+        ('vanilla + glove, drift-1', 'none, random')
+    """
+    who = player.memory if player.verifier == "none" else f"{player.memory} + {player.verifier}"
+    return ", ".join(filter(None, (who, "" if player.policy == "planner" else player.policy, phase)))
+
+
+def ahead(played: ClaimRun, part: ScheduleRuns, player: Player, rival: Player) -> Iterator[Check]:
+    """Somebody of GLOVE's family is ahead of the plain agent or of `overwrite` after every drift: `**` in the report.
+
+    Raises:
+        NotPlayedError: if one of both did not play there.
+    """
+    for phase in drifts(part):
+        for run in (run_of(part, player), run_of(part, rival)):
+            if not any(run.phase(phase).rows):
+                raise NotPlayedError(f"`{part.schedule}` was not played up to {phase}")
+        for one, chance in zip(played.comparisons, played.corrected(), strict=True):
+            if (one.schedule, one.player, one.rival, one.phase) == (part.schedule, player, rival, phase):
+                yield surely_above(part, f"{title(player)} - {title(rival)}, {phase}", one.estimate, chance)
+
+
+def surely_above(part: ScheduleRuns, what: str, value: Estimate, chance: float) -> Check:
+    """A difference is claimed: its interval lies above 0, and so says the test.
+
+    Args:
+        part: where.
+        what: the difference.
+        value: with its interval.
+        chance: of the sign-flip test, corrected.
+    """
+    significant = chance < SIGNIFICANT
+    text = f"{show_difference(value, 1)}{'*' if significant else ''}, {_chance(chance)}{_n(value)}"
+    holds = significant and value.n > 1 and value.low > 0
+    return Check(part.schedule, what, text, "`**`, above 0", holds, value.low if significant else min(value.low, 0.0))
+
+
+def _chance(chance: float) -> str:
+    return "not tested" if math.isnan(chance) else "p < .001" if chance < 0.001 else f"p = {chance:.3f}"
+
+
+def sign_test(differences: Sequence[float], one_run: bool = False) -> tuple[Estimate, float]:
+    """A mean difference over instances with its interval, and its chance before any correction.
+
+    Args:
+        differences: one an instance.
+        one_run: whether all instances are one and the same run.
+    """
+    found = estimate(differences, one_run=one_run)
+    return found, sign_flip(differences) if found.n > 1 else math.nan
+
+
+def values_of(what: str, *runs: Runs, measure: Measurement) -> list[list[float]]:
+    """One number an instance for each of the runs, for the instances that all of them have.
+
+    Raises:
+        NotPlayedError: if they have none in common.
+    """
+    found = paired(*runs, measure=measure)
+    if not found[0]:
+        raise NotPlayedError(f"{what}: no instance was played by all")
+    return found
+
+
+def gains(part: ScheduleRuns, player: Player, rival: Player, phase: str) -> list[float]:
+    """The differences of two players in a phase, one an instance."""
+    both = [run_of(part, one).phase(phase) for one in (player, rival)]
+    ours, theirs = values_of(title(player, phase), *both, measure=part.measure.of)
+    return [a - b for a, b in zip(ours, theirs, strict=True)]
+
+
+def at_least(part: ScheduleRuns, what: str, value: Estimate, bound: float) -> Check:
+    """A figure is at least so high."""
+    return _bounded(part, what, value, f"at least {bound:g}", value.mean - bound)
+
+
+def at_most(part: ScheduleRuns, what: str, value: Estimate, bound: float) -> Check:
+    """A figure is at most so high."""
+    return _bounded(part, what, value, f"at most {bound:g}", bound - value.mean)
+
+
+def _bounded(part: ScheduleRuns, what: str, value: Estimate, needed: str, room: float) -> Check:
+    if not value.n:
+        raise NotPlayedError(f"{what} on `{part.schedule}`: nothing to average")
+    return Check(part.schedule, what, f"{show(value, 2)}{_n(value)}", needed, room >= -SLACK, room)
+
+
+def above(part: ScheduleRuns, what: str, value: Estimate, bound: float = 0.0) -> Check:
+    """A difference is above so much; equal is not."""
+    room = value.mean - bound
+    holds = room > SLACK
+    return Check(part.schedule, what, f"{show_difference(value, 1)}{_n(value)}", f"above {bound:g}", holds, room)
+
+
+def share_of(part: ScheduleRuns, phase: str, player: Player, reference: Player, least: float) -> Check:
+    """The mean over instances is at least so large a share of a reference's; both over the same instances.
+
+    Args:
+        part: where.
+        phase: when.
+        player: who.
+        reference: of whose mean.
+        least: the share.
+    """
+    what = f"{title(player)} / {reference.verifier}, {phase}"
+    both = [run_of(part, one).phase(phase) for one in (player, reference)]
+    ours, theirs = values_of(what, *both, measure=part.measure.of)
+    mean, whole = sum(ours) / len(ours), sum(theirs) / len(theirs)
+    ratio = recovery_ratio(ours, [0.0] * len(ours), theirs)
+    n = 1 if all(run.is_one_run for run in both) else len(ours)
+    text = "no ratio" if ratio is None else "{:.1f} % [{:.1f}, {:.1f}]".format(*(100 * one for one in ratio[:3]))
+    text += f" ({mean:.1f} of {whole:.1f}), n = {n}"
+    room = mean - least * whole
+    return Check(part.schedule, what, text, f"at least {100 * least:g} %", room >= -SLACK, room)
+
+
+def interval_of(values: ArrayLike, figure: Callable[[Numbers], Numbers], seed: int = 0) -> Estimate:
+    """Any figure over instances with a 95 % percentile interval, bootstrapped over the instances.
+
+    Args:
+        values: what each instance has, shape (n,) or (n, m).
+        figure: instances drawn anew, shape (r, n) or (r, n, m), to one figure a resample, shape (r,); it may be
+            infinite.
+        seed: of the resamples.
+
+    Example:
+        >>> interval_of([1.0, 2.0, 9.0], lambda drawn: np.max(drawn, axis=1))
+        Estimate(mean=9.0, low=1.0, high=9.0, n=3)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    drawn = np.random.default_rng(seed).integers(len(array), size=(RESAMPLES, len(array)))
+    edges = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    figures = figure(array[drawn])
+    low, high = np.quantile(figures[~np.isnan(figures)], edges, method="inverted_cdf")
+    return Estimate(float(figure(array[None])[0]), float(low), float(high), len(array))
+
+
+def _n(value: Estimate) -> str:
+    """How many instances, where the figure itself does not say so."""
+    return "" if value.low == value.high else f", n = {value.n}"
