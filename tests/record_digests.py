@@ -417,8 +417,11 @@ def record(short: bool = False) -> Recorded:
         runs = [pool.submit(play, file, Path(folder) / file.stem) for file in files]
         digests |= environments()
         texts |= prompts()
-        for run in runs:
-            told = run.result()
+        for file, run in zip(files, runs, strict=True):
+            try:
+                told = run.result()
+            except RuntimeError as error:
+                told = Recorded({f"failed/{file.stem}": str(error)}, {})
             digests |= told.digests
             texts |= told.texts
     reports = {key: texts.pop(key) for key in sorted(texts) if key.startswith("report/")}
@@ -495,6 +498,10 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.write and asked.short:
         parser.error("--write records everything: leave --short out")
     now = record(asked.short)
+    failed = [f"{key}: {told}" for key, told in now.digests.items() if key.startswith("failed/")]
+    if asked.write and failed:
+        print("\n".join(failed) + "\nnothing is recorded")
+        return 1
     if asked.write:
         write(now)
         print(f"recorded {len(now.digests)} digests and {len(now.texts)} texts")
