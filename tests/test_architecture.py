@@ -45,7 +45,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_agents": [
         ["errors", "types"],
-        ["registry", "world"],
+        ["checks", "registry", "world"],
         ["embedding", "llm", "matching"],
         ["prompt"],
         ["memory", "policy"],
