@@ -264,11 +264,10 @@ class _Totals:
         self.invalid_actions += not valid
         self.refreshes += decision.thought is not None
         self.tokens_estimated += count_tokens((decision.prompt, decision.reply.text, *decision.aside))
-        self.usage += Usage.of(decision.reply)
+        self.usage += decision.reply.usage
 
     def as_arguments(self) -> dict[str, Any]:
-        sums = dict(vars(self))
-        return sums | sums.pop("usage")._asdict()
+        return dict(vars(self))
 
 
 def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:

@@ -25,7 +25,7 @@ from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Team
-from drift_agents.types import Episode, Removed, Usage
+from drift_agents.types import NO_USAGE, Episode, Removed
 from drift_agents.verifier.base import Verifier
 from drift_agents.world import check_text_world
 
@@ -207,7 +207,7 @@ class TeamAgent:
     def _charged(self, episode: Episode) -> Episode:
         """The episode with what was asked after it had ended."""
         usage = self.meter.take()
-        return replace(episode, **(Usage.of(episode) + usage)._asdict()) if usage != Usage() else episode
+        return replace(episode, usage=episode.usage + usage) if usage != NO_USAGE else episode
 
 
 class _Speaker:
@@ -240,8 +240,7 @@ class _Speaker:
         said = [reply.text.strip() for reply in replies]
         proposals = [text if text in actions else actions[0] for text in said]
         chosen = self._team.propose(prompt, proposals, rng)
-        usage = sum((Usage.of(reply) for reply in replies), Usage())
-        return Reply(chosen, **usage._asdict())
+        return Reply(chosen, sum((reply.usage for reply in replies), NO_USAGE))
 
 
 class _SpeakingTeam(_Speaker):

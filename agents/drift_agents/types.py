@@ -172,7 +172,7 @@ class ProbeCost(NamedTuple):
     falls: int = 0
     purchases: int = 0
 
-    def __add__(self, other: object) -> ProbeCost:  # type: ignore[override]
+    def __add__(self, other: object) -> ProbeCost:
         """Both costs together."""
         if not isinstance(other, ProbeCost):
             return NotImplemented
@@ -241,19 +241,65 @@ class Usage(NamedTuple):
     fallbacks: int = 0
     dropped_records: int = 0
 
-    @classmethod
-    def of(cls, thing: object) -> Usage:
-        """What an answer cost: the fields of these names, as far as it has them."""
-        return cls(*(getattr(thing, name, 0) for name in cls._fields))
-
-    def __add__(self, other: object) -> Usage:  # type: ignore[override]
-        """Both together."""
+    def __add__(self, other: object) -> Usage:
+        """The sums, field by field."""
         if not isinstance(other, Usage):
             return NotImplemented
         return Usage(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[arg-type]
 
 
 NO_USAGE = Usage()
+
+
+class UsageFields:
+    """Read access to the fields of `usage`, for classes that hold one.
+
+    Example:
+        >>> Episode("Cross.", 1.0, 4, True, usage=Usage(model_calls=4)).model_calls
+        4
+    """
+
+    usage: Usage
+
+    @property
+    def model_calls(self) -> int:
+        """Answers of a language model, re-asks included."""
+        return self.usage.model_calls
+
+    @property
+    def tokens_in(self) -> int:
+        """Tokens of the prompts."""
+        return self.usage.tokens_in
+
+    @property
+    def tokens_out(self) -> int:
+        """Tokens of the answers."""
+        return self.usage.tokens_out
+
+    @property
+    def milliseconds(self) -> int:
+        """Latency in total."""
+        return self.usage.milliseconds
+
+    @property
+    def cost(self) -> float:
+        """In the currency of the price."""
+        return self.usage.cost
+
+    @property
+    def reasks(self) -> int:
+        """Answers that were requested again."""
+        return self.usage.reasks
+
+    @property
+    def fallbacks(self) -> int:
+        """Answers given by a rule instead."""
+        return self.usage.fallbacks
+
+    @property
+    def dropped_records(self) -> int:
+        """Records left out of prompts that were too long."""
+        return self.usage.dropped_records
 
 
 class Thought(NamedTuple):
@@ -300,7 +346,7 @@ class StepTrace:
 
 
 @dataclass(frozen=True)
-class Episode:
+class Episode(UsageFields):
     """A finished episode.
 
     Args:
@@ -312,14 +358,7 @@ class Episode:
         surprises: how often an outcome contradicted memory.
         realignments: how often memory was rewritten.
         invalid_actions: how often the policy's answer was no admissible action.
-        model_calls: calls of a language model.
-        tokens_in: tokens of all prompts (0 for policies without a model).
-        tokens_out: tokens of all answers.
-        milliseconds: how long all answers took.
-        cost: what the tokens cost.
-        reasks: how often an answer could not be used and was asked for again.
-        fallbacks: how often a rule answered in the model's place.
-        dropped_records: records that were left out of prompts which were too long.
+        usage: what its language models cost; its fields can be read from the episode, too.
         refreshes: how many strategies were made.
         tokens_estimated: tokens of all that was asked and answered for its decisions, as
             `drift_agents.llm.tokens` estimates them, whoever answered.
@@ -336,14 +375,7 @@ class Episode:
     surprises: int = 0
     realignments: int = 0
     invalid_actions: int = 0
-    model_calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    milliseconds: int = 0
-    cost: float = 0.0
-    reasks: int = 0
-    fallbacks: int = 0
-    dropped_records: int = 0
+    usage: Usage = NO_USAGE
     refreshes: int = 0
     tokens_estimated: int = 0
     trace: tuple[StepTrace, ...] = field(default=(), repr=False)

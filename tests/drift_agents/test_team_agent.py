@@ -30,6 +30,7 @@ from drift_agents.team.router import Router
 from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
 from drift_agents.team_agent import TeamAgent
+from drift_agents.types import Usage
 from drift_agents.verifier.registry import make_verifier
 
 import drift_envs  # noqa: F401 - registers the worlds
@@ -235,7 +236,7 @@ class Minded:
         if schema["title"] == STRATEGY["title"]:
             data = {"reasoning": "So it is.", "strategy": [f"{self.name} says: go on."]}
         told = {key: value for key, value in data.items() if key in schema["properties"]}
-        return Completion(json.dumps(told), told, model_calls=1, tokens_in=100, tokens_out=5)
+        return Completion(json.dumps(told), told, Usage(1, 100, 5))
 
 
 LINE = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SFG"]}, "drifts": []}

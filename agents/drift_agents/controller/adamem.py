@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.resources import files
 
@@ -27,7 +28,7 @@ from drift_agents.memory.exemplar import Exemplar, recall_exemplars
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.lessons import read_ways
 from drift_agents.prompt.view import ANSWER, parse_prompt
-from drift_agents.types import Episode, Removed, Thought, Usage
+from drift_agents.types import Episode, Removed, Thought
 
 EFFORTS = ("low", "high", "max")
 """`low`: a strategy stays until a refresh is asked for. `high`: it is made when memory is asked for, and
@@ -152,12 +153,11 @@ class AdaMem:
         reply = policy.decide(prompt, rng)
         # What was in mind under another strategy is no baseline without memory.
         baseline = None if first is None or first.strategy is not None else first.reply.text.strip()
-        spent = Usage.of(reply) + Usage.of(answer)
         return _after(
             first,
             Decision(
                 prompt,
-                reply._replace(**spent._asdict()),
+                replace(reply, usage=reply.usage + answer.usage),
                 (*shown, *sorted(strategy.evidence - set(shown))),
                 strategy.text,
                 thought._replace(baseline=baseline),
@@ -220,9 +220,8 @@ def _after(first: Decision | None, second: Decision) -> Decision:
     """The second decision, with what the first one cost."""
     if first is None:
         return second
-    spent = Usage.of(first.reply) + Usage.of(second.reply)
-    aside = (first.prompt, first.reply.text, *second.aside)
-    return second._replace(reply=second.reply._replace(**spent._asdict()), aside=aside)
+    reply = replace(second.reply, usage=first.reply.usage + second.reply.usage)
+    return second._replace(reply=reply, aside=(first.prompt, first.reply.text, *second.aside))
 
 
 @lru_cache(maxsize=4)

@@ -47,7 +47,7 @@ from drift_agents.memory.frozen import freeze
 from drift_agents.memory.none import NoMemory
 from drift_agents.policy.base import Policy
 from drift_agents.team_agent import TeamAgent
-from drift_agents.types import Episode, Usage
+from drift_agents.types import Episode
 from drift_agents.verifier.base import Verifier
 from drift_agents.verifier.registry import VERIFIERS, make_verifier
 from drift_envs.schedule.model import Schedule
@@ -235,8 +235,7 @@ def play(
         episode = lived.episode
         if setup.extra is not None and isinstance(setup.agent, (Agent, TeamAgent)):
             probes = setup.extra.play(setup.agent)
-            usage = Usage.of(episode) + setup.extra.meter.take()
-            episode = replace(episode, probes=probes, **usage._asdict())
+            episode = replace(episode, probes=probes, usage=episode.usage + setup.extra.meter.take())
         if watch is not None:
             watch(setup, index, episode)
         yield _row(cell, setup, lived._replace(episode=episode), index, judge)
@@ -341,14 +340,7 @@ def _row(cell: Cell, setup: CellSetup, lived: _Lived, index: int, judge: Episode
         "shared_hits": audited.shared,
         "private_hits": audited.private,
         "invalid_actions": episode.invalid_actions,
-        "model_calls": episode.model_calls,
-        "tokens_in": episode.tokens_in,
-        "tokens_out": episode.tokens_out,
-        "milliseconds": episode.milliseconds,
-        "cost": episode.cost,
-        "reasks": episode.reasks,
-        "fallbacks": episode.fallbacks,
-        "dropped_records": episode.dropped_records,
+        **episode.usage._asdict(),
         "refreshes": episode.refreshes,
         "tokens_estimated": episode.tokens_estimated,
         "regret": judged.regret,

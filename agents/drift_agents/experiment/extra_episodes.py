@@ -19,7 +19,7 @@ from drift_agents.experiment.config import PartSpec, ScheduleSettings
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.llm.metered import Meter
 from drift_agents.team_agent import TeamAgent
-from drift_agents.types import ProbeCost, Usage
+from drift_agents.types import ProbeCost
 from drift_agents.verifier.registry import VERIFIERS
 from drift_envs.wrappers.twin import twin
 
@@ -91,7 +91,7 @@ class ExtraEpisodes:
         while cost.steps < budget:
             self._room.left = budget - cost.steps
             episode = agent.run_episode(self._room)
-            self.meter.add(Usage.of(episode))
+            self.meter.add(episode.usage)
             cost += ProbeCost(
                 steps=episode.steps,
                 resets=1,

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from drift_agents.errors import ExperimentError
+from drift_agents.types import NO_USAGE
 
 CONSTRUCT, TEST = "construct", "test"
 """The stages of a cell, see `drift_agents.experiment.stages`."""
@@ -58,14 +59,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "shared_hits": (int,),
     "private_hits": (int,),
     "invalid_actions": (int,),
-    "model_calls": (int,),
-    "tokens_in": (int,),
-    "tokens_out": (int,),
-    "milliseconds": (int,),
-    "cost": (float,),
-    "reasks": (int,),
-    "fallbacks": (int,),
-    "dropped_records": (int,),
+    **{field: (type(none),) for field, none in NO_USAGE._asdict().items()},
     "refreshes": (int,),
     "tokens_estimated": (int,),
     "regret": (float, type(None)),  # null without oracle

@@ -12,10 +12,12 @@ Memories use a model for summaries, importance, reflection and critique. Offline
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.errors import ModelError
 from drift_agents.llm.schema import violations
+from drift_agents.types import NO_USAGE, Usage, UsageFields
 
 
 class Message(NamedTuple):
@@ -30,31 +32,20 @@ class Message(NamedTuple):
     content: str
 
 
-class Completion(NamedTuple):
+@dataclass(frozen=True)
+class Completion(UsageFields):
     """An answer with what it cost.
 
     Args:
         text: the answer as text.
         data: the parsed JSON when a schema was given, else `None`.
-        model_calls: calls of a language model, re-asks included; 0 for rules, which are none.
-        tokens_in: tokens of the prompts.
-        tokens_out: tokens of the answers.
-        milliseconds: how long the answers took; as they were recorded, for recorded ones.
-        cost: what the tokens cost, in the currency of the price that was given.
-        reasks: how often an answer could not be used and was asked for again.
-        fallbacks: how often a rule answered in the model's place.
+        usage: what it cost; nothing for rules, which are no language model.
         finish: why the answer ends: `stop`, `length` (cut off), `refusal` or `empty`.
     """
 
     text: str
     data: Any = None
-    model_calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    milliseconds: int = 0
-    cost: float = 0.0
-    reasks: int = 0
-    fallbacks: int = 0
+    usage: Usage = NO_USAGE
     finish: str = "stop"
 
 

@@ -22,6 +22,7 @@ from drift_agents.errors import ContextLengthError, ReplayError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import FREE, Price
 from drift_agents.llm.forms import read_answer
+from drift_agents.types import Usage
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -35,7 +36,8 @@ CREATE TABLE IF NOT EXISTS replies (
 INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
 """
 _FORMAT = "drift-agents replies 1"
-_KEPT = ("text", "model_calls", "tokens_in", "tokens_out", "milliseconds", "finish")
+_KEPT_USAGE = ("model_calls", "tokens_in", "tokens_out", "milliseconds")
+"""What is recorded of a reply's cost; the money is computed anew from the tokens."""
 _TOO_LONG = "context_too_long"
 
 
@@ -233,7 +235,9 @@ class ReplayModel:
         if reply["finish"] == _TOO_LONG:
             raise ContextLengthError(reply["text"])
         data = None if schema is None else read_answer(reply["text"], schema)[0]
-        return Completion(data=data, cost=self._price.of(reply["tokens_in"], reply["tokens_out"]), **reply)
+        usage = Usage(**{name: reply[name] for name in _KEPT_USAGE})
+        usage = usage._replace(cost=self._price.of(usage.tokens_in, usage.tokens_out))
+        return Completion(reply["text"], data, usage, reply["finish"])
 
     def _ask(
         self,
@@ -250,5 +254,6 @@ class ReplayModel:
             answer = self.model.complete(messages, schema, parameters, sample_index)
         except ContextLengthError as error:
             answer = Completion(str(error), finish=_TOO_LONG)
-        reply = {name: getattr(answer, name) for name in _KEPT}
+        used = {name: getattr(answer.usage, name) for name in _KEPT_USAGE}
+        reply = {"text": answer.text, **used, "finish": answer.finish}
         return self.replies.put(key, self.name, title, question, reply)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from drift_agents.errors import ContextLengthError
@@ -53,4 +54,5 @@ class RuleFallbackModel:
         if schema is None or (answer.data is not None and not violations(answer.data, schema)):
             return answer
         ruled = self.rules.complete(messages, schema, parameters, sample_index)
-        return answer._replace(text=ruled.text, data=ruled.data, fallbacks=answer.fallbacks + 1)
+        usage = answer.usage._replace(fallbacks=answer.fallbacks + 1)
+        return replace(answer, text=ruled.text, data=ruled.data, usage=usage)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, ModelUnavailableError, StoppedError
@@ -143,7 +144,7 @@ class RetryingModel:
         self.answered += 1
         cost = self.price.of(answer.tokens_in, answer.tokens_out)
         self.budget.spend(answer.tokens_in + answer.tokens_out, cost)
-        return answer._replace(cost=cost)
+        return replace(answer, usage=answer.usage._replace(cost=cost))
 
     def _note(self, error: ModelUnavailableError, wait: float) -> None:
         """Tell everybody of a failure; a server that asks for patience lives, but nobody asks it for a while."""

@@ -65,5 +65,5 @@ class MeteredModel:
     ) -> Completion:
         """Answer, and add up."""
         answer = self.model.complete(messages, schema, parameters, sample_index)
-        self.meter.add(Usage.of(answer))
+        self.meter.add(answer.usage)
         return answer

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from drift_agents.llm.failures import refuses_form, translate
 from drift_agents.llm.forms import FORMS, instruct, read_answer, response_format
 from drift_agents.llm.key import NO_KEY, KeySource
 from drift_agents.llm.tokens import count_tokens
+from drift_agents.types import Usage
 
 OPENAI = "https://api.openai.com/v1"
 """Where OpenAI's own server is."""
@@ -116,7 +118,7 @@ class OpenAICompatible:
                     if self._known == form:
                         self._known = FORMS[FORMS.index(form) + 1]
                 continue
-            return answer._replace(data=read_answer(answer.text, schema)[0])
+            return replace(answer, data=read_answer(answer.text, schema)[0])
 
     def _exchange(
         self,
@@ -219,12 +221,10 @@ def _read_reply(reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int
         finish = "empty"
     usage = getattr(reply, "usage", None)
     tokens_in, tokens_out = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
-    return Completion(
-        text,
-        None,
+    used = Usage(
         1,
         count_tokens(message["content"] for message in sent) if tokens_in is None else int(tokens_in),
         count_tokens([text]) if tokens_out is None else int(tokens_out),
         milliseconds,
-        finish=finish,
     )
+    return Completion(text, None, used, finish)

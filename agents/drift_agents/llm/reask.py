@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from drift_agents.errors import ArgumentError
@@ -64,7 +65,7 @@ class ReaskingModel:
         talk, spent, reasks = list(messages), Usage(), 0
         while True:
             answer = self.model.complete(talk, schema, asked, sample_index)
-            spent += Usage.of(answer)
+            spent += answer.usage
             wrong = [] if schema is None or answer.data is not None else read_answer(answer.text, schema)[1]
             if not wrong or reasks == self.reasks:
                 break
@@ -74,11 +75,4 @@ class ReaskingModel:
                 Message("assistant", answer.text),
                 Message("user", f"Your answer cannot be used: {reason}. Answer again."),
             ]
-        return answer._replace(
-            model_calls=spent.model_calls,
-            tokens_in=spent.tokens_in,
-            tokens_out=spent.tokens_out,
-            milliseconds=spent.milliseconds,
-            cost=spent.cost,
-            reasks=reasks,
-        )
+        return replace(answer, usage=spent._replace(reasks=reasks))

@@ -12,6 +12,7 @@ from drift_agents.errors import ModelError
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.forms import read_answer
 from drift_agents.llm.tokens import count_tokens
+from drift_agents.types import Usage
 
 Line = str | Completion | ModelError
 """What is said next: a text, a whole completion, or an error that is raised."""
@@ -79,4 +80,5 @@ class Scripted:
         if isinstance(line, Completion):
             return line
         data = None if schema is None else read_answer(line, schema)[0]
-        return Completion(line, data, 1, count_tokens(message.content for message in messages), count_tokens([line]))
+        tokens_in = count_tokens(message.content for message in messages)
+        return Completion(line, data, Usage(1, tokens_in, count_tokens([line])))

@@ -9,37 +9,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.types import NO_USAGE, Usage, UsageFields
 
 
-class Reply(NamedTuple):
+@dataclass(frozen=True, init=False)
+class Reply(UsageFields):
     """An answer with what it cost.
 
     Args:
         text: the answer; the agent reads the action out of it.
-        model_calls: calls of a language model.
-        tokens_in: tokens of the prompts.
-        tokens_out: tokens of the answers.
-        milliseconds: how long the answers took.
-        cost: what the tokens cost.
-        reasks: how often an answer could not be used and was asked for again.
-        fallbacks: how often a rule answered in the model's place.
-        dropped_records: records that were left out of prompts which were too long.
+        usage: what the answer cost.
+        counts: fields of `usage` by name, added to it.
+
+    Example:
+        >>> Reply("2", model_calls=1, tokens_in=200).usage == Usage(1, 200)
+        True
     """
 
     text: str
-    model_calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    milliseconds: int = 0
-    cost: float = 0.0
-    reasks: int = 0
-    fallbacks: int = 0
-    dropped_records: int = 0
+    usage: Usage
+
+    def __init__(self, text: str, usage: Usage = NO_USAGE, **counts: Any) -> None:
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "usage", usage + Usage(**counts) if counts else usage)
 
 
 @runtime_checkable

@@ -21,7 +21,6 @@ from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, render_
 from drift_agents.policy.planner import SIGNS
 from drift_agents.policy.prompt_template import read_sheet
 from drift_agents.prompt.view import PromptView, parse_prompt
-from drift_agents.types import Usage
 
 MOST_SAMPLES = 2**31 - 1
 """Sample indices are sent to servers as seeds, which have 31 bits."""
@@ -159,9 +158,7 @@ class LanguageModelPolicy:
         view = arrange(view, self.order, rng)
         answer, dropped = self._ask(view, aside, self._sample(rng))
         said = answer.data or {}
-        reply = Reply(
-            str(said.get("action", answer.text)), **Usage.of(answer)._replace(dropped_records=dropped)._asdict()
-        )
+        reply = Reply(str(said.get("action", answer.text)), answer.usage._replace(dropped_records=dropped))
         return reply, aside is not None and said.get(aside.field) is True
 
     def messages(self, view: PromptView, aside: SideQuestion | None = None) -> list[Message]:

@@ -25,7 +25,7 @@ from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt.lessons import read_ways
 from drift_agents.prompt.view import PromptView, parse_line, parse_prompt
-from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed
+from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
 
 import drift_envs  # noqa: F401 - registers the worlds
 
@@ -98,7 +98,7 @@ class Speaker(Doer):
     def answer(self, messages: Any, schema: Mapping[str, Any], rules: Any, rng: Any) -> Completion:
         self.questions.append((messages, schema))
         data = {"reasoning": "", "strategy": ["Just go."]}
-        return Completion(json.dumps(data), data, model_calls=1, tokens_in=100)
+        return Completion(json.dumps(data), data, Usage(1, 100))
 
 
 def decide(

@@ -15,6 +15,7 @@ from drift_agents.llm.budget import Price
 from drift_agents.llm.cached import ReplayModel, ReplyStore
 from drift_agents.llm.guarded import RetryingModel
 from drift_agents.llm.scripted import Scripted
+from drift_agents.types import Usage
 
 ASK = [Message("user", "Where to?")]
 SCHEMA = {"title": "action", "type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "required": ["action"]}
@@ -26,12 +27,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_was_asked_is_not_asked_again(path: Path) -> None:
-    script = Scripted([Completion('{"action": "1"}', None, 1, 30, 4, 250)])
+    script = Scripted([Completion('{"action": "1"}', None, Usage(1, 30, 4, 250))])
     with ReplyStore(path) as replies:
         first, second = (ReplayModel(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
         assert (replies.hits, replies.misses, len(replies)) == (1, 1, 1)
     assert first == second
-    assert second == Completion('{"action": "1"}', {"action": "1"}, 1, 30, 4, 250)
+    assert second == Completion('{"action": "1"}', {"action": "1"}, Usage(1, 30, 4, 250))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_
 
 def test_a_recorded_reply_costs_what_its_tokens_cost_and_burdens_no_budget(path: Path) -> None:
     with ReplyStore(path) as replies:
-        guarded = RetryingModel(Scripted([Completion("a", None, 1, 1_000_000, 0)]), price=Price(2.0, 0.0))
+        guarded = RetryingModel(Scripted([Completion("a", None, Usage(1, 1_000_000, 0))]), price=Price(2.0, 0.0))
         costs = [ReplayModel(guarded, replies).complete(ASK).cost for _ in range(3)]
     assert costs == [2.0, 2.0, 2.0]
     assert guarded.budget.money_spent == 2.0

@@ -15,6 +15,7 @@ from drift_agents.llm.failures import retry_after
 from drift_agents.llm.guarded import Backoff, RetryingModel
 from drift_agents.llm.limits import RateLimiter
 from drift_agents.llm.scripted import Scripted
+from drift_agents.types import Usage
 
 ASK = [Message("user", "Where to?")]
 DEAD = ModelUnavailableError("no answer")
@@ -91,7 +92,7 @@ def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any
 
 def test_the_limits_are_told_what_an_answer_really_used(clock: Any) -> None:
     limits = RateLimiter(tokens=1000, clock=clock)
-    model = RetryingModel(Scripted(lambda _: Completion("2", None, 1, 500, 10)), limits=limits, clock=clock)
+    model = RetryingModel(Scripted(lambda _: Completion("2", None, Usage(1, 500, 10))), limits=limits, clock=clock)
     for _ in range(3):
         model.complete(ASK, None, {"max_tokens": 100})
     assert clock.waits == [60.0]
@@ -119,7 +120,7 @@ def test_so_many_at_a_time() -> None:
             meet.wait()  # goes on only when two are inside
             with lock:
                 inside[0] -= 1
-            return Completion("2", None, 1)
+            return Completion("2", None, Usage(1))
 
     model = RetryingModel(Slow(), limits=RateLimiter(concurrency=2))
     threads = [threading.Thread(target=model.complete, args=(ASK,)) for _ in range(6)]
@@ -172,7 +173,7 @@ def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None
     ],
 )
 def test_a_budget_ends_the_asking(budget: Budget, asked: int, told: str) -> None:
-    script = Scripted(lambda _: Completion("2", None, 1, 100, 10))
+    script = Scripted(lambda _: Completion("2", None, Usage(1, 100, 10)))
     model = RetryingModel(script, budget=budget, price=Price(10.0, 30.0))
     for _ in range(asked):
         assert model.complete(ASK).cost == pytest.approx(0.0013)

@@ -18,6 +18,7 @@ from drift_agents.memory.adamem.adamem import AdaMemMemory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView
+from drift_agents.types import Usage
 
 import drift_envs  # noqa: F401 - registers the worlds
 
@@ -91,7 +92,7 @@ class Mind:
                 "action": "2",
                 **{name: True for name in ("request_memory", "refresh") if name in schema["properties"]},
             }
-        return Completion(json.dumps(data), data, model_calls=1, tokens_in=100, tokens_out=5)
+        return Completion(json.dumps(data), data, Usage(1, 100, 5))
 
 
 @pytest.mark.parametrize(("effort", "calls", "strategies"), [("high", 6, 2), ("low", 6, 2), ("max", 4, 2)])

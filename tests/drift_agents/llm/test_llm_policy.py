@@ -16,10 +16,11 @@ from drift_agents.llm.metered import Meter, MeteredModel
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.scripted import Scripted
 from drift_agents.memory.registry import make_memory
+from drift_agents.policy.base import Reply
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.registry import make_policy
 from drift_agents.prompt.view import PromptView, Recollection
-from drift_agents.types import Outcome
+from drift_agents.types import Outcome, Usage
 
 import drift_envs  # noqa: F401 - registers the worlds
 
@@ -66,7 +67,7 @@ def test_what_the_server_is_to_choose_is_not_sent() -> None:
 
 def test_nobody_is_asked_where_there_is_no_choice() -> None:
     view = PromptView("Any task.", '{"at": 1}', ("search[sofa]",))
-    assert LanguageModelPolicy(Scripted([])).decide(view.render(), rng()) == ("search[sofa]", *[0] * 8)
+    assert LanguageModelPolicy(Scripted([])).decide(view.render(), rng()) == Reply("search[sofa]")
 
 
 def test_equal_prompts_are_one_question_at_temperature_0_and_samples_else() -> None:
@@ -127,7 +128,7 @@ def test_an_answer_that_names_no_action_is_counted_and_the_episode_goes_on() -> 
 @pytest.mark.parametrize(("text", "finish"), [("", "empty"), ("I can't help with that.", "refusal")])
 def test_a_model_that_never_answers_plays_all_the_same(text: str, finish: str) -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True, max_episode_steps=4)
-    script = Scripted(lambda _: Completion(text, None, 1, finish=finish))
+    script = Scripted(lambda _: Completion(text, None, Usage(1), finish))
     episode = Agent(LanguageModelPolicy(script)).run_episode(world, seed=0)
     assert (episode.steps, episode.invalid_actions, episode.model_calls, episode.reasks) == (4, 4, 12, 8)
 

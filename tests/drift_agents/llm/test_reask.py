@@ -10,6 +10,7 @@ from drift_agents.llm.metered import Meter, MeteredModel
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import Scripted
+from drift_agents.types import Usage
 
 ASK = [Message("user", "How many steps?")]
 SCHEMA = {
@@ -37,7 +38,7 @@ def test_it_tells_what_was_wrong() -> None:
     ("finish", "told"), [("length", "it was cut off"), ("refusal", "it is a refusal"), ("empty", "it is empty")]
 )
 def test_the_reason_depends_on_how_the_answer_ended(finish: str, told: str) -> None:
-    script = Scripted([Completion('{"n": ', None, 1, finish=finish), '{"n": 3}'])
+    script = Scripted([Completion('{"n": ', None, Usage(1), finish), '{"n": 3}'])
     assert ReaskingModel(script).complete(ASK, SCHEMA).data == {"n": 3}
     assert told in script.asked[1].messages[-1].content
 

@@ -27,7 +27,7 @@ def test_it_keeps_the_protocol() -> None:
 def test_the_title_chooses_the_rule_and_the_rule_reads_the_user_alone() -> None:
     model = RuleModel({"length": words, "echo": str.upper})
     messages = [Message("system", "Count."), Message("user", "a b"), Message("assistant", "2"), Message("user", "c")]
-    assert model.complete(messages, LENGTH) == Completion("3", 3, 0, 0, 0)
+    assert model.complete(messages, LENGTH) == Completion("3", 3)
     assert model.complete(messages, {"title": "echo"}).data == "A B\n\nC"
     assert model.complete(messages, LENGTH, {"temperature": 1.0}, sample_index=4).data == 3
 
