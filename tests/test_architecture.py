@@ -32,6 +32,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_envs": [
         ["_version", "errors"],
+        ["checks", "lazy"],
         ["knobs"],
         ["schedule"],
         ["envs"],

@@ -1,0 +1,52 @@
+"""Packages whose names are imported at first use (PEP 562).
+
+* `load_object` - the object that a string `module:name` stands for
+* `lazy_names` - the module-level `__getattr__` and `__dir__` of such a package
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def load_object(reference: str) -> Any:
+    """Import the object that a string `module:name` stands for.
+
+    Example:
+        >>> load_object("drift_envs.errors:ArgumentError").__name__
+        'ArgumentError'
+    """
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the module-level `__getattr__` and `__dir__` of a package.
+
+    Args:
+        package: the package's `__name__`.
+        homes: for each module, relative to the package, the names that the package takes from it.
+
+    Example:
+        >>> get, names = lazy_names("drift_envs", {"errors": ["ArgumentError"]})
+        >>> get("ArgumentError").__name__
+        'ArgumentError'
+    """
+    references = {name: f"{package}.{module}:{name}" for module, names in homes.items() for name in names}
+
+    def __getattr__(name: str) -> Any:
+        if name not in references:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = load_object(references[name])
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *references})
+
+    return __getattr__, __dir__
