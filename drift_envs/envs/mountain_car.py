@@ -1,14 +1,14 @@
 """Mountain cars with knobs.
 
-* `MountainCar` - Gymnasium's mountain car whose force, gravity, goal and transient responses can be turned
-* `MountainCarContinuous` - the same for the continuous mountain car
-* `MOUNTAIN_CAR_KNOBS`, `MOUNTAIN_CAR_CONTINUOUS_KNOBS` - their knobs
+* `MountainCar` - Gymnasium's mountain car with knobs for force, gravity, goal position and transient responses
+* `MountainCarContinuous` - the continuous mountain car with the same knobs, `power` instead of `force`
+* `MOUNTAIN_CAR_KNOBS`, `MOUNTAIN_CAR_CONTINUOUS_KNOBS` - their knob tables
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -45,22 +45,48 @@ MOUNTAIN_CAR_CONTINUOUS_KNOBS = KnobTable(
 )
 
 
-class MountainCar(TunableEnv, MountainCarEnv):
-    """Gymnasium's mountain car whose force, gravity, goal and transient responses can be turned.
+_ATTRIBUTES = {name: f"_{name}" for table in (MOUNTAIN_CAR_KNOBS, MOUNTAIN_CAR_CONTINUOUS_KNOBS) for name in table}
+"""The attribute that holds a knob's value, by knob."""
 
-    As long as no knob is turned it is bit-identical to `gymnasium`'s `MountainCarEnv`: same seed,
-    same trajectory, rewards, spaces and `info`. `step` computes with plain floats, which is
-    several times as fast.
+
+class _KnobCar(TunableEnv):
+    """Knobs, state and drawing surfaces of both cars."""
+
+    surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
+    state_names: ClassVar[tuple[str, ...]] = ("state",)
+    gravity = KnobAttribute()
+    goal_position = KnobAttribute()
+    transient = KnobAttribute()
+    _gravity: float
+    _goal_position: float
+    _transient: float
+    render: Callable[[], Any]  # Gymnasium's has no annotations
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        for name, value in values.items():
+            setattr(self, _ATTRIBUTES[name], value)
+
+
+class MountainCar(_KnobCar, MountainCarEnv):
+    """Gymnasium's mountain car with knobs for force, gravity, goal position and transient responses.
+
+    With all knobs at their defaults it is bit-identical to `gymnasium`'s `MountainCarEnv`: same seed,
+    same trajectory, rewards, spaces and `info`. `step` uses plain floats, which is several times faster.
 
     | knob | default | bounds | meaning |
     |---|---|---|---|
     | `force` | 0.001 | -0.01 to 0.01 | push of the engine, in velocity a step; negative reverses the controls |
     | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
     | `goal_position` | 0.5 | -0.3 to 0.6 | position of the flag |
-    | `transient` | 0.0 | 0 to 1 | probability that one step is answered falsely |
+    | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
 
-    A false answer (`transient`) is that of one of the two other actions, each equally likely; nothing
-    else shows it.
+    A false response (`transient`) is the response to one of the two other actions, each with probability
+    one half. `info` does not mark it.
 
     | action | meaning | observation | meaning |
     |---|---|---|---|
@@ -70,7 +96,7 @@ class MountainCar(TunableEnv, MountainCarEnv):
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.
-        goal_velocity: the least velocity with which the flag counts as reached.
+        goal_velocity: minimum velocity at the flag for the episode to terminate.
 
     Example:
         >>> env = MountainCar()
@@ -81,15 +107,8 @@ class MountainCar(TunableEnv, MountainCarEnv):
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
-    surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
-    state_names: ClassVar[tuple[str, ...]] = ("state",)
     force = KnobAttribute()
-    gravity = KnobAttribute()
-    goal_position = KnobAttribute()
-    transient = KnobAttribute()
     _force: float
-    _gravity: float
-    _goal_position: float
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
@@ -98,11 +117,11 @@ class MountainCar(TunableEnv, MountainCarEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Put the car into the valley.
+        """Start an episode in the valley at velocity 0.
 
         Args:
-            seed: seeds the environment's generator.
-            options: `low` and `high` bound the position to start from (-0.6 and -0.4).
+            seed: seed of the environment's generator.
+            options: `low` and `high` bound the start position (defaults -0.6 and -0.4).
 
         Returns:
             Position and velocity, shape `(2,)`, and an empty `info`.
@@ -115,7 +134,7 @@ class MountainCar(TunableEnv, MountainCarEnv):
         return np.array(self.state, dtype=np.float32), {}
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Push.
+        """Apply one push.
 
         Args:
             action: 0 left, 1 nothing, 2 right.
@@ -125,14 +144,14 @@ class MountainCar(TunableEnv, MountainCarEnv):
             `False`, and an empty `info`.
 
         Raises:
-            ArgumentError: if the action is none of the three.
+            ArgumentError: if the action is not 0, 1 or 2.
         """
         try:
             push = _PUSHES[action]
         except (KeyError, TypeError):
             raise ArgumentError(f"`action` should be one of 0, 1, 2. Received {action!r}") from None
         if self._transient:
-            push = self._answer(push)
+            push = self._draw_response(push)
         position, velocity = self.state
         velocity += push * self._force + math.cos(3 * position) * (-self._gravity)
         if velocity > self.max_speed:
@@ -152,45 +171,30 @@ class MountainCar(TunableEnv, MountainCarEnv):
             self.render()
         return np.array((position, velocity), dtype=np.float32), -1.0, terminated, False, {}
 
-    def _answer(self, push: int) -> int:
-        """The true push or, with the probability `transient`, that of another action."""
+    def _draw_response(self, push: int) -> int:
+        """Return the given push or, with probability `transient`, the push of another action."""
         chance = self.np_random.random() / self._transient
         if chance >= 1.0:
             return push
-        # Below the threshold, the same number is uniform again and chooses between the two others.
+        # Below the threshold the number is again uniform in [0, 1) and selects one of the two others.
         return _OTHER_PUSHES[push][chance >= 0.5]
 
-    def turn(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once.
 
-        Args:
-            values: canonical values, by knob.
-        """
-        if "force" in values:
-            self._force = values["force"]
-        if "gravity" in values:
-            self._gravity = values["gravity"]
-        if "goal_position" in values:
-            self._goal_position = values["goal_position"]
-        if "transient" in values:
-            self._transient = values["transient"]
+class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
+    """Gymnasium's continuous mountain car with knobs for power, gravity, goal position and transient responses.
 
-
-class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
-    """Gymnasium's continuous mountain car whose power, gravity, goal and transient responses can be turned.
-
-    As long as no knob is turned it is bit-identical to `gymnasium`'s `Continuous_MountainCarEnv`.
-    Gymnasium has the gravity fixed in its code; here it is a knob.
+    With all knobs at their defaults it is bit-identical to `gymnasium`'s `Continuous_MountainCarEnv`,
+    where gravity is a constant in the code.
 
     | knob | default | bounds | meaning |
     |---|---|---|---|
     | `power` | 0.0015 | -0.01 to 0.01 | push of the engine at full force; negative reverses the controls |
     | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
     | `goal_position` | 0.45 | -0.3 to 0.6 | position of the flag |
-    | `transient` | 0.0 | 0 to 1 | probability that one step is answered falsely |
+    | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
 
-    A false answer (`transient`) is that of a force drawn uniformly from -1 to 1. The reward is that
-    of the force that was asked for, so that nothing else shows it.
+    A false response (`transient`) is the response to a force drawn uniformly from -1 to 1. The reward is
+    computed from the given force and `info` does not mark it.
 
     | action | meaning | observation | meaning |
     |---|---|---|---|
@@ -200,7 +204,7 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
 
     Args:
         render_mode: `human`, `rgb_array` or `None`.
-        goal_velocity: the least velocity with which the flag counts as reached.
+        goal_velocity: minimum velocity at the flag for the episode to terminate.
 
     Example:
         >>> env = MountainCarContinuous()
@@ -211,14 +215,8 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
-    surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
-    state_names: ClassVar[tuple[str, ...]] = ("state",)
     power = KnobAttribute()
-    gravity = KnobAttribute()
-    goal_position = KnobAttribute()
-    transient = KnobAttribute()
     _power: float
-    _goal_position: float
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
@@ -226,32 +224,32 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
         Continuous_MountainCarEnv.__init__(self, render_mode, goal_velocity)
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Push.
+        """Apply one push.
 
         Args:
-            action: the force, shape `(1,)`, cut to the interval [-1, 1].
+            action: the force, shape `(1,)`, clipped to [-1, 1].
 
         Returns:
             Position and velocity, shape `(2,)`, the reward, whether the flag was reached, `False`,
             and an empty `info`.
 
         Raises:
-            ArgumentError: if the action is no sequence of one finite number.
+            ArgumentError: if the action is not a sequence of one finite number.
         """
         try:
-            asked = action[0]
-            cost = math.pow(asked, 2) * 0.1
+            given = action[0]
+            cost = math.pow(given, 2) * 0.1
         except (TypeError, IndexError, OverflowError):
             cost = math.nan
         if not math.isfinite(cost):
             raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
-        # From here on the expressions are Gymnasium's own, in the same mixture of single and double
-        # precision: plain floats would round differently.
+        # The expressions below are Gymnasium's, in the same mixture of single and double precision;
+        # plain floats would round differently.
         position = self.state[0]
         velocity = self.state[1]
-        force = min(max(asked, self.min_action), self.max_action)
+        force = min(max(given, self.min_action), self.max_action)
         if self._transient:
-            force = self._answer(force)
+            force = self._draw_response(force)
         velocity += force * self._power - self._gravity * math.cos(3 * position)
         if velocity > self.max_speed:
             velocity = self.max_speed
@@ -271,26 +269,11 @@ class MountainCarContinuous(TunableEnv, Continuous_MountainCarEnv):
             self.render()
         return self.state, reward, terminated, False, {}
 
-    def _answer(self, force: float) -> float:
-        """The true force or, with the probability `transient`, one drawn uniformly."""
+    def _draw_response(self, force: float) -> float:
+        """Return the given force or, with probability `transient`, one drawn uniformly."""
         chance = self.np_random.random() / self._transient
-        # Below the threshold, the same number is uniform again.
+        # Below the threshold the number is again uniform in [0, 1).
         return force if chance >= 1.0 else 2.0 * chance - 1.0
-
-    def turn(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once.
-
-        Args:
-            values: canonical values, by knob.
-        """
-        if "power" in values:
-            self._power = values["power"]
-        if "gravity" in values:
-            self._gravity = values["gravity"]
-        if "goal_position" in values:
-            self._goal_position = values["goal_position"]
-        if "transient" in values:
-            self._transient = values["transient"]
 
 
 _PUSHES = {0: -1, 1: 0, 2: 1}
