@@ -1,13 +1,14 @@
-"""What an evaluator may ask about a world that drifts; no agent gets to see it.
+"""Oracles of drifting environments: for evaluators, out of reach of agents.
 
-* `Oracle`, `Response`, `ChangeEffect`, `DriftingWorld`, `PlannedWorld` - the protocol and what it speaks of
-* `LakeOracle` - the frozen lake, exactly
-* `CarOracle` - the mountain cars: answers exactly, the best known policy measured
-* `ShopOracle` - the shop: answers exactly, the best known purchase
-* `make_oracle` - the oracle of a drifting world
+* `Oracle`, `Response`, `ChangeEffect`, `DriftingWorld`, `PlannedWorld` - the protocol and its types
+* `PlanningOracle` - the base of the oracles that plan
+* `LakeOracle` - the frozen lake, exact
+* `CarOracle` - the mountain cars: exact responses, the best known policy measured
+* `ShopOracle` - the shop: exact responses, the best known purchase
+* `make_oracle` - the oracle of a drifting environment
 """
 
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Oracle, PlannedWorld, Response
+from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Oracle, PlannedWorld, PlanningOracle, Response
 from drift_envs.oracle.car import CarOracle
 from drift_envs.oracle.factories import make_oracle
 from drift_envs.oracle.lake import LakeOracle
@@ -20,6 +21,7 @@ __all__ = [
     "LakeOracle",
     "Oracle",
     "PlannedWorld",
+    "PlanningOracle",
     "Response",
     "ShopOracle",
     "make_oracle",

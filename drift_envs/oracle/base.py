@@ -1,29 +1,32 @@
-"""What an evaluator may ask about a world that drifts.
+"""The oracle of a drifting environment: for evaluators, out of reach of agents.
 
 * `Oracle` - the protocol: responses, best actions and values at any tick
-* `Response` - one thing that the world can answer, with its probability
-* `ChangeEffect` - what the change between two ticks does to the world and to the best policies of before
-* `DriftingWorld` - what an oracle needs to know: the knobs at any tick
-* `PlannedWorld` - such a world made of a timeline alone, without an environment
+* `PlanningOracle` - the base of oracles that plan: values and effects of changes from cached plans
+* `Response` - one possible response to an action, with its probability
+* `ChangeEffect` - the effect of the change between two ticks on responses and on the policies optimal before it
+* `DriftingWorld` - the input of an oracle: the knobs at any tick
+* `PlannedWorld` - a drifting world made of a timeline alone, without an environment
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule.timeline import Timeline
 
 
 class Response(NamedTuple):
-    """One thing that the world can answer to an action.
+    """One possible response to an action.
 
     Args:
         state: the next state, as the JSON text of the text world.
-        score: the score so far, after it.
-        ended: whether the episode terminates with it.
-        probability: how likely it is.
+        score: the score of the episode after this transition.
+        ended: whether the episode terminates.
+        probability: in (0, 1].
     """
 
     state: str
@@ -33,21 +36,20 @@ class Response(NamedTuple):
 
 
 class ChangeEffect(NamedTuple):
-    """What the change between two ticks does.
+    """The effect of the change between two ticks.
 
-    The best policies of a world are those with the highest expected score and, among them, the
-    fewest expected steps. There may be many of them, since ties are common.
+    Optimal policies have the highest expected score and, among those, the fewest expected steps.
+    There may be many of them, since ties are common.
 
     Args:
         magnitude: share of the transition table that changes: of all pairs of a state and an
             action, those whose responses differ.
-        before: expected score of the best policies in the old world.
-        carried: expected score of those policies in the new world: the highest that any of them
-            reaches, whatever way it breaks ties.
-        after: expected score of the best policies of the new world.
-        replayed: expected score in the new world of the best sequences of actions of the old one,
-            given again without looking where they lead; `None` where no sequence is best, since
-            chance decides.
+        before: expected score of the policies that are optimal before the change.
+        carried: expected score of the same policies after the change: the maximum over all ways
+            to break ties.
+        after: expected score of the policies that are optimal after the change.
+        replayed: expected score after the change of the action sequences that were optimal before it,
+            executed open loop; `None` where the dynamics are random, so that no sequence is optimal.
 
     Example:
         >>> ChangeEffect(magnitude=0.25, before=1.0, carried=0.5, after=1.0).loss
@@ -62,12 +64,12 @@ class ChangeEffect(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """Share of the new optimum that the old policies miss; 0 where nothing can be won."""
+        """Share of the new optimum that the old policies miss; 0 where the new optimum is 0."""
         return (self.after - self.carried) / self.after if self.after > 0 else 0.0
 
 
 class DriftingWorld(Protocol):
-    """What an oracle needs to know of a world; `DriftWrapper` is one."""
+    """The input of an oracle; `DriftWrapper` is one."""
 
     def knobs_at(self, tick: int) -> Mapping[str, Value]:
         """The value of every knob at that tick."""
@@ -75,11 +77,11 @@ class DriftingWorld(Protocol):
 
 
 class PlannedWorld:
-    """A world made of a timeline alone, for those who ask about a schedule without building an environment.
+    """A drifting world made of a timeline alone, to analyse a schedule without building an environment.
 
     Args:
-        timeline: what the schedule says.
-        table: the environment's knobs; those that the schedule leaves alone stand at their default.
+        timeline: the values of the knobs that the schedule drives.
+        table: the environment's knobs; knobs that the schedule does not drive have their defaults.
 
     Example:
         >>> from drift_envs.envs.mountain_car import MOUNTAIN_CAR_KNOBS
@@ -100,32 +102,116 @@ class PlannedWorld:
 
 
 class Oracle(Protocol):
-    """What an evaluator may ask; no agent gets to see any of it.
+    """Exact or best known responses, actions and values at any tick; for evaluators, out of reach of agents.
 
-    States are what the environment observes, or the JSON text that the text world shows; actions
-    likewise. Every answer refers to the knobs of the tick that is asked for, as if they stayed.
+    A state is an observation of the environment, or the JSON text of the text world; an action likewise.
+    Every method uses the knobs of the given tick, as if they stayed constant.
     """
 
     def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether what the world answers to this action in this state differs between the two ticks."""
+        """Whether the responses to this action in this state differ between two ticks."""
         ...
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """Everything that the world can answer, most probable first."""
+        """All possible responses, most probable first."""
         ...
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
-        """Whether the world could truly answer this; false responses (`transient`) are not true."""
+        """Whether this outcome is a possible true response; false responses (`transient`) do not hold."""
         ...
 
     def action(self, state: Any, tick: int, left: int | None = None) -> Any:
-        """The best known action, as the environment takes it, with so many steps left; all of them by default."""
+        """The best known action in the form of the action space, with `left` steps left (default: the limit)."""
         ...
 
     def value(self, tick: int) -> float:
-        """The expected score from the start under the best known policy."""
+        """The expected score of the best known policy from the start."""
         ...
 
     def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from one tick to another does."""
+        """The effect of the change from tick `t0` to tick `t1`."""
         ...
+
+
+Setting = TypeVar("Setting", bound=Hashable)
+
+
+class PlanningOracle(ABC, Generic[Setting]):
+    """Values and effects of changes from cached plans; the base of the oracles of lake and cars.
+
+    A *setting* is the tuple of all knob values on which a plan depends. The functions that plan cache their
+    results by setting, so that ticks with equal knobs share one plan.
+
+    Args:
+        world: the source of the knobs at any tick.
+        limit: the step limit of an episode, at least 1.
+
+    Raises:
+        ArgumentError: if `limit` is below 1.
+    """
+
+    def __init__(self, world: DriftingWorld, limit: int) -> None:
+        if limit < 1:
+            raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
+        self._world = world
+        self._limit = limit
+
+    @abstractmethod
+    def setting(self, tick: int) -> Setting:
+        """The setting at a tick."""
+
+    @abstractmethod
+    def _optimum(self, setting: Setting) -> float:
+        """The expected score of the best known policy."""
+
+    @abstractmethod
+    def _magnitude(self, old: Setting, new: Setting) -> float:
+        """The share of pairs of state and action whose responses differ."""
+
+    @abstractmethod
+    def _carried(self, old: Setting, new: Setting) -> float:
+        """The expected score in `new` of the policies that are optimal in `old`."""
+
+    def _replayed(self, old: Setting, new: Setting) -> float | None:
+        """The expected score in `new` of the action sequences that are optimal in `old`, if there are any."""
+        return None
+
+    @abstractmethod
+    def _differ(self, old: Setting, new: Setting, state: Any, action: Any) -> bool:
+        """Whether two different settings respond differently to this action in this state."""
+
+    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
+        """Whether the responses to this action in this state differ between two ticks.
+
+        Args:
+            state: an observation (as of `t0`), or the JSON text.
+            action: the action, or its text.
+            t0: one tick.
+            t1: the other tick.
+        """
+        before, after = self.setting(t0), self.setting(t1)
+        return before != after and self._differ(before, after, state, action)
+
+    def value(self, tick: int) -> float:
+        """The expected score of the best known policy from the start within the step limit.
+
+        Args:
+            tick: the tick.
+        """
+        return self._optimum(self.setting(tick))
+
+    def effect(self, t0: int, t1: int) -> ChangeEffect:
+        """The effect of the change from tick `t0` to tick `t1`.
+
+        Args:
+            t0: a tick before the drift.
+            t1: a tick after it.
+        """
+        old, new = self.setting(t0), self.setting(t1)
+        return ChangeEffect(
+            magnitude=self._magnitude(old, new),
+            before=self._optimum(old),
+            carried=self._carried(old, new),
+            after=self._optimum(new),
+            replayed=self._replayed(old, new),
+        )

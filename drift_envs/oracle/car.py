@@ -1,6 +1,6 @@
-"""The mountain cars' oracle.
+"""The oracle of the mountain cars.
 
-* `CarOracle` - answers, best known actions and measured values at any tick
+* `CarOracle` - exact responses, best known actions and measured values at any tick
 """
 
 from __future__ import annotations
@@ -8,32 +8,32 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
+from drift_envs.oracle.base import DriftingWorld, PlanningOracle, Response
 from drift_envs.oracle.car_physics import CarSetting, car_magnitude, drive_one
 from drift_envs.oracle.car_plan import carried_success, replayed_success, solve_car
 
 CLOSE = 5e-6
-"""States closer than this are the same: the text world writes six decimals, and each step adds a rounding."""
+"""States closer than this are equal: the text world writes six decimals, and each step adds one rounding."""
 
 
-class CarOracle:
-    """Answers about a mountain car that drifts, cached by knob values.
+class CarOracle(PlanningOracle[CarSetting]):
+    """Responses, actions and values of a drifting mountain car.
 
-    A state is the observed array, or the text world's JSON (`position`, `velocity`). An action is
-    that of the environment: 0, 1 or 2, for the continuous car an array of one force; or its text.
+    A state is an observation, or the text world's JSON (`position`, `velocity`). An action is that of
+    the environment (0, 1 or 2; an array of one force for the continuous car), or its text.
 
-    The best known policy reaches the flag within the step limit in the measured share of episodes
-    that `value` gives; see `drift_envs.oracle.car_plan` for how it is found.
+    `value` is measured: the share of episodes in which the best known policy reaches the flag within
+    the step limit; `drift_envs.oracle.car_plan` describes how the policy is computed.
 
     Args:
-        world: where the knobs at any tick come from.
-        limit: how many steps an episode may have.
-        goal_velocity: the least velocity with which the flag counts as reached.
+        world: the source of the knobs at any tick.
+        limit: the step limit of an episode, at least 1.
+        goal_velocity: minimum velocity at the flag for the episode to terminate.
 
     Example:
         >>> from drift_envs.envs.mountain_car import MOUNTAIN_CAR_KNOBS
@@ -52,77 +52,76 @@ class CarOracle:
     """
 
     def __init__(self, world: DriftingWorld, limit: int = 300, goal_velocity: float = 0.0) -> None:
-        if limit < 1:
-            raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
-        self._world = world
-        self._limit = limit
+        super().__init__(world, limit)
         self._goal_velocity = float(goal_velocity)
 
     def setting(self, tick: int) -> CarSetting:
         """The knob values at a tick."""
         return CarSetting.of(self._world.knobs_at(tick), self._goal_velocity)
 
-    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether the car answers this action differently at the two ticks.
+    def _optimum(self, setting: CarSetting) -> float:
+        """The measured share of episodes in which the best known policy reaches the flag."""
+        return solve_car(setting, self._limit).success
 
-        Args:
-            state: the observed array, or the JSON text.
-            action: the action, or its text.
-            t0: one tick.
-            t1: the other tick.
-        """
-        before, after = self.setting(t0), self.setting(t1)
-        if before == after:
-            return False
-        if before.transient != after.transient:
+    def _magnitude(self, old: CarSetting, new: CarSetting) -> float:
+        return car_magnitude(old, new)
+
+    def _carried(self, old: CarSetting, new: CarSetting) -> float:
+        return carried_success(old, new, self._limit)
+
+    def _replayed(self, old: CarSetting, new: CarSetting) -> float:
+        return replayed_success(old, new, self._limit)
+
+    def _differ(self, old: CarSetting, new: CarSetting, state: Any, action: Any) -> bool:
+        if old.transient != new.transient:
             return True
-        where = _read_state(state)
-        ours = _answers(before, where, _read_push(before, action))
-        theirs = _answers(after, where, _read_push(after, action))
-        return any(not _same(a, b) or a[3] != b[3] for a, b in zip(ours, theirs, strict=True))
+        here = _read_state(state)
+        before = _responses(old, here, _read_push(old, action))
+        after = _responses(new, here, _read_push(new, action))
+        return any(not _is_same(a, b) or a.probability != b.probability for a, b in zip(before, after, strict=True))
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """Everything that the car can answer, most probable first.
+        """All possible responses, most probable first.
 
-        Of the continuous car's false answers, which may be anything between two pushes, none is
-        listed; the probability of the true one says how often they come.
+        The false responses of the continuous car form a continuum and are not listed: the listed
+        probabilities then sum to 1 - `transient`.
 
         Args:
-            state: the observed array, or the JSON text.
+            state: an observation, or the JSON text.
             action: the action, or its text.
             tick: the tick.
         """
         setting = self.setting(tick)
-        answers = _answers(setting, _read_state(state), _read_push(setting, action))
-        ordered = sorted(answers, key=lambda answer: (-answer[3], answer[:2]))
+        responses = _responses(setting, _read_state(state), _read_push(setting, action))
+        ordered = sorted(responses, key=lambda response: (-response.probability, response[:2]))
         return tuple(
-            Response(f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}', float(there), there, probability)
-            for position, velocity, there, probability in ordered
+            Response(f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}', float(ended), ended, probability)
+            for position, velocity, ended, probability in ordered
         )
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
-        """Whether the car could truly answer this; the lies of `transient` do not hold.
+        """Whether this outcome is a possible true response; false responses (`transient`) do not hold.
 
         Args:
-            state: the observed array, or the JSON text.
+            state: an observation, or the JSON text.
             action: the action, or its text.
             outcome: the next state as JSON text.
-            ended: whether the episode was over.
+            ended: whether the episode terminated.
             tick: the tick.
         """
         setting = self.setting(tick)._replace(transient=0.0)
         claimed = _read_state(outcome)
-        ((position, velocity, there, _),) = _answers(setting, _read_state(state), _read_push(setting, action))
-        close = math.dist((position, velocity), claimed) <= 2 * CLOSE
-        return close and (there == ended or abs(position - setting.goal_position) <= CLOSE)
+        ((position, velocity, at_goal, _),) = _responses(setting, _read_state(state), _read_push(setting, action))
+        is_close = math.dist((position, velocity), claimed) <= 2 * CLOSE
+        return is_close and (at_goal == ended or abs(position - setting.goal_position) <= CLOSE)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> Any:
         """The best known action.
 
         Args:
-            state: the observed array, or the JSON text.
+            state: an observation, or the JSON text.
             tick: the tick.
-            left: steps left in this episode; the best known policy does not depend on them.
+            left: steps left in this episode; not used, since the best known policy does not depend on them.
 
         Returns:
             0, 1 or 2; for the continuous car an array of shape `(1,)`.
@@ -132,48 +131,24 @@ class CarOracle:
         push = solve_car(setting, self._limit).push_one(position, velocity)
         return np.array([push], dtype=np.float32) if setting.continuous else round(push) + 1
 
-    def value(self, tick: int) -> float:
-        """The measured share of episodes in which the best known policy reaches the flag.
 
-        Args:
-            tick: the tick.
-        """
-        return solve_car(self.setting(tick), self._limit).success
-
-    def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from tick `t0` to tick `t1` does.
-
-        Args:
-            t0: a tick before the drift.
-            t1: a tick after it.
-        """
-        old, new = self.setting(t0), self.setting(t1)
-        return ChangeEffect(
-            magnitude=car_magnitude(old, new),
-            before=solve_car(old, self._limit).success,
-            carried=carried_success(old, new, self._limit),
-            after=solve_car(new, self._limit).success,
-            replayed=replayed_success(old, new, self._limit),
-        )
+class _CarResponse(NamedTuple):
+    position: float
+    velocity: float
+    at_goal: bool
+    probability: float
 
 
-Answer = tuple[float, float, bool, float]
-"""Position, velocity, whether the flag is reached, probability."""
-
-
-def _answers(setting: CarSetting, state: tuple[float, float], push: float) -> list[Answer]:
-    """What the car can answer, in the order of position and velocity."""
+def _responses(setting: CarSetting, state: tuple[float, float], push: float) -> list[_CarResponse]:
+    """All possible responses, ordered by position and velocity."""
     pushes = [(push, 1.0 - setting.transient)]
     if setting.transient and not setting.continuous:
         pushes += [(other, setting.transient / 2) for other in (-1.0, 0.0, 1.0) if other != push]
-    answers = []
-    for each, probability in pushes:
-        answers.append((*drive_one(setting, *state, each), probability))
-    return sorted(answers)
+    return sorted(_CarResponse(*drive_one(setting, *state, each), probability) for each, probability in pushes)
 
 
-def _same(one: Answer, other: Answer) -> bool:
-    return math.dist(one[:2], other[:2]) <= 1e-7 and one[2] == other[2]
+def _is_same(one: _CarResponse, other: _CarResponse) -> bool:
+    return math.dist(one[:2], other[:2]) <= 1e-7 and one.at_goal == other.at_goal
 
 
 def _read_state(state: Any) -> tuple[float, float]:

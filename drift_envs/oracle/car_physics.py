@@ -1,12 +1,12 @@
-"""The mountain cars as mathematics: pure functions of knob values, for one car and for many.
+"""The dynamics of the mountain cars as pure functions of knob values.
 
-* `CarSetting` - the knob values that the cars' answers depend on
+* `CarSetting` - the knob values on which the dynamics depend
 * `drive`, `drive_one` - one step, of many cars at once and of one
-* `is_there` - whether cars have reached the flag
+* `is_at_goal` - whether cars have reached the flag
 * `pump` - the push that adds energy
-* `misfire` - pushes of which some are false answers
+* `replace_pushes` - pushes of which some are replaced, as `transient` does
 * `grid_points` - position and velocity of every point of a fine grid
-* `car_magnitude` - the share of answers in which two settings differ
+* `car_magnitude` - the share of pairs of state and push whose responses differ between two settings
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ import numpy as np
 
 MIN_POSITION, MAX_POSITION, MAX_SPEED = -1.2, 0.6, 0.07
 PUSHES = (-1.0, 0.0, 1.0)
-"""What a plan chooses among; between full pushes a weaker one is never faster."""
+"""The pushes a plan chooses from; a weaker push is never faster than the full ones."""
 
 GRID = (241, 141)
-"""Positions and velocities of the grid; twice as fine saves less than one step."""
+"""Numbers of positions and velocities; a grid twice as fine saves less than one step."""
 
 
 class CarSetting(NamedTuple):
-    """The knob values that a plan depends on.
+    """The knob values on which the dynamics depend.
 
     Args:
-        force: what a full push adds to the velocity.
-        gravity: what the slope adds to it.
-        goal_position: where the flag stands.
-        transient: probability of a false answer.
-        goal_velocity: the least velocity with which the flag counts as reached.
-        continuous: whether the car takes forces between -1 and 1 (which decides what false answers are).
+        force: acceleration by a full push, in velocity a step.
+        gravity: acceleration by the steepest slope.
+        goal_position: position of the flag.
+        transient: probability of a false response.
+        goal_velocity: minimum velocity at the flag for the episode to terminate.
+        continuous: whether actions are forces between -1 and 1, from which false responses are drawn then.
     """
 
     force: float
@@ -46,7 +46,7 @@ class CarSetting(NamedTuple):
 
     @classmethod
     def of(cls, knobs: Mapping[str, Any], goal_velocity: float = 0.0) -> CarSetting:
-        """The setting that these knobs make."""
+        """The setting of these knob values."""
         continuous = "power" in knobs
         force = knobs["power"] if continuous else knobs["force"]
         return cls(force, knobs["gravity"], knobs["goal_position"], knobs["transient"], goal_velocity, continuous)
@@ -67,23 +67,23 @@ def drive(
         Position, velocity and whether the flag is reached, each of shape `(N,)`.
 
     Example:
-        >>> position, velocity, there = drive(CarSetting(0.001), np.array([-0.5]), np.array([0.0]), np.array([1.0]))
-        >>> position.round(6).tolist(), velocity.round(6).tolist(), there.tolist()
+        >>> position, velocity, at_goal = drive(CarSetting(0.001), np.array([-0.5]), np.array([0.0]), np.array([1.0]))
+        >>> position.round(6).tolist(), velocity.round(6).tolist(), at_goal.tolist()
         ([-0.499177], [0.000823], [False])
     """
     velocity = np.clip(velocity + push * setting.force - setting.gravity * np.cos(3 * position), -MAX_SPEED, MAX_SPEED)
     position = np.clip(position + velocity, MIN_POSITION, MAX_POSITION)
     velocity = np.where((position <= MIN_POSITION) & (velocity < 0), 0.0, velocity)
-    return position, velocity, is_there(setting, position, velocity)
+    return position, velocity, is_at_goal(setting, position, velocity)
 
 
 def drive_one(setting: CarSetting, position: float, velocity: float, push: float) -> tuple[float, float, bool]:
-    """One step of one car: `drive` with plain numbers, which is many times as fast.
+    """One step of one car: `drive` with Python floats, which is many times faster.
 
     Args:
         setting: the knob values.
-        position: where it is.
-        velocity: how fast.
+        position: from -1.2 to 0.6.
+        velocity: from -0.07 to 0.07.
         push: from -1 (full left) to 1 (full right).
 
     Returns:
@@ -97,18 +97,18 @@ def drive_one(setting: CarSetting, position: float, velocity: float, push: float
     return position, velocity, position >= setting.goal_position and velocity >= setting.goal_velocity
 
 
-def is_there(setting: CarSetting, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+def is_at_goal(setting: CarSetting, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     """Whether cars have reached the flag, shape `(N,)`."""
     return (position >= setting.goal_position) & (velocity >= setting.goal_velocity)
 
 
 def pump(setting: CarSetting, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-    """The push that adds energy: the way the car rolls, shape `(N,)`."""
+    """The push that adds energy: in the direction of the velocity, shape `(N,)`."""
     return np.where(velocity >= 0, 1.0, -1.0) * (1.0 if setting.force >= 0 else -1.0)
 
 
-def misfire(setting: CarSetting, push: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The pushes that the cars answer to: now and then a false one."""
+def replace_pushes(setting: CarSetting, push: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """The pushes that take effect: each is replaced by another one with probability `transient`."""
     false = generator.random(len(push)) < setting.transient
     if setting.continuous:
         return np.where(false, generator.uniform(-1.0, 1.0, len(push)), push)
@@ -124,31 +124,31 @@ def grid_points() -> tuple[np.ndarray, np.ndarray]:
 
 
 def car_magnitude(old: CarSetting, new: CarSetting, tolerance: float = 1e-7) -> float:
-    """The share of answers in which two settings differ.
+    """The share of pairs of state and push whose responses differ between two settings.
 
     Args:
         old: one setting.
         new: the other.
-        tolerance: by how much positions and velocities may differ without counting.
+        tolerance: differences of position and velocity up to this do not count.
 
     Returns:
-        Of all pairs of a grid point and a push, outside of both goals, those that are answered differently.
+        In [0, 1], over all grid points outside of both goals.
 
     Example:
         >>> round(car_magnitude(CarSetting(0.001), CarSetting(0.0008)), 2)
         0.65
     """
     positions, velocities = grid_points()
-    going = ~is_there(old, positions, velocities) & ~is_there(new, positions, velocities)
+    going = ~is_at_goal(old, positions, velocities) & ~is_at_goal(new, positions, velocities)
     positions, velocities = positions[going], velocities[going]
     if old.transient != new.transient:
         return 1.0
     differing = 0
     for push in PUSHES:
         pushes = np.full_like(positions, push)
-        ours, theirs = drive(old, positions, velocities, pushes), drive(new, positions, velocities, pushes)
-        differs = ours[2] != theirs[2]
-        for before, after in zip(ours[:2], theirs[:2], strict=True):
-            differs |= np.abs(before - after) > tolerance
+        before, after = drive(old, positions, velocities, pushes), drive(new, positions, velocities, pushes)
+        differs = before[2] != after[2]
+        for one, other in zip(before[:2], after[:2], strict=True):
+            differs |= np.abs(one - other) > tolerance
         differing += int(differs.sum())
     return differing / (len(PUSHES) * len(positions))

@@ -1,15 +1,15 @@
 """Planning for mountain cars: pure functions of knob values.
 
-* `CarPlan` - the steps still needed from everywhere, and the policy that follows from them
+* `CarPlan` - the steps to the goal from every grid point, and the policy that follows from them
 * `solve_car` - the best known plan of a setting, by value iteration on a fine grid; cached
-* `measure` - how often a policy reaches the flag, and how fast
-* `carried_success` - what the best known policies of one setting are worth in another
-* `replayed_success` - what its best known sequences of actions are worth there
+* `measure` - success rate and mean number of steps of a policy
+* `carried_success` - the success rate in one setting of the policies that are best in another
+* `replayed_success` - the same for the action sequences that are best in another
 
-Nobody knows the car's exact optimum: between grid points the number of steps is interpolated, and
-the policy looks one exact step ahead. What it reaches is therefore *measured*, by driving from many
-starting positions. Where pumping energy (always push the way the car rolls) reaches more, that is
-taken instead. A policy is best when it reaches the flag most often and, then, soonest.
+The exact optimum is not known: between grid points the number of steps is interpolated, and the
+policy looks one exact step ahead. Its success rate is therefore *measured*, over evenly spaced start
+positions. If pumping energy (always push in the direction of the velocity) succeeds more often, it is
+used instead. Policies are compared by success rate, then by mean number of steps.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from drift_envs.oracle.car_physics import (
     drive,
     drive_one,
     grid_points,
-    is_there,
-    misfire,
+    is_at_goal,
     pump,
+    replace_pushes,
 )
 
 STARTS = 201
-"""Starting positions of a measurement, evenly spaced over those from which an episode may begin."""
+"""Start positions of a measurement, evenly spaced over the interval from which `reset` draws."""
 
 REPEATS = 5
-"""Episodes from each starting position where answers may be false."""
+"""Episodes from each start position if responses may be false."""
 
 NEAR_TIE = 0.1
-"""Two actions whose steps differ by less than this count as equally good: the grid is no finer."""
+"""Actions whose numbers of steps differ by less than this are equally good: the resolution of the grid."""
 
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """From positions and velocities, shape `(N,)`, to pushes, shape `(N,)`."""
@@ -52,14 +52,14 @@ Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class CarPlan:
-    """The steps still needed from everywhere, and the best known policy.
+    """The steps to the goal from every grid point, and the best known policy.
 
     Args:
-        setting: the knob values that it was made for.
-        steps: the steps still needed, by grid point, shape `(positions * velocities,)`.
-        pumps: whether pumping energy turned out better than following `steps`.
-        success: the share of episodes in which the policy reaches the flag, measured.
-        mean_steps: the mean number of steps of those episodes, measured.
+        setting: the knob values.
+        steps: the steps to the goal by grid point, shape `(positions * velocities,)`.
+        pumps: whether pumping energy is better than following `steps`.
+        success: the measured share of episodes in which the policy reaches the flag.
+        mean_steps: the measured mean number of steps of those episodes.
     """
 
     setting: CarSetting
@@ -69,7 +69,7 @@ class CarPlan:
     mean_steps: float
 
     def costs(self, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        """The steps that each push would take in all, by one exact step and the grid; shape `(3, N)`."""
+        """The steps to the goal after each push, by one exact step and the grid; shape `(3, N)`."""
         return _costs(self.setting, self.steps, position, velocity)
 
     def push(self, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
@@ -79,26 +79,26 @@ class CarPlan:
         return _cheapest(self.costs(position, velocity))
 
     def push_one(self, position: float, velocity: float) -> float:
-        """The best known push of one car: `push` with plain numbers."""
+        """The best known push of one car: `push` with Python floats."""
         if self.pumps:
             return 1.0 if (velocity >= 0) == (self.setting.force >= 0) else -1.0
         best, least = 0.0, math.inf
         for push in PUSHES:
-            reached, speed, there = drive_one(self.setting, position, velocity, push)
-            cost = 0.0 if there else self._interpolate(reached, speed)
+            *after, at_goal = drive_one(self.setting, position, velocity, push)
+            cost = 0.0 if at_goal else self._interpolate(*after)
             if cost < least:
                 best, least = push, cost
         return best
 
     def _interpolate(self, position: float, velocity: float) -> float:
-        """The steps still needed between four grid points."""
+        """The steps to the goal, interpolated between four grid points."""
         across = (position - MIN_POSITION) / (MAX_POSITION - MIN_POSITION) * (GRID[0] - 1)
         along = (velocity + MAX_SPEED) / (2 * MAX_SPEED) * (GRID[1] - 1)
         i, j = min(int(across), GRID[0] - 2), min(int(along), GRID[1] - 2)
         a, b, first, steps = across - i, along - j, i * GRID[1] + j, self.steps
         near = (1 - b) * steps.item(first) + b * steps.item(first + 1)
         far = (1 - b) * steps.item(first + GRID[1]) + b * steps.item(first + GRID[1] + 1)
-        return (1 - a) * near + a * far
+        return float((1 - a) * near + a * far)
 
 
 @lru_cache(maxsize=64)
@@ -107,7 +107,7 @@ def solve_car(setting: CarSetting, limit: int) -> CarPlan:
 
     Args:
         setting: the knob values.
-        limit: how many steps an episode may have.
+        limit: the step limit of an episode.
 
     Example:
         >>> plan = solve_car(CarSetting(0.001), limit=300)
@@ -123,12 +123,12 @@ def solve_car(setting: CarSetting, limit: int) -> CarPlan:
 
 
 def measure(setting: CarSetting, policy: Policy, limit: int) -> tuple[float, float]:
-    """How often a policy reaches the flag, and how fast.
+    """Success rate and mean number of steps of a policy.
 
     Args:
         setting: the knob values.
-        policy: what is measured.
-        limit: how many steps an episode may have.
+        policy: the policy.
+        limit: the step limit of an episode.
 
     Returns:
         The share of episodes that reach the flag, and their mean number of steps (`limit` if none does).
@@ -137,32 +137,32 @@ def measure(setting: CarSetting, policy: Policy, limit: int) -> tuple[float, flo
     position = np.repeat(starts, REPEATS if setting.transient else 1)
     velocity = np.zeros_like(position)
     needed = np.full(len(position), -1)
-    # A fixed stream: the measurement belongs to the setting, and two of equal settings must agree.
+    # A fixed seed, so that measurements of equal settings agree.
     generator = np.random.default_rng(0)
     for step in range(1, limit + 1):
         push = policy(position, velocity)
         if setting.transient:
-            push = misfire(setting, push, generator)
-        position, velocity, there = drive(setting, position, velocity, push)
-        needed[there & (needed < 0)] = step
+            push = replace_pushes(setting, push, generator)
+        position, velocity, at_goal = drive(setting, position, velocity, push)
+        needed[at_goal & (needed < 0)] = step
         if (needed >= 0).all():
             break
-    won = needed >= 0
-    return float(won.mean()), float(needed[won].mean()) if won.any() else float(limit)
+    succeeded = needed >= 0
+    return float(succeeded.mean()), float(needed[succeeded].mean()) if succeeded.any() else float(limit)
 
 
 @lru_cache(maxsize=256)
 def carried_success(old: CarSetting, new: CarSetting, limit: int) -> float:
-    """What the best known policies of one setting are worth in another: the most that any of them reaches.
+    """The success rate in one setting of the policies that are best in another; the best of all of them.
 
-    Each state allows the actions that are best in the old setting, near ties included; where an
-    episode of the old setting would have been over, it allows all of them. Among the allowed
-    actions a plan for the new setting chooses, and is measured.
+    In each state the actions that are best in the old setting are allowed, near ties included; all
+    actions where an episode of the old setting would have terminated. A plan for the new setting
+    over the allowed actions is measured.
 
     Args:
-        old: where the policies are best.
-        new: where they are followed.
-        limit: how many steps an episode may have.
+        old: the setting in which the policies are best.
+        new: the setting in which they are evaluated.
+        limit: the step limit of an episode.
 
     Example:
         >>> carried_success(CarSetting(0.001), CarSetting(-0.001), limit=300)
@@ -180,7 +180,8 @@ def carried_success(old: CarSetting, new: CarSetting, limit: int) -> float:
         else:
             costs = plan.costs(position, velocity)
             best = costs <= costs.min(axis=0) + NEAR_TIE
-        return best | is_there(old, position, velocity)
+        mask: np.ndarray = best | is_at_goal(old, position, velocity)
+        return mask
 
     positions, velocities = grid_points()
     steps = _least_steps(new, 2 * limit, allowed(positions, velocities))
@@ -194,15 +195,15 @@ def carried_success(old: CarSetting, new: CarSetting, limit: int) -> float:
 
 @lru_cache(maxsize=256)
 def replayed_success(old: CarSetting, new: CarSetting, limit: int) -> float:
-    """What the best known sequences of actions of one setting are worth in another.
+    """The success rate in one setting of the action sequences that are best in another, executed open loop.
 
-    From each starting position the car drives to the flag of the old setting. The same pushes are
-    then given in the new one, from the same place, without looking where they lead; no answer is false.
+    From each start position the best known policy drives to the flag of the old setting; the same pushes
+    are then applied in the new one from the same position. No response is false.
 
     Args:
-        old: where the sequences lead to the flag.
-        new: where they are given again.
-        limit: how many steps an episode may have.
+        old: the setting in which the sequences lead to the flag.
+        new: the setting in which they are evaluated.
+        limit: the step limit of an episode.
 
     Example:
         >>> replayed_success(CarSetting(0.001), CarSetting(0.001), limit=300)
@@ -211,18 +212,18 @@ def replayed_success(old: CarSetting, new: CarSetting, limit: int) -> float:
         0.0
     """
     plan = solve_car(old, limit)
-    at = there = (np.linspace(-0.6, -0.4, STARTS), np.zeros(STARTS))
-    won, arrived = np.zeros(STARTS, dtype=bool), np.zeros(STARTS, dtype=bool)
+    position = new_position = np.linspace(-0.6, -0.4, STARTS)
+    velocity = new_velocity = np.zeros(STARTS)
+    succeeded, is_over = np.zeros(STARTS, dtype=bool), np.zeros(STARTS, dtype=bool)
     for _ in range(limit):
-        push = plan.push(*at)
-        *at_next, over = drive(old, *at, push)
-        *there_next, reached = drive(new, *there, push)
-        won |= reached & ~arrived
-        arrived |= over
-        at, there = (at_next[0], at_next[1]), (there_next[0], there_next[1])
-        if (arrived | won).all():
+        push = plan.push(position, velocity)
+        position, velocity, old_at_goal = drive(old, position, velocity, push)
+        new_position, new_velocity, new_at_goal = drive(new, new_position, new_velocity, push)
+        succeeded |= new_at_goal & ~is_over
+        is_over |= old_at_goal
+        if (is_over | succeeded).all():
             break
-    return float(won.mean())
+    return float(succeeded.mean())
 
 
 def _corners(position: np.ndarray, velocity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,39 +239,40 @@ def _corners(position: np.ndarray, velocity: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _least_steps(setting: CarSetting, cap: int, allowed: np.ndarray | None = None) -> np.ndarray:
-    """The steps still needed from every grid point, at most `cap`, by value iteration.
+    """The steps to the goal from every grid point, at most `cap`, by value iteration.
 
-    `allowed` says which pushes a point may take, shape `(3, points)`.
+    `allowed` masks the pushes of each point, shape `(3, points)`.
     """
     positions, velocities = grid_points()
     size = len(positions)
-    onwards = []
+    transitions = []
     for push in PUSHES:
-        position, velocity, there = drive(setting, positions, velocities, np.full(size, push))
+        position, velocity, at_goal = drive(setting, positions, velocities, np.full(size, push))
         points, weights = _corners(position, velocity)
-        weights = weights * ~there[:, None]
+        weights = weights * ~at_goal[:, None]
         ends = np.arange(0, 4 * size + 1, 4)
-        onwards.append(sparse.csr_matrix((weights.ravel(), points.ravel(), ends), shape=(size, size)))
+        transitions.append(sparse.csr_matrix((weights.ravel(), points.ravel(), ends), shape=(size, size)))
     steps = np.full(size, float(cap))
     for _ in range(cap):
-        costs = np.stack([1.0 + onward @ steps for onward in onwards])
+        costs = np.stack([1.0 + matrix @ steps for matrix in transitions])
         if allowed is not None:
             costs = np.where(allowed, costs, np.inf)
-        better = np.minimum(costs.min(axis=0), cap)
-        if np.abs(better - steps).max() < 1e-3:
-            return better
-        steps = better
+        improved: np.ndarray = np.minimum(costs.min(axis=0), cap)
+        if np.abs(improved - steps).max() < 1e-3:
+            return improved
+        steps = improved
     return steps
 
 
 def _costs(setting: CarSetting, steps: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     costs = []
     for push in PUSHES:
-        reached, speed, there = drive(setting, position, velocity, np.full_like(position, push))
-        points, weights = _corners(reached, speed)
-        costs.append(1.0 + np.where(there, 0.0, (steps[points] * weights).sum(axis=-1)))
+        *after, at_goal = drive(setting, position, velocity, np.full_like(position, push))
+        points, weights = _corners(*after)
+        costs.append(1.0 + np.where(at_goal, 0.0, (steps[points] * weights).sum(axis=-1)))
     return np.stack(costs)
 
 
 def _cheapest(costs: np.ndarray) -> np.ndarray:
-    return np.array(PUSHES)[costs.argmin(axis=0)]
+    chosen: np.ndarray = np.array(PUSHES)[costs.argmin(axis=0)]
+    return chosen

@@ -1,8 +1,8 @@
-"""Which oracle belongs to which environment.
+"""The oracle of each environment; separate from the oracles, since it imports all of them.
 
-* `make_oracle` - the oracle of a drifting world; what registration hands to `DriftWrapper`
+* `make_oracle` - the oracle of a drifting environment, as registration passes it to `DriftWrapper`
 * `has_oracle` - whether one is known for a class of environments
-* `LIMITS` - steps of an episode where the environment's spec says nothing
+* `LIMITS` - the step limit if the environment's spec has none
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ def has_oracle(base: type) -> bool:
 
 
 def make_oracle(wrapper: Any) -> Oracle:
-    """The oracle of a drifting world.
+    """Build the oracle of a drifting environment.
 
-    Its step limit is that of the id. Another one given to `gymnasium.make` shows only in the
-    `TimeLimit` around the wrapper; whoever uses one builds `LakeOracle` or `CarOracle` with it.
+    Its step limit is that of the id. With another `max_episode_steps` given to `gymnasium.make`,
+    which only the `TimeLimit` around the wrapper stores, build `LakeOracle` or `CarOracle` directly.
 
     Args:
         wrapper: the `DriftWrapper` around a lake, a car or a shop of this package.
 
     Raises:
-        NoOracleError: if no oracle is known for what it wraps, or the schedule turns a knob that is
-            none of the environment's own, such as `action_delay`: then no answer would be right.
+        NoOracleError: if no oracle is known for the wrapped environment, or the schedule drives a knob of
+            the wrapper, such as `action_delay`, which the oracle does not model.
 
     Example:
         >>> from drift_envs.envs import FrozenLake

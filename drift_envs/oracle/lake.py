@@ -1,6 +1,6 @@
-"""The frozen lake's oracle.
+"""The oracle of the frozen lake.
 
-* `LakeOracle` - exact answers, best actions and values at any tick
+* `LakeOracle` - exact responses, optimal actions and values at any tick
 """
 
 from __future__ import annotations
@@ -13,31 +13,30 @@ from typing import Any
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
+from drift_envs.oracle.base import DriftingWorld, PlanningOracle, Response
 from drift_envs.oracle.lake_plan import (
-    LakeAnswer,
+    LakeResponse,
     LakeSetting,
-    Place,
+    Tile,
     carried_value,
-    lake_answers,
     lake_magnitude,
+    lake_responses,
     solve_lake,
 )
 
 SAME_SCORE = 1e-5
-"""Scores closer than this are equal: the text world writes six digits."""
+"""Scores closer than this are equal, since the text world writes six digits."""
 
 
-class LakeOracle:
-    """Exact answers about a frozen lake that drifts, cached by knob values.
+class LakeOracle(PlanningOracle[LakeSetting]):
+    """Exact responses, actions and values of a drifting frozen lake.
 
-    A state is the observed number, or the text world's JSON (`cur_pos`, `tile_type`,
-    `gold_collected`). Each answer takes the knobs of the tick that is asked for.
+    A state is an observation, or the text world's JSON (`cur_pos`, `tile_type`, `gold_collected`).
 
     Args:
-        world: where the knobs at any tick come from.
-        limit: how many steps an episode may have.
-        reward_schedule: rewards of goal, hole and plain ice.
+        world: the source of the knobs at any tick.
+        limit: the step limit of an episode, at least 1.
+        reward_schedule: rewards of goal, hole and frozen tile.
 
     Example:
         >>> from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
@@ -60,80 +59,75 @@ class LakeOracle:
     def __init__(
         self, world: DriftingWorld, limit: int = 100, reward_schedule: Sequence[float] = (1.0, 0.0, 0.0)
     ) -> None:
-        if limit < 1:
-            raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
-        self._world = world
-        self._limit = limit
+        super().__init__(world, limit)
         self._reward_schedule = tuple(reward_schedule)
 
     def setting(self, tick: int) -> LakeSetting:
         """The knob values at a tick."""
         return LakeSetting.of(self._world.knobs_at(tick), self._reward_schedule)
 
-    def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether the lake answers this action differently at the two ticks.
+    def _optimum(self, setting: LakeSetting) -> float:
+        return solve_lake(setting, self._limit).value
 
-        Args:
-            state: the observed number (as of `t0`), or the JSON text.
-            action: 0 to 3, as number or text.
-            t0: one tick.
-            t1: the other tick.
-        """
-        before, after = self.setting(t0), self.setting(t1)
-        if before == after:
-            return False
-        place, _ = _read_state(state, before.columns)
+    def _magnitude(self, old: LakeSetting, new: LakeSetting) -> float:
+        return lake_magnitude(old, new)
+
+    def _carried(self, old: LakeSetting, new: LakeSetting) -> float:
+        return carried_value(old, new, self._limit)
+
+    def _differ(self, old: LakeSetting, new: LakeSetting, state: Any, action: Any) -> bool:
+        tile, _ = _read_state(state, old.columns)
         move = _read_action(action)
-        return _answers(before, place, move) != _answers(after, place, move)
+        return _responses(old, tile, move) != _responses(new, tile, move)
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """Everything that the lake can answer, most probable first; nothing where it has no such tile.
+        """All possible responses, most probable first; empty if the map has no such tile.
 
         Args:
-            state: the observed number, or the JSON text, whose gold is carried on.
+            state: an observation, or the JSON text, whose `gold_collected` is added to the rewards.
             action: 0 to 3, as number or text.
             tick: the tick.
         """
         setting = self.setting(tick)
-        place, gold = _read_state(state, setting.columns)
-        answers = _answers(setting, place, _read_action(action))
-        ordered = sorted(answers.items(), key=lambda item: (-item[1], item[0]))
+        tile, gold = _read_state(state, setting.columns)
+        responses = _responses(setting, tile, _read_action(action))
+        ordered = sorted(responses.items(), key=lambda item: (-item[1], item[0]))
         return tuple(
-            Response(_write_state(answer, gold), gold + answer.reward, answer.ended, probability)
-            for answer, probability in ordered
+            Response(_write_state(response, gold), gold + response.reward, response.ended, probability)
+            for response, probability in ordered
         )
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
-        """Whether the lake could truly answer this; the lies of `transient` do not hold.
+        """Whether this outcome is a possible true response; false responses (`transient`) do not hold.
 
         Args:
-            state: the observed number, or the JSON text.
+            state: an observation, or the JSON text.
             action: 0 to 3, as number or text.
             outcome: the next state as JSON text.
-            ended: whether the episode was over.
+            ended: whether the episode terminated.
             tick: the tick.
         """
         setting = self.setting(tick)._replace(transient=0.0)
-        place, gold = _read_state(state, setting.columns)
+        tile, gold = _read_state(state, setting.columns)
         claimed = _parse(outcome)
         return any(
-            answer.ended == ended
-            and list(answer.place) == claimed["cur_pos"]
-            and answer.tile == claimed["tile_type"]
-            and math.isclose(gold + answer.reward, claimed["gold_collected"], rel_tol=SAME_SCORE, abs_tol=SAME_SCORE)
-            for answer in _answers(setting, place, _read_action(action))
+            response.ended == ended
+            and list(response.tile) == claimed["cur_pos"]
+            and response.letter == claimed["tile_type"]
+            and math.isclose(gold + response.reward, claimed["gold_collected"], rel_tol=SAME_SCORE, abs_tol=SAME_SCORE)
+            for response in _responses(setting, tile, _read_action(action))
         )
 
     def action(self, state: Any, tick: int, left: int | None = None) -> int:
-        """The best move; of several the first in the order left, down, right, up.
+        """An optimal action; of several the first in the order left, down, right, up.
 
         Args:
-            state: the observed number, or the JSON text.
+            state: an observation, or the JSON text.
             tick: the tick.
-            left: steps left in this episode; all of them by default.
+            left: steps left in this episode (default: the step limit).
 
         Raises:
-            ArgumentError: if the lake has no such tile.
+            ArgumentError: if the map has no such tile.
         """
         setting = self.setting(tick)
         (row, column), _ = _read_state(state, setting.columns)
@@ -145,37 +139,15 @@ class LakeOracle:
         remaining = self._limit if left is None else min(max(left, 0), self._limit)
         return int(np.argmax(plan.best[remaining, row * setting.columns + column]))
 
-    def value(self, tick: int) -> float:
-        """The expected score of the best policy from the start within the step limit, exactly.
 
-        Args:
-            tick: the tick.
-        """
-        return solve_lake(self.setting(tick), self._limit).value
-
-    def effect(self, t0: int, t1: int) -> ChangeEffect:
-        """What the change from tick `t0` to tick `t1` does.
-
-        Args:
-            t0: a tick before the drift.
-            t1: a tick after it.
-        """
-        old, new = self.setting(t0), self.setting(t1)
-        return ChangeEffect(
-            magnitude=lake_magnitude(old, new),
-            before=solve_lake(old, self._limit).value,
-            carried=carried_value(old, new, self._limit),
-            after=solve_lake(new, self._limit).value,
-        )
-
-
-def _answers(setting: LakeSetting, place: Place, action: int) -> dict[LakeAnswer, float]:
-    rows = lake_answers(setting).get(place)
+def _responses(setting: LakeSetting, tile: Tile, action: int) -> dict[LakeResponse, float]:
+    """The probability of each response; empty if the map has no such tile."""
+    rows = lake_responses(setting).get(tile)
     return {} if rows is None else rows[action]
 
 
 def _parse(text: str) -> dict[str, Any]:
-    """A state text as its fields."""
+    """The fields of a JSON text."""
     try:
         fields = json.loads(text)
         row, column = fields["cur_pos"]
@@ -190,8 +162,8 @@ def _parse(text: str) -> dict[str, Any]:
         ) from None
 
 
-def _read_state(state: Any, columns: int) -> tuple[Place, float]:
-    """Place and gold of a state."""
+def _read_state(state: Any, columns: int) -> tuple[Tile, float]:
+    """Tile and `gold_collected` of a state."""
     if isinstance(state, str):
         fields = _parse(state)
         row, column = fields["cur_pos"]
@@ -211,9 +183,9 @@ def _read_action(action: Any) -> int:
     return move
 
 
-def _write_state(answer: LakeAnswer, gold: float) -> str:
-    """The state as the text world writes it: whole numbers without a point, others with six digits."""
-    row, column = answer.place
-    total = gold + answer.reward
+def _write_state(response: LakeResponse, gold: float) -> str:
+    """The JSON text of the text world: whole numbers without a decimal point, others with six digits."""
+    row, column = response.tile
+    total = gold + response.reward
     number = str(int(total)) if float(total).is_integer() else f"{total:.6g}"
-    return f'{{"cur_pos": [{row}, {column}], "tile_type": "{answer.tile}", "gold_collected": {number}}}'
+    return f'{{"cur_pos": [{row}, {column}], "tile_type": "{response.letter}", "gold_collected": {number}}}'

@@ -1,15 +1,15 @@
 """Exact planning on the frozen lake: pure functions of knob values.
 
-* `LakeSetting` - the knob values that a plan depends on
-* `LakePlan` - values, expected steps and every best action, for every number of steps left
+* `LakeSetting` - the knob values on which a plan depends
+* `LakePlan` - values, expected steps and all optimal actions, for every number of steps left
 * `solve_lake` - the plan of a setting, by backward induction; cached
-* `lake_answers` - what each tile and action is answered with
-* `carried_value` - what the best policies of one setting are worth in another
-* `lake_magnitude` - the share of answers in which two settings differ
+* `lake_responses` - the distribution of responses to each tile and action
+* `carried_value` - the value in one setting of the policies that are optimal in another
+* `lake_magnitude` - the share of pairs of tile and action whose responses differ between two settings
 
-A policy is best when its expected score within the step limit is highest and, among those, its
-expected number of steps is lowest. Without the second rule every detour would be as good as the
-shortest path, and a broken path would break no policy.
+A policy is optimal if its expected score within the step limit is highest and, among those, its
+expected number of steps is lowest. Without the second rule a detour would be as good as the
+shortest path, and blocking the shortest path would lower the value of no policy.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ import numpy as np
 from drift_envs.envs.frozen_lake.model import TIE, Map, Transitions, tiles, transitions
 from drift_envs.knobs import FrozenMapping
 
-Place = tuple[int, int]
+Tile = tuple[int, int]
+"""Row and column."""
 
 PROBABILITY_DIGITS = 12
-"""Probabilities that agree in so many digits are equal: the same number may have been rounded twice."""
+"""Probabilities that agree in this many digits are equal, since they may be sums in different orders."""
 
 
 class LakeSetting(NamedTuple):
-    """The knob values that a plan depends on.
+    """The knob values on which a plan depends.
 
     Args:
         map: the map.
         slip: probability of not moving as intended.
         goal_rewards: rewards of single goals by `"row,column"`.
-        transient: probability of a false answer.
-        reward_schedule: rewards of goal, hole and plain ice.
+        transient: probability of a false response.
+        reward_schedule: rewards of goal, hole and frozen tile.
     """
 
     map: Map
@@ -49,13 +50,13 @@ class LakeSetting(NamedTuple):
 
     @classmethod
     def of(cls, knobs: Mapping[str, Any], reward_schedule: Sequence[float] = (1.0, 0.0, 0.0)) -> LakeSetting:
-        """The setting that these knobs make."""
+        """The setting of these knob values."""
         goal, hole, ice = (float(reward) for reward in reward_schedule)
         return cls(knobs["map"], knobs["slip"], knobs["goal_rewards"], knobs["transient"], (goal, hole, ice))
 
     @property
     def columns(self) -> int:
-        """How many columns the map has."""
+        """The number of columns of the map."""
         return len(self.map[0])
 
     @property
@@ -70,24 +71,24 @@ class LakeSetting(NamedTuple):
         )
 
 
-class LakeAnswer(NamedTuple):
-    """One answer of the lake: where the agent is then, on what tile, what it was paid, whether it is over."""
+class LakeResponse(NamedTuple):
+    """One possible response: the next tile, its letter, the reward, and whether the episode terminates."""
 
-    place: Place
-    tile: str
+    tile: Tile
+    letter: str
     reward: float
     ended: bool
 
 
 @dataclass(frozen=True)
 class LakePlan:
-    """Everything about the best policies of a setting.
+    """The optimal policies of a setting.
 
     Args:
-        values: the expected score still to come, shape `(limit + 1, S)`; row `n` with `n` steps left.
-        steps: the expected number of steps still to come, same shape.
-        best: every action that some best policy takes, shape `(limit + 1, S, 4)`. Where no score
-            can be had any more, all actions are best.
+        values: the expected future score, shape `(limit + 1, S)`; row `n` with `n` steps left.
+        steps: the expected number of future steps, same shape.
+        best: whether an action is optimal, shape `(limit + 1, S, 4)`. Where the future score is 0
+            whatever the agent does, all actions are optimal.
         starts: the start states.
     """
 
@@ -98,7 +99,7 @@ class LakePlan:
 
     @property
     def value(self) -> float:
-        """The expected score from the start."""
+        """The expected score, averaged over the start states."""
         return float(self.values[-1, list(self.starts)].mean())
 
 
@@ -108,7 +109,7 @@ def solve_lake(setting: LakeSetting, limit: int) -> LakePlan:
 
     Args:
         setting: the knob values.
-        limit: how many steps an episode may have.
+        limit: the step limit of an episode.
 
     Example:
         >>> plan = solve_lake(LakeSetting(("SFF", "FHF", "FFG")), limit=100)
@@ -137,25 +138,25 @@ def solve_lake(setting: LakeSetting, limit: int) -> LakePlan:
 
 
 @lru_cache(maxsize=64)
-def lake_answers(setting: LakeSetting) -> dict[Place, tuple[dict[LakeAnswer, float], ...]]:
-    """What each tile and action is answered with, and how likely.
+def lake_responses(setting: LakeSetting) -> dict[Tile, tuple[dict[LakeResponse, float], ...]]:
+    """The distribution of responses to each tile and action.
 
     Args:
         setting: the knob values.
 
     Returns:
-        For every place four dictionaries, one an action.
+        For every tile four dictionaries of probabilities, one for each action.
 
     Example:
-        >>> lake_answers(LakeSetting(("SFG",)))[0, 1][2]
-        {LakeAnswer(place=(0, 2), tile='G', reward=1.0, ended=True): 1.0}
+        >>> lake_responses(LakeSetting(("SFG",)))[0, 1][2]
+        {LakeResponse(tile=(0, 2), letter='G', reward=1.0, ended=True): 1.0}
     """
     model, letters, columns = setting.model, tiles(setting.map), setting.columns
-    answers: dict[Place, tuple[dict[LakeAnswer, float], ...]] = {}
+    responses: dict[Tile, tuple[dict[LakeResponse, float], ...]] = {}
     for state in range(len(letters)):
-        rows: list[dict[LakeAnswer, float]] = []
+        rows: list[dict[LakeResponse, float]] = []
         for action in range(4):
-            likely: dict[LakeAnswer, float] = {}
+            distribution: dict[LakeResponse, float] = {}
             for next_state, probability, reward, ended in zip(
                 model.next_state[state, action].tolist(),
                 model.probability[state, action].tolist(),
@@ -164,24 +165,24 @@ def lake_answers(setting: LakeSetting) -> dict[Place, tuple[dict[LakeAnswer, flo
                 strict=True,
             ):
                 if probability > 0:
-                    answer = LakeAnswer(divmod(next_state, columns), letters[next_state], reward, ended)
-                    likely[answer] = likely.get(answer, 0.0) + probability
-            rows.append({answer: round(p, PROBABILITY_DIGITS) for answer, p in likely.items()})
-        answers[divmod(state, columns)] = tuple(rows)
-    return answers
+                    response = LakeResponse(divmod(next_state, columns), letters[next_state], reward, ended)
+                    distribution[response] = distribution.get(response, 0.0) + probability
+            rows.append({response: round(p, PROBABILITY_DIGITS) for response, p in distribution.items()})
+        responses[divmod(state, columns)] = tuple(rows)
+    return responses
 
 
 @lru_cache(maxsize=256)
 def carried_value(old: LakeSetting, new: LakeSetting, limit: int) -> float:
-    """What the best policies of one setting are worth in another: the most that any of them reaches.
+    """The value in one setting of the policies that are optimal in another; the maximum over all of them.
 
-    It is exact: backward induction in the new setting, over the actions alone that are best in the
-    old one with as many steps left. Tiles that the old map does not have allow every action.
+    Exact: backward induction in the new setting over the actions that are optimal in the old one with
+    the same number of steps left. On tiles that the old map does not have, all actions are allowed.
 
     Args:
-        old: where the policies are best.
-        new: where they are followed.
-        limit: how many steps an episode may have.
+        old: the setting in which the policies are optimal.
+        new: the setting in which they are evaluated.
+        limit: the step limit of an episode.
 
     Example:
         >>> old, new = LakeSetting(("SFF", "FHF", "FFG")), LakeSetting(("SHF", "FFF", "FHG"))
@@ -191,13 +192,13 @@ def carried_value(old: LakeSetting, new: LakeSetting, limit: int) -> float:
     plan, model = solve_lake(old, limit), new.model
     states = model.next_state.shape[0]
     allowed = np.ones((limit + 1, states, 4), dtype=bool)
-    here, there = [], []
+    new_states, old_states = [], []
     for state in range(states):
         row, column = divmod(state, new.columns)
         if row < len(old.map) and column < old.columns:
-            here.append(state)
-            there.append(row * old.columns + column)
-    allowed[:, here] = plan.best[:, there]
+            new_states.append(state)
+            old_states.append(row * old.columns + column)
+    allowed[:, new_states] = plan.best[:, old_states]
     paid = (model.probability * model.reward).sum(axis=2)
     on = model.probability * ~model.terminated
     values = np.zeros(states)
@@ -208,15 +209,14 @@ def carried_value(old: LakeSetting, new: LakeSetting, limit: int) -> float:
 
 
 def lake_magnitude(old: LakeSetting, new: LakeSetting) -> float:
-    """The share of answers in which two settings differ.
+    """The share of pairs of tile and action whose responses differ between two settings.
 
     Args:
         old: one setting.
         new: the other.
 
     Returns:
-        Of all pairs of a tile and an action, among the tiles that can be left in at least one of the
-        two, those that are answered differently.
+        In [0, 1], over the tiles that are not terminal in at least one of the two.
 
     Example:
         >>> lake_magnitude(LakeSetting(("SFG",)), LakeSetting(("SFG",), slip=0.1))
@@ -224,8 +224,8 @@ def lake_magnitude(old: LakeSetting, new: LakeSetting) -> float:
         >>> lake_magnitude(LakeSetting(("SFFG",)), LakeSetting(("SFFG",), goal_rewards=FrozenMapping({"0,3": 0.5})))
         0.08333333333333333
     """
-    before, after = lake_answers(old), lake_answers(new)
-    open_places = {
+    before, after = lake_responses(old), lake_responses(new)
+    open_tiles = {
         (row, column)
         for lake in (old.map, new.map)
         for row, letters in enumerate(lake)
@@ -233,9 +233,9 @@ def lake_magnitude(old: LakeSetting, new: LakeSetting) -> float:
         if letter not in "GH"
     }
     differing = 0
-    for place in open_places:
-        ours, theirs = before.get(place), after.get(place)
+    for tile in open_tiles:
+        old_rows, new_rows = before.get(tile), after.get(tile)
         for action in range(4):
-            if ours is None or theirs is None or ours[action] != theirs[action]:
+            if old_rows is None or new_rows is None or old_rows[action] != new_rows[action]:
                 differing += 1
-    return differing / (4 * len(open_places))
+    return differing / (4 * len(open_tiles))

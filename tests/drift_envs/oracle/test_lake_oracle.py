@@ -1,4 +1,4 @@
-"""The lake's oracle against brute force and hand-made lakes."""
+"""The oracle of the lake against brute force and small maps."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from drift_envs.envs.frozen_lake.model import distances, tiles
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.oracle import LakeOracle, PlannedWorld
-from drift_envs.oracle.lake_plan import LakeSetting, carried_value, lake_answers, lake_magnitude, solve_lake
+from drift_envs.oracle.lake_plan import LakeSetting, carried_value, lake_magnitude, lake_responses, solve_lake
 from drift_envs.schedule import Schedule, Timeline
 
 
-def oracle_of(base: dict, *drifts: dict, limit: int = 100) -> LakeOracle:
+def make_lake_oracle(base: dict, *drifts: dict, limit: int = 100) -> LakeOracle:
     schedule = Schedule(version=1, name="test", base=base, drifts=list(drifts))
     return LakeOracle(PlannedWorld(Timeline(schedule, FROZEN_LAKE_KNOBS, 0), FROZEN_LAKE_KNOBS), limit)
 
 
-def text(row: int, column: int, tile: str = "F", gold: float = 0) -> str:
+def state_text(row: int, column: int, tile: str = "F", gold: float = 0) -> str:
     return json.dumps({"cur_pos": [row, column], "tile_type": tile, "gold_collected": gold})
 
 
@@ -46,20 +46,20 @@ def expected_score(setting: LakeSetting, policy: tuple[int, ...], limit: int) ->
 
 
 @pytest.mark.parametrize("slip", [0.0, 0.2, 0.7])
-def test_the_value_is_that_of_the_best_of_all_policies(slip: float) -> None:
+def test_the_value_is_the_maximum_over_all_policies(slip: float) -> None:
     setting = LakeSetting(("SH", "FG"), slip=slip, goal_rewards=FrozenMapping({"1,1": 2.0}))
-    # A plan that depends on the steps left is at least as good, and hardly better when time is long.
+    # A plan that depends on the steps left is at least as good, and hardly better with a long limit.
     best = max(expected_score(setting, policy, 100) for policy in itertools.product(range(4), repeat=4))
     value = solve_lake(setting, 100).value
     assert best - 1e-12 <= value <= best + 1e-3
 
 
-def test_best_actions_on_firm_ice_are_exactly_the_shortest_paths() -> None:
+def test_optimal_actions_without_slip_are_the_shortest_paths() -> None:
     for seed in range(10):
         lake = draw_map({"size": 5, "holes": 6}, None, np.random.default_rng(seed))
         plan = solve_lake(LakeSetting(lake), 50)
         goal = tiles(lake).index("G")
-        back = distances(lake, [goal])  # no way leads on from a goal, so ask from every tile instead
+        back = distances(lake, [goal])  # a goal has no successors, so distances are computed from every tile instead
         assert back[goal] == 0
         for state, letter in enumerate(tiles(lake)):
             to_goal = distances(lake, [state])[goal]
@@ -75,7 +75,7 @@ def test_best_actions_on_firm_ice_are_exactly_the_shortest_paths() -> None:
             assert plan.steps[50, state] == to_goal
 
 
-def test_carried_value_is_the_best_of_all_old_best_policies() -> None:
+def test_carried_value_is_the_maximum_over_all_old_optimal_policies() -> None:
     old, new, limit = LakeSetting(("SFF", "FHF", "FFG"), slip=0.2), LakeSetting(("SFF", "FFH", "FFG"), slip=0.2), 30
     plan, model = solve_lake(old, limit), new.model
     # Brute force over the same choices, state by state and step by step, by recursion without arrays.
@@ -104,23 +104,23 @@ def test_carried_value_is_the_best_of_all_old_best_policies() -> None:
     assert 0 < carried < solve_lake(new, limit).value
 
 
-def test_carrying_over_to_the_same_lake_costs_nothing() -> None:
+def test_a_value_carried_to_the_same_setting_is_equal() -> None:
     setting = LakeSetting(("SFF", "FHF", "FFG"), slip=0.3, transient=0.1)
     assert carried_value(setting, setting, 40) == pytest.approx(solve_lake(setting, 40).value)
 
 
-def test_a_detour_is_no_best_policy() -> None:
-    # Both ways lead to the goal; the short one breaks, and the long one was never best.
+def test_a_detour_is_not_optimal() -> None:
+    # Both paths lead to the goal; the short one is blocked, and the long one was not optimal.
     old, new = LakeSetting(("SFG", "FFF")), LakeSetting(("SHG", "FFF"))
     assert carried_value(old, new, 100) == 0.0
     assert solve_lake(new, 100).value == 1.0
 
 
-def test_where_nothing_can_be_won_every_action_is_best() -> None:
+def test_all_actions_are_optimal_where_the_value_is_zero() -> None:
     plan = solve_lake(LakeSetting(("SGH", "HHF")), 10)
     assert plan.best[10, 5].all(), "the corner behind the holes"
     assert plan.best[10, 0].tolist() == [False, False, True, False]
-    # So a policy may do what it likes there, also what turns out well once the hole has gone.
+    # So the carried policies include those that succeed once the hole is gone.
     assert carried_value(LakeSetting(("HGH", "SHF")), LakeSetting(("HGF", "SFF")), 10) == 1.0
 
 
@@ -137,8 +137,8 @@ def test_magnitude_of_maps_of_different_size() -> None:
     assert lake_magnitude(LakeSetting(("SFG",)), LakeSetting(("SG",))) == 5 / 8
 
 
-def test_answers_are_a_distribution_each() -> None:
-    for rows in lake_answers(LakeSetting(("SFF", "FHF", "FFG"), slip=0.4, transient=0.2)).values():
+def test_probabilities_of_responses_sum_to_one() -> None:
+    for rows in lake_responses(LakeSetting(("SFF", "FHF", "FFG"), slip=0.4, transient=0.2)).values():
         for row in rows:
             assert sum(row.values()) == pytest.approx(1.0)
 
@@ -147,70 +147,72 @@ BASE = {"map": ["SFF", "FHF", "FFG"], "goal_rewards": {"2,2": 0.5}}
 DRIFT = {"name": "d", "at": 5, "set": {"map": ["SHF", "FFF", "FFG"]}}
 
 
-class TestQuestions:
-    def test_changed_asks_for_the_pair_not_for_the_world(self) -> None:
-        oracle = oracle_of(BASE, DRIFT)
-        assert oracle.changed(text(0, 0, "S"), "2", 0, 5)  # right: ice before, a hole now
-        assert not oracle.changed(text(0, 0, "S"), "1", 0, 5)
+class TestResponses:
+    def test_changed_depends_on_state_and_action(self) -> None:
+        oracle = make_lake_oracle(BASE, DRIFT)
+        assert oracle.changed(state_text(0, 0, "S"), "2", 0, 5)  # right: ice before, a hole now
+        assert not oracle.changed(state_text(0, 0, "S"), "1", 0, 5)
         assert oracle.changed(0, 2, 4, 5)
         assert not oracle.changed(0, 2, 0, 4)
         assert not oracle.changed(0, 2, 5, 9)
 
-    def test_changed_sees_rewards_and_slip(self) -> None:
-        oracle = oracle_of(BASE, {"at": 2, "set": {"goal_rewards": {"2,2": 1.0}}}, {"at": 4, "set": {"slip": 0.1}})
-        beside = text(2, 1)
+    def test_changed_includes_rewards_and_slip(self) -> None:
+        oracle = make_lake_oracle(
+            BASE, {"at": 2, "set": {"goal_rewards": {"2,2": 1.0}}}, {"at": 4, "set": {"slip": 0.1}}
+        )
+        beside = state_text(2, 1)
         assert oracle.changed(beside, 2, 0, 2)
         assert not oracle.changed(beside, 0, 0, 2)
         assert oracle.changed(beside, 0, 2, 4)
 
-    def test_response_carries_the_gold_on(self) -> None:
-        oracle = oracle_of(BASE)
-        (answer,) = oracle.response(text(2, 1), 2, 0)
-        assert answer == (text(2, 2, "G", 0.5), 0.5, True, 1.0)
-        (answer,) = oracle.response(7, 0, 0)
-        assert answer == (text(2, 0), 0.0, False, 1.0)
+    def test_response_adds_the_reward_to_the_score(self) -> None:
+        oracle = make_lake_oracle(BASE)
+        (response,) = oracle.response(state_text(2, 1), 2, 0)
+        assert response == (state_text(2, 2, "G", 0.5), 0.5, True, 1.0)
+        (response,) = oracle.response(7, 0, 0)
+        assert response == (state_text(2, 0), 0.0, False, 1.0)
 
-    def test_response_of_slippery_ice(self) -> None:
-        oracle = oracle_of({**BASE, "slip": 0.2})
-        answers = oracle.response(text(0, 0, "S"), 1, 0)
-        assert [(json.loads(a.state)["cur_pos"], a.probability) for a in answers] == [
+    def test_response_of_a_slippery_lake(self) -> None:
+        oracle = make_lake_oracle({**BASE, "slip": 0.2})
+        responses = oracle.response(state_text(0, 0, "S"), 1, 0)
+        assert [(json.loads(a.state)["cur_pos"], a.probability) for a in responses] == [
             ([1, 0], 0.8),
             ([0, 0], 0.1),
             ([0, 1], 0.1),
         ]
 
-    def test_lies_do_not_hold(self) -> None:
-        oracle = oracle_of({**BASE, "transient": 0.2})
-        said = {a.state: a.probability for a in oracle.response(text(0, 0, "S"), 2, 0)}
-        assert said == {text(0, 1): 0.8, text(1, 0): 0.2}
-        assert oracle.holds(text(0, 0, "S"), 2, text(0, 1), False, 0)
-        assert not oracle.holds(text(0, 0, "S"), 2, text(1, 0), False, 0)
+    def test_false_responses_do_not_hold(self) -> None:
+        oracle = make_lake_oracle({**BASE, "transient": 0.2})
+        probabilities = {a.state: a.probability for a in oracle.response(state_text(0, 0, "S"), 2, 0)}
+        assert probabilities == {state_text(0, 1): 0.8, state_text(1, 0): 0.2}
+        assert oracle.holds(state_text(0, 0, "S"), 2, state_text(0, 1), False, 0)
+        assert not oracle.holds(state_text(0, 0, "S"), 2, state_text(1, 0), False, 0)
 
     def test_holds_compares_tile_gold_and_end(self) -> None:
-        oracle = oracle_of(BASE, DRIFT)
-        start = text(0, 0, "S")
-        assert oracle.holds(start, "2", text(0, 1, "F"), False, 0)
-        assert not oracle.holds(start, "2", text(0, 1, "F"), False, 5)
-        assert oracle.holds(start, "2", text(0, 1, "H"), True, 5)
-        assert not oracle.holds(start, "2", text(0, 1, "H"), False, 5)
-        assert oracle.holds(text(2, 1), "2", text(2, 2, "G", 0.5), True, 0)
-        assert not oracle.holds(text(2, 1), "2", text(2, 2, "G", 1.0), True, 0)
+        oracle = make_lake_oracle(BASE, DRIFT)
+        start = state_text(0, 0, "S")
+        assert oracle.holds(start, "2", state_text(0, 1, "F"), False, 0)
+        assert not oracle.holds(start, "2", state_text(0, 1, "F"), False, 5)
+        assert oracle.holds(start, "2", state_text(0, 1, "H"), True, 5)
+        assert not oracle.holds(start, "2", state_text(0, 1, "H"), False, 5)
+        assert oracle.holds(state_text(2, 1), "2", state_text(2, 2, "G", 0.5), True, 0)
+        assert not oracle.holds(state_text(2, 1), "2", state_text(2, 2, "G", 1.0), True, 0)
 
-    def test_nothing_is_answered_outside_the_map(self) -> None:
-        oracle = oracle_of(BASE, {"at": 1, "set": {"map": ["SG"], "goal_rewards": {}}})
-        assert oracle.response(text(2, 1), 2, 1) == ()
-        assert oracle.changed(text(2, 1), 2, 0, 1)
-        assert not oracle.holds(text(2, 1), 2, text(2, 2, "G", 0.5), True, 1)
+    def test_there_is_no_response_outside_the_map(self) -> None:
+        oracle = make_lake_oracle(BASE, {"at": 1, "set": {"map": ["SG"], "goal_rewards": {}}})
+        assert oracle.response(state_text(2, 1), 2, 1) == ()
+        assert oracle.changed(state_text(2, 1), 2, 0, 1)
+        assert not oracle.holds(state_text(2, 1), 2, state_text(2, 2, "G", 0.5), True, 1)
 
-    def test_action_follows_the_steps_left(self) -> None:
-        # The near goal pays little, the far one more: with three steps left only the near one can be reached.
-        oracle = oracle_of({"map": ["GFFSFFFFFG"], "goal_rewards": {"0,0": 0.5}})
+    def test_action_depends_on_the_steps_left(self) -> None:
+        # The near goal has a low reward, the far one a high one; with three steps left only the near one is in reach.
+        oracle = make_lake_oracle({"map": ["GFFSFFFFFG"], "goal_rewards": {"0,0": 0.5}})
         assert oracle.action(3, 0) == 2
         assert oracle.action(3, 0, left=3) == 0
 
-    def test_a_policy_of_the_oracle_reaches_its_value(self) -> None:
+    def test_the_oracles_policy_reaches_its_value(self) -> None:
         lake = draw_map({"size": 6, "holes": 9, "slip": 0.2, "optimum": 0.7}, None, np.random.default_rng(3))
-        oracle = oracle_of({"map": list(lake), "slip": 0.2})
+        oracle = make_lake_oracle({"map": list(lake), "slip": 0.2})
         setting = oracle.setting(0)
         model, generator, won = setting.model, np.random.default_rng(0), 0
         episodes = 1500
@@ -229,15 +231,15 @@ class TestQuestions:
     @pytest.mark.parametrize(
         "state", ["nonsense", "{}", '{"cur_pos": [1], "tile_type": "F", "gold_collected": 0}', 1.5]
     )
-    def test_a_state_that_is_none_is_refused(self, state: object) -> None:
+    def test_an_invalid_state_is_refused(self, state: object) -> None:
         with pytest.raises(ArgumentError, match="`state` should be"):
-            oracle_of(BASE).response(state, 0, 0)
+            make_lake_oracle(BASE).response(state, 0, 0)
 
     @pytest.mark.parametrize("action", ["up", 4, -1, None])
-    def test_an_action_that_is_none_is_refused(self, action: object) -> None:
+    def test_an_invalid_action_is_refused(self, action: object) -> None:
         with pytest.raises(ArgumentError, match="`action` should be one of 0, 1, 2, 3"):
-            oracle_of(BASE).response(0, action, 0)
+            make_lake_oracle(BASE).response(0, action, 0)
 
-    def test_action_outside_the_map_is_refused(self) -> None:
+    def test_an_action_outside_the_map_is_refused(self) -> None:
         with pytest.raises(ArgumentError, match="should lie on the 3 x 3 map"):
-            oracle_of(BASE).action(text(4, 4), 0)
+            make_lake_oracle(BASE).action(state_text(4, 4), 0)

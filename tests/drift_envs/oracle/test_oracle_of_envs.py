@@ -1,4 +1,4 @@
-"""The oracle as evaluators reach it: through `gymnasium.make`, in step with what the world answers."""
+"""Oracles obtained from `gymnasium.make` agree with the environments."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CARS = [
 assert drift_envs.shipped_schedules()
 
 
-def walk(env: gym.Env, episodes: int, steps: int = 60):
-    """Transitions of a random walk that jumps over the drifts, with the tick of each."""
+def play_random_transitions(env: gym.Env, episodes: int, steps: int = 60):
+    """Transitions of a random policy over episodes that jump from drift to drift, with the tick of each."""
     env.action_space.seed(0)
     for episode in range(episodes):
         options = {"drift_tick": 10 * episode}
@@ -39,32 +39,32 @@ def walk(env: gym.Env, episodes: int, steps: int = 60):
 
 
 @pytest.mark.parametrize("schedule", LAKES)
-def test_the_lake_answers_what_the_oracle_says(schedule: str) -> None:
+def test_responses_of_the_lake_are_listed(schedule: str) -> None:
     env = gym.make("DriftFrozenLake-v0", schedule=schedule, text=True)
     oracle = env.get_wrapper_attr("oracle")
     seen = 0
-    for state, action, after, ended, score, tick in walk(env, 60):
-        answers = oracle.response(state, action, tick)
-        assert sum(answer.probability for answer in answers) == pytest.approx(1.0)
-        assert (after, score, ended) in [answer[:3] for answer in answers]
+    for state, action, after, ended, score, tick in play_random_transitions(env, 60):
+        responses = oracle.response(state, action, tick)
+        assert sum(response.probability for response in responses) == pytest.approx(1.0)
+        assert (after, score, ended) in [response[:3] for response in responses]
         seen += 1
     assert seen > 200
 
 
-def test_lies_are_answers_that_do_not_hold() -> None:
+def test_false_responses_do_not_hold_in_the_environment() -> None:
     env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/transient", text=True)
     oracle = env.get_wrapper_attr("oracle")
-    held = [oracle.holds(s, a, after, ended, tick) for s, a, after, ended, _, tick in walk(env, 200)]
-    # One answer in ten is false, where a tile is left for it.
+    held = [oracle.holds(s, a, after, ended, tick) for s, a, after, ended, _, tick in play_random_transitions(env, 200)]
+    # One response in ten is false, if there is another tile.
     assert 0.02 < held.count(False) / len(held) < 0.15
 
 
 @pytest.mark.parametrize(("env_id", "schedule"), CARS)
-def test_the_car_answers_what_the_oracle_says(env_id: str, schedule: str) -> None:
+def test_responses_of_the_car_hold(env_id: str, schedule: str) -> None:
     env = gym.make(env_id, schedule=schedule, text=True)
     oracle = env.get_wrapper_attr("oracle")
     false = total = 0
-    for state, action, after, ended, _, tick in walk(env, 6):
+    for state, action, after, ended, _, tick in play_random_transitions(env, 6):
         false += not oracle.holds(state, action, after, ended, tick)
         total += 1
     if schedule.endswith("transient"):
@@ -77,7 +77,7 @@ def test_the_car_answers_what_the_oracle_says(env_id: str, schedule: str) -> Non
     ("env_id", "limit"),
     [("DriftFrozenLake-v0", 100), ("DriftMountainCar-v0", 300), ("DriftMountainCarContinuous-v0", 999)],
 )
-def test_the_clairvoyant_reaches_the_value(env_id: str, limit: int) -> None:
+def test_the_oracles_actions_reach_the_value(env_id: str, limit: int) -> None:
     env = gym.make(env_id)
     oracle = env.get_wrapper_attr("oracle")
     for episode in range(3):
@@ -90,7 +90,7 @@ def test_the_clairvoyant_reaches_the_value(env_id: str, limit: int) -> None:
         assert terminated
 
 
-def test_a_rewind_to_another_seed_changes_what_the_oracle_says() -> None:
+def test_a_rewind_to_another_seed_updates_the_oracle() -> None:
     env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit-family")
     oracle = env.get_wrapper_attr("oracle")
     env.reset(seed=1)
@@ -108,7 +108,7 @@ def test_the_oracle_is_built_again_in_a_copy() -> None:
         assert other.get_wrapper_attr("oracle") is not env.get_wrapper_attr("oracle")
 
 
-def test_regret_of_a_slippery_lake_is_known_exactly() -> None:
+def test_values_of_a_slippery_lake() -> None:
     env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/slippery")
     values = [env.get_wrapper_attr("oracle").value(tick) for tick in (0, 20, 40)]
     assert all(math.isfinite(value) for value in values)

@@ -12,7 +12,7 @@ from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
 from drift_envs.oracle import CarOracle, LakeOracle, PlannedWorld, ShopOracle
-from drift_envs.oracle.lake_plan import carried_value, lake_answers, solve_lake
+from drift_envs.oracle.lake_plan import carried_value, lake_responses, solve_lake
 from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
 
@@ -173,7 +173,7 @@ def test_nothing_changes_near_the_paths_of_the_harmless_lake() -> None:
                     front.append(after)
     assert len(on_path) > 10
     for state in sorted(on_path):
-        answers = [lake_answers(setting)[divmod(state, 6)] for setting in settings]
+        answers = [lake_responses(setting)[divmod(state, 6)] for setting in settings]
         assert answers[0] == answers[1] == answers[2]
 
 
