@@ -1,21 +1,48 @@
 """Gymnasium environments whose world drifts on a schedule.
 
 Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `DriftMountainCarContinuous-v0`,
-`DriftWebShop-v0`.
+`DriftWebShop-v0`. Everything else is imported at first use.
 
 * `DriftWrapper` - drifts any Gymnasium environment
 * `TextObservation` - turns the lake and the cars into text worlds
-* `twin`, `snapshot` - a second instance for probing; going back to an exact state
+* `twin`, `snapshot` - a second instance for probing; restoring an exact state
 * `Schedule`, `load_schedule`, `shipped_schedules` - what changes, when and how
-* `DriftState`, `DriftLog` - the truth, for evaluators
+* `DriftState`, `DriftLog` - the true state of the drift, for evaluators
 * `DriftEnvsError` - the base of all errors
 """
 
+from typing import TYPE_CHECKING
+
 from drift_envs._version import __version__
-from drift_envs.errors import DriftEnvsError
+from drift_envs.lazy import lazy_names
 from drift_envs.registration import register_all
-from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
-from drift_envs.wrappers import DriftLog, DriftState, DriftWrapper, TextObservation, snapshot, twin
+
+if TYPE_CHECKING:
+    from drift_envs.errors import DriftEnvsError
+    from drift_envs.schedule.files import shipped_schedules
+    from drift_envs.schedule.loader import load_schedule
+    from drift_envs.schedule.model import Schedule
+    from drift_envs.wrappers.drift import DriftWrapper
+    from drift_envs.wrappers.records import DriftLog, DriftState
+    from drift_envs.wrappers.snapshot import snapshot
+    from drift_envs.wrappers.text import TextObservation
+    from drift_envs.wrappers.twin import twin
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "errors": ["DriftEnvsError"],
+            "schedule.loader": ["load_schedule"],
+            "schedule.files": ["shipped_schedules"],
+            "schedule.model": ["Schedule"],
+            "wrappers.drift": ["DriftWrapper"],
+            "wrappers.records": ["DriftLog", "DriftState"],
+            "wrappers.snapshot": ["snapshot"],
+            "wrappers.text": ["TextObservation"],
+            "wrappers.twin": ["twin"],
+        },
+        modules=("envs", "oracle", "schedule", "vector", "wrappers"),
+    )
 
 register_all()
 

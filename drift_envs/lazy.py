@@ -24,22 +24,26 @@ def load_object(reference: str) -> Any:
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, Iterable[str]]
+    package: str, homes: Mapping[str, Iterable[str]], modules: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the module-level `__getattr__` and `__dir__` of a package.
 
     Args:
         package: the package's `__name__`.
         homes: for each module, relative to the package, the names that the package takes from it.
+        modules: modules of the package that are attributes of it without having been imported.
 
     Example:
         >>> get, names = lazy_names("drift_envs", {"errors": ["ArgumentError"]})
         >>> get("ArgumentError").__name__
         'ArgumentError'
     """
+    known = tuple(modules)
     references = {name: f"{package}.{module}:{name}" for module, names in homes.items() for name in names}
 
     def __getattr__(name: str) -> Any:
+        if name in known:
+            return import_module(f"{package}.{name}")
         if name not in references:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = load_object(references[name])
@@ -47,6 +51,6 @@ def lazy_names(
         return found
 
     def __dir__() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *references})
+        return sorted({*vars(sys.modules[package]), *references, *known})
 
     return __getattr__, __dir__

@@ -6,16 +6,37 @@
 * `WebShop` - a web shop: advertisements, meanings of colour words, labels, order, prices, stock, lost actions
 """
 
-from drift_envs.envs.frozen_lake.env import FrozenLake
-from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
-from drift_envs.envs.mountain_car import (
-    MOUNTAIN_CAR_CONTINUOUS_KNOBS,
-    MOUNTAIN_CAR_KNOBS,
-    MountainCar,
-    MountainCarContinuous,
-)
-from drift_envs.envs.webshop.env import WebShop
-from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
+from typing import TYPE_CHECKING
+
+from drift_envs.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from drift_envs.envs.frozen_lake.env import FrozenLake
+    from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
+    from drift_envs.envs.mountain_car import (
+        MOUNTAIN_CAR_CONTINUOUS_KNOBS,
+        MOUNTAIN_CAR_KNOBS,
+        MountainCar,
+        MountainCarContinuous,
+    )
+    from drift_envs.envs.webshop.env import WebShop
+    from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "frozen_lake.env": ["FrozenLake"],
+            "frozen_lake.knobs": ["FROZEN_LAKE_KNOBS"],
+            "mountain_car": [
+                "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
+                "MOUNTAIN_CAR_KNOBS",
+                "MountainCar",
+                "MountainCarContinuous",
+            ],
+            "webshop.env": ["WebShop"],
+            "webshop.knobs": ["WEBSHOP_KNOBS"],
+        },
+    )
 
 __all__ = [
     "FROZEN_LAKE_KNOBS",

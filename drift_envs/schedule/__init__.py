@@ -8,9 +8,27 @@
 * `NEVER` - the tick that does not come
 """
 
-from drift_envs.schedule.loader import load_schedule, shipped_schedules
-from drift_envs.schedule.model import Drift, Schedule, TaskPool, schedule_schema
-from drift_envs.schedule.timeline import NEVER, KnobChange, Phase, Segment, Timeline
+from typing import TYPE_CHECKING
+
+from drift_envs.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from drift_envs.schedule.files import shipped_schedules
+    from drift_envs.schedule.loader import load_schedule
+    from drift_envs.schedule.model import Drift, Schedule, TaskPool, schedule_schema
+    from drift_envs.schedule.phases import NEVER, Phase
+    from drift_envs.schedule.timeline import KnobChange, Segment, Timeline
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "files": ["shipped_schedules"],
+            "loader": ["load_schedule"],
+            "model": ["Drift", "Schedule", "TaskPool", "schedule_schema"],
+            "phases": ["NEVER", "Phase"],
+            "timeline": ["KnobChange", "Segment", "Timeline"],
+        },
+    )
 
 __all__ = [
     "NEVER",

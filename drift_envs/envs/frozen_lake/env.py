@@ -123,13 +123,18 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         self._until = self._before + self._success
         self._use(lake_tables(self._map, self._goal_rewards, self._reward_schedule))
         self._table_knobs = (self._map, self._slip, self._goal_rewards, self._transient)
-        sizes = [(self.nrow, self.ncol), *((int(rows), int(columns)) for rows, columns in room_for)]
-        self._states = max(rows * columns for rows, columns in sizes)
+        self.reserve_space([(self.nrow, self.ncol), *room_for])
+
+    def reserve_space(self, sizes: Iterable[tuple[int, int]]) -> None:
+        """Make the observation space and the picture as large as the largest of some maps needs.
+
+        Args:
+            sizes: rows and columns of each map that may be set.
+        """
+        rows, columns = zip(*sizes, strict=True)
+        self._states = max(row * column for row, column in zip(rows, columns, strict=True))
         self.observation_space = spaces.Discrete(self._states)
-        self.window_size = (
-            min(64 * max(columns for _, columns in sizes), 512),
-            min(64 * max(rows for rows, _ in sizes), 512),
-        )
+        self.window_size = (min(64 * max(columns), 512), min(64 * max(rows), 512))
         self.cell_size = (self.window_size[0] // self.ncol, self.window_size[1] // self.nrow)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:

@@ -1,0 +1,258 @@
+"""The functions that `gymnasium.make` and `gymnasium.make_vec` call; loaded when the first environment is made.
+
+* `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop` - build the environment of an id
+* `vector_frozen_lake`, `vector_mountain_car`, `vector_mountain_car_continuous` - the native vector environments
+* `EntryPoint` - what they are instances of
+* `WrapperOptions` - the arguments that all ids share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+from gymnasium.vector import VectorEnv
+
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import KnobTable
+from drift_envs.lazy import load_object
+from drift_envs.registration import IDS
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.model import Schedule, TaskPool
+from drift_envs.wrappers.binding import driven_names, knob_table
+from drift_envs.wrappers.drift import DriftWrapper, Source
+from drift_envs.wrappers.internal import mark_internal
+
+LAKE_ARGUMENTS = {
+    "desc": "map",
+    "map_name": "map",
+    "is_slippery": "slip",
+    "success_rate": "slip",
+    "reward_schedule": "goal_rewards",
+}
+"""The arguments of Gymnasium's lake, and the knob that sets the same."""
+
+CAR_ARGUMENTS = {"goal_velocity": None}
+"""The arguments of Gymnasium's cars; no knob sets the same."""
+
+SHOP_ARGUMENTS = {
+    "observation_mode": None,
+    "backend": None,
+    "catalogue": None,
+    "goals": "tasks",
+    "pool": "tasks",
+    "order": "tasks",
+    "clusters": "tasks",
+    "repeats": "tasks",
+    "max_length": None,
+    "native_clicks": None,
+}
+"""The arguments of the shop; the section `tasks` of a schedule sets the same as five of them."""
+
+MAX_CONDITIONS = 16
+"""The combinations of knob values for which the goals of a shop are checked to be purchasable."""
+
+_Env = gym.Env[Any, Any]
+
+
+class WrapperOptions(NamedTuple):
+    """The arguments that all ids share.
+
+    Args:
+        notify: what `info["drift"]` contains: `none`, `change` or `full`.
+        text: whether observations are texts.
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        overlay: whether pictures show the drift; by default those of `human` do.
+    """
+
+    notify: str
+    text: bool
+    render_mode: str | None
+    overlay: bool | None
+
+    def has_overlay(self, schedule: Source) -> bool:
+        """Whether pictures show the drift; without a schedule there is none."""
+        wanted = self.render_mode == "human" if self.overlay is None else self.overlay
+        return wanted and schedule is not None and self.render_mode is not None
+
+    def base_mode(self, schedule: Source) -> str | None:
+        """The render mode of the innermost environment: an overlay on `human` needs arrays, not a window."""
+        return "rgb_array" if self.render_mode == "human" and self.has_overlay(schedule) else self.render_mode
+
+    def wrap(self, env: _Env, schedule: Source) -> _Env:
+        """The environment inside the wrappers of this package."""
+        world: _Env = mark_internal(DriftWrapper(env, schedule, make_oracle, self.notify))
+        if self.has_overlay(schedule):
+            from drift_envs.wrappers.overlay.overlay import DriftOverlay, ScreenWindow
+
+            world = mark_internal(DriftOverlay(world))
+            if self.render_mode == "human":
+                world = mark_internal(ScreenWindow(world))
+        if self.text:
+            from drift_envs.wrappers.text import TextObservation
+
+            world = mark_internal(TextObservation(world))
+        return world
+
+
+def make_oracle(world: DriftWrapper) -> Any:
+    """The oracle of a drifting environment; the module of the oracles is loaded here, at the first use."""
+    return load_object("drift_envs.oracle.factories:make_oracle")(world)
+
+
+class EntryPoint:
+    """Builds the environment of one id.
+
+    Args:
+        env_id: the id.
+        arguments: the arguments of the innermost environment, each with the part of a schedule that sets the
+            same, or `None`.
+        build: the function that builds the environment from its class, the schedule, the shared options and
+            the arguments.
+    """
+
+    def __init__(
+        self,
+        env_id: str,
+        arguments: Mapping[str, str | None],
+        build: Callable[[Any, Source, WrapperOptions, dict[str, Any]], _Env],
+    ) -> None:
+        self.env_id = env_id
+        self._entry = IDS[env_id]
+        self._arguments = arguments
+        self._build = build
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of the innermost environment: Gymnasium reads the render modes from the entry point."""
+        return self._entry.base.metadata
+
+    def __call__(
+        self,
+        *,
+        render_mode: str | None = None,
+        notify: str = "none",
+        text: bool = False,
+        overlay: bool | None = None,
+        **arguments: Any,
+    ) -> _Env:
+        """Build the environment.
+
+        Args:
+            render_mode: `human`, `rgb_array`, `ansi` or `None`.
+            notify: what `info["drift"]` contains: `none`, `change` or `full`.
+            text: whether observations are texts, see `TextObservation`; those of the shop are JSON states of
+                texts and address (`url+text`) then, unless `observation_mode` is given.
+            overlay: whether pictures show phase, tick and changes; by default those of `human` do, except for
+                the shop's browser.
+            **arguments: `schedule`: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift;
+                by default the id's own. The others are those of the innermost environment.
+
+        Raises:
+            ArgumentError: if an argument is unknown, or the schedule sets the same.
+            ScheduleError: if the schedule can't be used.
+        """
+        schedule = arguments.pop("schedule", self._entry.schedule)
+        for name, value in arguments.items():
+            if name not in self._arguments:
+                known = ", ".join((*self._arguments, "schedule", "render_mode", "notify", "text", "overlay"))
+                raise ArgumentError(f"there is no argument `{name}`, only {known}. Received {name}={value!r}")
+        return self._build(self._entry.base, schedule, WrapperOptions(notify, text, render_mode, overlay), arguments)
+
+    def make_vector(self, num_envs: int = 1, **arguments: Any) -> VectorEnv[Any, Any, Any]:
+        """Build the vector environment.
+
+        Args:
+            num_envs: the number of sub-environments.
+            **arguments: those of the single environment, and `max_episode_steps`, `autoreset_mode`,
+                `share_timeline`.
+        """
+        if self._entry.vector_class is None:
+            raise ArgumentError(f"`id` should have a native vector environment. Received {self.env_id!r}")
+        from drift_envs.vector.entry import make_vector
+
+        return make_vector(self, load_object(self._entry.vector_class), num_envs, **arguments)
+
+
+def _build_lake(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """With a schedule, the ice is not slippery unless the schedule or an argument says so; `prob` is hidden."""
+    if schedule is None:
+        return options.wrap(base(options.base_mode(schedule), **arguments), None)
+    is_slippery = arguments.get("is_slippery", "success_rate" in arguments)
+    lake = base(options.base_mode(schedule), **{**arguments, "is_slippery": is_slippery}, show_prob=False)
+    checked = _load(schedule, knob_table(lake), arguments, LAKE_ARGUMENTS)
+    sizes = list(_map_sizes(checked))
+    lake.reserve_space(sizes if "map" in checked.base else [(lake.nrow, lake.ncol), *sizes])
+    return options.wrap(lake, checked)
+
+
+def _build_car(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """Every knob of a car can be set at any time, so nothing of the schedule has to be known in advance."""
+    return options.wrap(base(options.base_mode(schedule), **arguments), schedule)
+
+
+def _build_shop(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """With a schedule, its goals (section `tasks`) can all be bought for a reward of 1.0 in every phase."""
+    if options.text:
+        arguments = {"observation_mode": "url+text", **arguments}
+    if options.overlay is None and arguments.get("backend") == "browser":
+        options = options._replace(overlay=False)
+    options = options._replace(text=False)
+    if schedule is None:
+        return options.wrap(base(options.base_mode(schedule), **arguments), None)
+    from drift_envs.schedule.reach import reachable_values
+
+    table = knob_table(base())
+    checked = _load(schedule, table, arguments, SHOP_ARGUMENTS)
+    conditions = [
+        {name: values[name] for name in base.knobs}
+        for values in islice(reachable_values(checked, table), MAX_CONDITIONS)
+    ]
+    tasks = (checked.tasks or TaskPool()).model_dump()
+    return options.wrap(base(options.base_mode(checked), **{**tasks, **arguments, "conditions": conditions}), checked)
+
+
+def _load(
+    schedule: Source, table: KnobTable, arguments: Mapping[str, Any], known: Mapping[str, str | None]
+) -> Schedule:
+    """Load the schedule, check it against the knobs, and refuse arguments that set the same."""
+    checked = load_schedule(schedule, table=table)
+    if checked is None:  # `load_schedule` returns `None` for `None` alone
+        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
+    driven = driven_names(checked) | (set() if checked.tasks is None else {"tasks"})
+    for name, value in arguments.items():
+        if known[name] in driven:
+            raise ArgumentError(
+                f"`{name}` should not be given, since the schedule `{checked.name}` sets `{known[name]}`. "
+                f"Received {value!r}"
+            )
+    return checked
+
+
+def _map_sizes(schedule: Schedule) -> Iterator[tuple[int, int]]:
+    """Rows and columns of every map that the schedule may set, the base's first."""
+    from drift_envs.envs.frozen_lake.maps import NewMap
+
+    written = [schedule.base.get("map")]
+    for drift in schedule.drifts:
+        written += [drift.set.get("map"), *drift.choice.get("map", ())]
+    for value in written:
+        if isinstance(value, Mapping):
+            arguments = value["draw"]
+            if "move" not in arguments:
+                size = arguments.get("size", NewMap.size)
+                yield size, size
+        elif value is not None:
+            yield len(value), len(value[0])
+
+
+frozen_lake = EntryPoint("DriftFrozenLake-v0", LAKE_ARGUMENTS, _build_lake)
+mountain_car = EntryPoint("DriftMountainCar-v0", CAR_ARGUMENTS, _build_car)
+mountain_car_continuous = EntryPoint("DriftMountainCarContinuous-v0", CAR_ARGUMENTS, _build_car)
+web_shop = EntryPoint("DriftWebShop-v0", SHOP_ARGUMENTS, _build_shop)
+
+vector_frozen_lake = frozen_lake.make_vector
+vector_mountain_car = mountain_car.make_vector
+vector_mountain_car_continuous = mountain_car_continuous.make_vector

@@ -1,0 +1,58 @@
+"""`import drift_envs` registers the ids and loads nothing that Gymnasium does not load; the rest loads at first use."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import gymnasium as gym
+import pytest
+
+from drift_envs.registration import IDS
+
+HEAVY = ("flask", "jinja2", "matplotlib", "pandas", "pydantic", "rich", "scipy", "selenium", "webshop_server", "yaml")
+PACKAGES = ("drift_envs", "drift_envs.envs", "drift_envs.schedule")
+
+
+def modules_after(code):
+    """The modules that a fresh interpreter has loaded after running the code."""
+    program = f"{code}\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def test_the_import_loads_what_gymnasium_loads():
+    ours = modules_after("import drift_envs") - modules_after("import gymnasium")
+    assert not [name for name in ours if name.split(".")[0] in HEAVY]
+    assert {name for name in ours if name.startswith("drift_envs.")} == {
+        "drift_envs._version",
+        "drift_envs.errors",
+        "drift_envs.lazy",
+        "drift_envs.registration",
+    }
+
+
+def test_a_lake_loads_neither_the_shop_nor_the_oracles():
+    loaded = modules_after("import gymnasium, drift_envs; gymnasium.make('DriftFrozenLake-v0')")
+    unwanted = {"flask", "jinja2", "rich", "scipy", "selenium", "webshop_server"}
+    assert not loaded & unwanted
+    assert not [name for name in loaded if name.startswith(("drift_envs.oracle", "drift_envs.vector"))]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_there(package):
+    module = import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
+        module.nonsense  # noqa: B018  reading it is the test
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_table_names_what_exists(env_id):
+    entry = IDS[env_id]
+    assert issubclass(entry.base, gym.Env)
+    spec = gym.spec(env_id)
+    assert isinstance(gym.envs.registration.load_env_creator(spec.entry_point).metadata, dict)
+    assert (spec.vector_entry_point is None) == (entry.vector_class is None)
