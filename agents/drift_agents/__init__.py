@@ -9,22 +9,19 @@
 """
 
 from drift_agents.agent import Agent
-from drift_agents.controller.registry import make_controller
+from drift_agents.controller.base import make_controller
 from drift_agents.matching.base import Exact, Matching
-from drift_agents.memory.base import Memory
-from drift_agents.memory.registry import make_memory
-from drift_agents.policy.base import Policy, Reply
-from drift_agents.policy.registry import make_policy
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.policy.base import Policy, Reply, make_policy
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import PromptView, parse_prompt
-from drift_agents.team.base import Member
-from drift_agents.team.registry import make_team
+from drift_agents.team.base import Member, make_team
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
-from drift_agents.verifier.base import Probed, Prober, Verifier
-from drift_agents.verifier.glove import Glove
-from drift_agents.verifier.prober import ReplayLiveProber, ReplayProber, SnapshotProber
-from drift_agents.verifier.registry import make_verifier
+from drift_agents.verifier.base import Probed, Prober, Verifier, make_verifier
+from drift_agents.verifier.glove.glove import Glove
+from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
+from drift_agents.verifier.prober.snapshot import SnapshotProber
 
 __all__ = [
     "Agent",

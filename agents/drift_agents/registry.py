@@ -1,31 +1,56 @@
-"""Parts by name, so that experiment files can name them: ours and those of other packages.
+"""All parts by name: one table of built-in parts, and the entry points of other packages.
 
-* `Registry` - names of one kind of part, from a built-in table and from an entry-point group
+* `Part` - where a built-in part is, and one line about it
+* `Registry` - the names of one kind of part
+* `MEMORIES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`, `MATCHINGS`, `EMBEDDINGS`, `PLANNERS`,
+  `PROBERS` - one registry a kind; nothing is imported before a part is loaded
+
+The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from inspect import signature
-from typing import Any, Generic, TypeVar
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError, UnknownNameError
 
-Part = TypeVar("Part")
 
-
-class Registry(Generic[Part]):
-    """Names of one kind of part.
+class Part(NamedTuple):
+    """A built-in part.
 
     Args:
-        kind: what the parts are, as in `memory`.
-        group: the entry-point group through which other packages add theirs.
-        built_in: name -> `module:attribute`; imported when asked for.
+        target: `module:attribute`.
+        about: the first line of its docstring, so that a list of parts imports none of them.
     """
 
-    def __init__(self, kind: str, group: str, built_in: Mapping[str, str]) -> None:
+    target: str
+    about: str
+
+
+class Registry:
+    """The names of one kind of part.
+
+    Args:
+        kind: the kind, in the singular, as in `memory`.
+        group: the entry-point group through which other packages add theirs.
+        built_in: the parts of this package, by name.
+
+    Example:
+        >>> MATCHINGS.names()[:3]
+        ('exact', 'grid', 'page')
+        >>> MATCHINGS.make("grid", positon=0.1)
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: the matching 'grid' does not take these options: got an unexpected keyword \
+argument 'positon', did you mean 'position'? Known: position, velocity, tolerance, minimum, window. \
+Received {'positon': 0.1}
+    """
+
+    def __init__(self, kind: str, group: str, built_in: Mapping[str, Part]) -> None:
         self.kind, self.group, self._built_in = kind, group, dict(built_in)
 
     def _others(self) -> dict[str, EntryPoint]:
@@ -33,37 +58,331 @@ class Registry(Generic[Part]):
         return {point.name: point for point in found if point.name not in self._built_in}
 
     def names(self) -> tuple[str, ...]:
-        """All names: ours first, then those of other packages in alphabetical order."""
+        """All names: the built-in ones first, then those of other packages in alphabetical order."""
         return (*self._built_in, *self._others())
 
+    def summaries(self) -> dict[str, str]:
+        """One line about every part, by name; of other packages' parts, the first line of the docstring."""
+        about = {name: part.about for name, part in self._built_in.items()}
+        for name, point in self._others().items():
+            text = (point.load().__doc__ or "").strip()
+            about[name] = text.splitlines()[0] if text else ""
+        return about
+
     def load(self, name: str) -> Any:
-        """The class or factory of that name.
+        """The class or function that makes the part of that name.
 
         Raises:
             UnknownNameError: if there is none.
         """
         if name in self._built_in:
-            module, attribute = self._built_in[name].split(":")
+            module, attribute = self._built_in[name].target.split(":")
             return getattr(import_module(module), attribute)
         others = self._others()
         if name in others:
             return others[name].load()
         raise UnknownNameError(self.kind, name, self.names())
 
-    def make(self, name: str, /, **options: Any) -> Part:
-        """Make the part of that name.
+    def options(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """The names of a part's options, and whether it accepts others beside them.
 
         Raises:
-            UnknownNameError: if there is none.
-            ArgumentError: if it does not take one of the options.
+            UnknownNameError: if there is no part of that name.
+
+        Example:
+            >>> MEMORIES.options("vanilla")
+            (('k', 'order', 'matching'), False)
+        """
+        parameters = signature(self.load(name)).parameters.values()
+        named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        is_open = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+        return tuple(one.name for one in parameters if one.kind in named), is_open
+
+    def make(self, name: str, /, **options: Any) -> Any:
+        """Make the part of that name.
+
+        Args:
+            name: one of `names()`.
+            options: its options.
+
+        Raises:
+            UnknownNameError: if there is no part of that name.
+            ArgumentError: if it does not take one of the options, or refuses its value.
+            MissingDependencyError: if it needs a package that is not installed.
         """
         factory = self.load(name)
         try:
             signature(factory).bind(**options)
         except TypeError as error:
-            known = [p for p in signature(factory).parameters if p not in ("self", "args", "kwargs")]
+            known, _ = self.options(name)
+            unknown = next((key for key in options if key not in known), "")
+            near = difflib.get_close_matches(unknown, known, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else "."
             raise ArgumentError(
-                f"the {self.kind} {name!r} does not take these options: {error}. "
+                f"the {self.kind} {name!r} does not take these options: {error}{hint} "
                 f"Known: {', '.join(known) or 'none'}. Received {options!r}"
             ) from error
         return factory(**options)
+
+
+MEMORIES = Registry(
+    "memory",
+    "drift_envs.memories",
+    {
+        "none": Part("drift_agents.memory.none:NoMemory", 'Holds nothing (GLOVE, section 5.1: "No Memory").'),
+        "vanilla": Part(
+            "drift_agents.memory.vanilla:VanillaMemory",
+            "Append everything, recall the top-k of the same state (GLOVE, appendix B.1).",
+        ),
+        "memory_bank": Part(
+            "drift_agents.memory.memory_bank:MemoryBank",
+            "What is recalled grows strong, what is not fades (Zhong et al. 2024, as in GLOVE's B.1).",
+        ),
+        "voyager": Part(
+            "drift_agents.memory.voyager.voyager:Voyager",
+            "What a critic called a success counts more, or becomes a skill.",
+        ),
+        "generative_agents": Part(
+            "drift_agents.memory.generative_agents.generative_agents:GenerativeAgents",
+            "A stream of memories, recalled by recency, importance and relevance, with reflection (Park et al. 2023).",
+        ),
+        "beliefmem": Part(
+            "drift_agents.memory.beliefmem.beliefmem:BeliefMem",
+            "Every conclusion that evidence speaks for, each with a probability (BeliefMem, section 3.3).",
+        ),
+        "consensus": Part(
+            "drift_agents.memory.consensus.consensus:ConsensusMemory",
+            "What a team agreed on, in a shared bank and in private ones.",
+        ),
+        "adamem": Part(
+            "drift_agents.memory.adamem.adamem:AdaMemMemory",
+            "Every step of every success, found by history and observation.",
+        ),
+        "synapse": Part(
+            "drift_agents.memory.synapse:Synapse",
+            "Whole trajectories as examples, chosen once, when the episode begins.",
+        ),
+        "reasoning_bank": Part(
+            "drift_agents.memory.reasoning_bank.reasoning_bank:ReasoningBank",
+            "A few items of reasoning about every episode, recalled once, when an episode begins.",
+        ),
+        "managed": Part(
+            "drift_agents.memory.management.management:Managed",
+            "A memory around a memory, with a policy of addition and one of deletion.",
+        ),
+    },
+)
+
+POLICIES = Registry(
+    "policy",
+    "drift_envs.policies",
+    {
+        "planner": Part(
+            "drift_agents.policy.planner:Planner",
+            "Parses the rendered prompt and hands it to the planner of its environment.",
+        ),
+        "reader": Part(
+            "drift_agents.policy.reader:Reader",
+            "The planner with an imperfect reading of the prompt, a model of a weak language model.",
+        ),
+        "energy_pumping": Part(
+            "drift_agents.policy.car.energy:EnergyPumping",
+            "Accelerates in the direction of the velocity, so that each swing is higher than the one before.",
+        ),
+        "llm": Part(
+            "drift_agents.policy.llm:LanguageModelPolicy",
+            "Renders the prompt as messages to a language model, and parses the action from its reply.",
+        ),
+        "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
+    },
+)
+
+PLANNERS = Registry(
+    "planner",
+    "drift_envs.planners",
+    {
+        "lake": Part(
+            "drift_agents.policy.lake.planner:LakePlanner",
+            "Fits a model of the lake to the records of the prompt and follows the best plan.",
+        ),
+        "car": Part(
+            "drift_agents.policy.car.planner:CarPlanner",
+            "Fits a model of the car's dynamics to the records of the prompt and plans with it.",
+        ),
+        "shop": Part(
+            "drift_agents.policy.shop.planner:ShopPlanner",
+            "Searches, compares, chooses and buys; records of the prompt override what words suggest.",
+        ),
+    },
+)
+
+VERIFIERS = Registry(
+    "verifier",
+    "drift_envs.verifiers",
+    {
+        "none": Part("drift_agents.verifier.base:NoVerifier", "Writes every experience and never probes."),
+        "glove": Part("drift_agents.verifier.glove.glove:Glove", "GLOVE, the global verifier (paper, algorithm 1)."),
+        "glove_spread": Part(
+            "drift_agents.verifier.glove.glove:GloveSpread",
+            "GLOVE with `spread`: after a confirmed drift, old records are probed before they are used. Ours.",
+        ),
+        "glove_passive": Part(
+            "drift_agents.verifier.glove.sequential:GlovePassive",
+            "A change-point test on the records of each pair, without probes. Ours.",
+        ),
+        "glove_active": Part(
+            "drift_agents.verifier.glove.sequential:GloveActive",
+            "GLOVE's trigger, then probes one by one until a ratio test has decided. Ours.",
+        ),
+        "overwrite": Part(
+            "drift_agents.verifier.controls:Overwrite",
+            "The newest outcome of each (state, action) replaces counterparts that differ; no probes.",
+        ),
+        "forget": Part(
+            "drift_agents.verifier.controls:Forget",
+            "GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.",
+        ),
+        "probe_keep": Part(
+            "drift_agents.verifier.controls:ProbeKeep",
+            "GLOVE's detection and probes without removal: the summary is added to what it contradicts.",
+        ),
+        "random_probe": Part(
+            "drift_agents.verifier.controls:RandomProbe",
+            "GLOVE's detection and number of probes, spent on a random known pair instead of the surprising one.",
+        ),
+        "base+extra": Part(
+            "drift_agents.verifier.controls:BaseExtra",
+            "The agent without a verifier, with as many more interactions as a verifier spends on probes.",
+        ),
+        "periodic_wipe": Part(
+            "drift_agents.verifier.controls:PeriodicWipe", "Removes all records at a fixed interval of episodes."
+        ),
+        "window": Part(
+            "drift_agents.verifier.detectors:SlidingWindow",
+            "Keeps the records of the newest interactions only, whether they are still true or not.",
+        ),
+        "adwin": Part(
+            "drift_agents.verifier.detectors:Adwin",
+            "Removes all records when ADWIN detects a fall of the episodes' scores (Bifet and Gavalda 2007).",
+        ),
+        "page_hinkley": Part(
+            "drift_agents.verifier.detectors:PageHinkley",
+            "Removes all records when a Page-Hinkley test detects a fall of the scores (Page 1954; Gama et al. 2014).",
+        ),
+    },
+)
+
+PROBERS = Registry(
+    "prober",
+    "drift_envs.probers",
+    {
+        "replay": Part(
+            "drift_agents.verifier.prober.replay:ReplayProber",
+            "Replays the actions that led to a state in a twin of the environment, and repeats the action there.",
+        ),
+        "replay_live": Part(
+            "drift_agents.verifier.prober.replay:ReplayLiveProber",
+            "Replays the actions that led to a state in the agent's own environment, between two episodes.",
+        ),
+        "snapshot": Part(
+            "drift_agents.verifier.prober.snapshot:SnapshotProber",
+            "Restores the saved state of the agent's environment: privileged, an ablation of `ReplayProber`.",
+        ),
+    },
+)
+
+CONTROLLERS = Registry(
+    "controller",
+    "drift_envs.controllers",
+    {
+        "direct": Part(
+            "drift_agents.controller.direct:Direct", "Retrieves once, renders one prompt, calls the policy once."
+        ),
+        "adamem": Part(
+            "drift_agents.controller.adamem:AdaMem",
+            "Strategies made at test time, as often as the effort requires (AdaMEM, algorithm 1).",
+        ),
+    },
+)
+
+TEAMS = Registry(
+    "team",
+    "drift_envs.teams",
+    {
+        "solo": Part("drift_agents.team.solo:Solo", "One member plays all episodes; the base of the other teams."),
+        "edv": Part("drift_agents.team.edv:EDV", "Execute, distil, verify (EDV, section 4, figure 3)."),
+        "judge": Part(
+            "drift_agents.team.judge:Judge",
+            'Each member proposes an action at each step, and a judge chooses one (EDV\'s baseline "Judge").',
+        ),
+        "router": Part(
+            "drift_agents.team.router:Router", 'The ability matrix alone (EDV, section 5.1, the baseline "Router").'
+        ),
+    },
+)
+
+LEARNERS = Registry(
+    "learner",
+    "drift_envs.learners",
+    {
+        "dyna_q_plus": Part(
+            "drift_agents.learner.dyna:DynaQPlus",
+            "Dyna-Q+ (Sutton and Barto 2018, section 8.3): designed for changing environments.",
+        ),
+        "windowed_q": Part(
+            "drift_agents.learner.windowed:WindowedQ",
+            "Q-learning with replay of the newest `window` interactions; older ones are forgotten.",
+        ),
+    },
+)
+
+MATCHINGS = Registry(
+    "matching",
+    "drift_envs.matchings",
+    {
+        "exact": Part(
+            "drift_agents.matching.base:Exact",
+            "States and outcomes are the same when their texts are equal: for discrete environments.",
+        ),
+        "grid": Part(
+            "drift_agents.matching.grid:ResidualGrid",
+            "Cells of position and velocity; outcomes are compared without the pull of gravity.",
+        ),
+        "page": Part(
+            "drift_agents.matching.page:PageMatching",
+            "A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).",
+        ),
+    },
+)
+
+EMBEDDINGS = Registry(
+    "embedding",
+    "drift_envs.embeddings",
+    {
+        "hashed": Part(
+            "drift_agents.embedding.hashed:HashedEmbedding",
+            "Words, pairs of neighbouring words and runs of three letters, hashed into a vector of length one.",
+        ),
+        "minilm": Part(
+            "drift_agents.embedding.minilm:MiniLMEmbedding",
+            "Vectors of all-MiniLM-L6-v2, a sentence encoder of 22 million parameters that knows what words mean.",
+        ),
+    },
+)
+
+REGISTRIES = {
+    registry.kind: registry
+    for registry in (
+        MEMORIES,
+        POLICIES,
+        PLANNERS,
+        VERIFIERS,
+        PROBERS,
+        CONTROLLERS,
+        TEAMS,
+        LEARNERS,
+        MATCHINGS,
+        EMBEDDINGS,
+    )
+}
+"""All registries, by kind."""

@@ -64,7 +64,7 @@ class TeamAgent:
 
     Example:
         >>> import drift_envs
-        >>> from drift_agents.policy.registry import make_policy
+        >>> from drift_agents.policy.base import make_policy
         >>> from drift_agents.team.base import Member
         >>> from drift_agents.team.router import Router
         >>> world = gym.make("DriftFrozenLake-v0", text=True)

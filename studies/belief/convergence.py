@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import Table, show
-from drift_agents.memory.registry import make_memory
+from drift_agents.memory.base import make_memory
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
 from studies.belief.banks import METHODS, History, live, outranks, supports

@@ -9,19 +9,18 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
-from drift_agents.controller.registry import make_controller
+from drift_agents.controller.base import make_controller
 from drift_agents.controller.strategy import STRATEGY
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.metered import Meter, MeteredModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import Scripted
+from drift_agents.memory.base import make_memory
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.frozen import freeze
-from drift_agents.memory.registry import make_memory
-from drift_agents.policy.base import Reply
+from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.registry import make_policy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.team.base import Member
 from drift_agents.team.edv import EDV
@@ -31,7 +30,7 @@ from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Usage
-from drift_agents.verifier.registry import make_verifier
+from drift_agents.verifier.base import make_verifier
 
 import drift_envs  # noqa: F401 - registers the worlds
 
@@ -186,8 +185,8 @@ def test_a_member_that_is_not_there_cannot_play() -> None:
 
 def test_glove_repairs_what_a_team_agreed_on() -> None:
     """After the drift the shared way ends in a hole: with GLOVE its item is cut or falls, without it stays."""
-    from drift_agents.verifier.glove import Glove
-    from drift_agents.verifier.prober import ReplayProber
+    from drift_agents.verifier.glove.glove import Glove
+    from drift_agents.verifier.prober.replay import ReplayProber
 
     from drift_envs.wrappers.twin import twin
 

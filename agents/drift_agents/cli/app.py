@@ -45,9 +45,8 @@ from drift_agents.experiment.references import REFERENCES
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import TRACE
 from drift_agents.experiment.workers import BACKENDS, ray_cores
-from drift_agents.learner.registry import LEARNERS
 from drift_agents.llm.service import Service
-from drift_agents.registry import Registry
+from drift_agents.registry import LEARNERS
 from drift_envs.errors import DriftEnvsError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -219,8 +218,8 @@ def _list(options: argparse.Namespace) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     experiments = [(name, load_experiment(name).about) for name in shipped_experiments()]
-    sections = [("experiments", experiments), *((_plural(axis), _described(AXES[axis])) for axis in AXES)]
-    sections += [("learners", _described(LEARNERS)), ("references", list(REFERENCES.items()))]
+    sections = [("experiments", experiments), *((_plural(axis), list(AXES[axis].summaries().items())) for axis in AXES)]
+    sections += [("learners", list(LEARNERS.summaries().items())), ("references", list(REFERENCES.items()))]
     for title, rows in sections:
         table.add_row(Text(title, style="bold underline"), "")
         for name, about in rows:
@@ -231,15 +230,6 @@ def _list(options: argparse.Namespace) -> None:
 
 def _plural(axis: str) -> str:
     return {"memory": "memories", "policy": "policies"}.get(axis, f"{axis}s")
-
-
-def _described(registry: Registry[Any]) -> list[tuple[str, str]]:
-    """Every name of a registry with the first line of what stands behind it."""
-    rows = []
-    for name in registry.names():
-        text = (registry.load(name).__doc__ or "").strip()
-        rows.append((name, text.splitlines()[0] if text else ""))
-    return rows
 
 
 def _run(options: argparse.Namespace) -> None:

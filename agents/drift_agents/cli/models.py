@@ -23,7 +23,7 @@ from drift_agents.llm.budget import Budget
 from drift_agents.llm.cached import ReplyStore
 from drift_agents.llm.key import KeySource
 from drift_agents.llm.service import Service, Totals
-from drift_agents.policy.registry import POLICIES
+from drift_agents.registry import POLICIES
 
 CONCURRENCY = 8
 """Requests at a time, and cells at a time: they wait for the server, not for a core."""

@@ -17,9 +17,9 @@ from importlib.resources import files
 
 import numpy as np
 
+from drift_agents.checks import check_choice, check_flag, check_integer
 from drift_agents.controller.base import Decision, Render
 from drift_agents.controller.strategy import HORIZON, STRATEGY, Strategy, make_strategy, tell_exemplars
-from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
@@ -41,7 +41,7 @@ _FIELDS = {"high": "request_memory", "low": "refresh"}
 
 
 class AdaMem:
-    """Strategies made at test time, as often as the effort says (AdaMEM, algorithm 1).
+    """Strategies made at test time, as often as the effort requires (AdaMEM, algorithm 1).
 
     * `high`: from the state alone the policy has an action in mind and says whether memory is asked. If
       so, memory is asked, a strategy made of what it recalls, the action decided again, the strategy dropped.
@@ -94,20 +94,13 @@ class AdaMem:
         k: int | None = None,
         horizon: int = HORIZON,
     ) -> None:
-        for name, value, known in (("effort", effort, EFFORTS), ("on_removed", on_removed, ON_REMOVED)):
-            if value not in known:
-                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        for name, flag in (("strategy", strategy), ("trajectories", trajectories)):
-            if not isinstance(flag, bool):
-                raise ArgumentError(f"`{name}` should be true or false. Received {flag!r}")
-        for name, count in (("patience", patience), ("k", k), ("horizon", horizon)):
-            optional = name != "horizon"
-            if (count is None and optional) or (isinstance(count, int) and not isinstance(count, bool) and count >= 1):
-                continue
-            rule = "a positive whole number" + (" or null" if optional else "")
-            raise ArgumentError(f"`{name}` should be {rule}. Received {count!r}")
-        self.effort, self.strategy, self.trajectories = effort, strategy, trajectories
-        self.rule, self.patience, self.k = on_removed, patience, k
+        self.effort = check_choice("effort", effort, EFFORTS)
+        self.strategy = check_flag("strategy", strategy)
+        self.trajectories = check_flag("trajectories", trajectories)
+        self.rule = check_choice("on_removed", on_removed, ON_REMOVED)
+        self.patience = check_integer("patience", patience, optional=True)
+        self.k = check_integer("k", k, optional=True)
+        check_integer("horizon", horizon)
         self._rules = RuleModel({STRATEGY["title"]: partial(make_strategy, horizon=horizon)})
         self._current: Strategy | None = None
         self._astray = 0

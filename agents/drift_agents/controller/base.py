@@ -3,17 +3,19 @@
 * `Render` - makes the prompt of the present step
 * `Decision` - what was decided, with everything that was asked for it
 * `Controller` - the protocol
+* `make_controller` - a controller by name
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy, Reply
+from drift_agents.registry import CONTROLLERS
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 
 
@@ -90,3 +92,22 @@ class Controller(Protocol):
 
     def end_episode(self, result: Episode) -> None:
         """The episode is over."""
+
+
+def make_controller(name: str, **options: Any) -> Controller:
+    """Make a controller by name.
+
+    Args:
+        name: one of `registry.CONTROLLERS.names()`.
+        options: its options.
+
+    Raises:
+        UnknownNameError: if there is no controller of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+
+    Example:
+        >>> make_controller("direct").name
+        'direct'
+    """
+    made: Controller = CONTROLLERS.make(name, **options)
+    return made

@@ -14,7 +14,7 @@ from drift_agents.types import Episode, Removed
 
 
 class Direct:
-    """Memory into the prompt, prompt to the policy, once.
+    """Retrieves once, renders one prompt, calls the policy once.
 
     Example:
         >>> from drift_agents.memory.none import NoMemory

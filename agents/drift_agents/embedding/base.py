@@ -3,15 +3,18 @@
 * `Embedding` - the protocol
 * `Vectors` - an array of shape (texts, dimension)
 * `cosine` - how similar texts are by their vectors
+* `make_embedding` - an embedding by name
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from drift_agents.registry import EMBEDDINGS
 
 Vectors = NDArray[np.float64]
 """One row of length one for each text; shape (texts, dimension)."""
@@ -47,3 +50,23 @@ def cosine(one: Vectors, others: Vectors) -> NDArray[np.float64]:
         [0.6, 1.0]
     """
     return np.clip(np.round(others @ one, DIGITS), -1.0, 1.0)
+
+
+def make_embedding(name: str, **options: Any) -> Embedding:
+    """Make a embedding by name.
+
+    Args:
+        name: one of `registry.EMBEDDINGS.names()`.
+        options: its options.
+
+    Raises:
+        UnknownNameError: if there is no embedding of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+        MissingDependencyError: if it needs a package that is not installed.
+
+    Example:
+        >>> make_embedding("hashed", dimension=64).dimension
+        64
+    """
+    made: Embedding = EMBEDDINGS.make(name, **options)
+    return made

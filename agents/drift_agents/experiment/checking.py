@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from inspect import Parameter, signature
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
 from drift_agents.experiment.config import (
     Agents,
@@ -27,16 +25,11 @@ from drift_agents.experiment.config import (
 )
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.models import OF_THE_MODEL
-from drift_agents.matching.registry import MATCHINGS
-from drift_agents.memory.registry import MEMORIES
-from drift_agents.policy.registry import POLICIES
-from drift_agents.registry import Registry
-from drift_agents.team.registry import TEAMS
-from drift_agents.verifier.registry import VERIFIERS
+from drift_agents.registry import CONTROLLERS, MATCHINGS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.errors import Problem
 from drift_envs.schedule.plain import key_path, show
 
-AXES: dict[str, Registry[Any]] = {
+AXES: dict[str, Registry] = {
     "memory": MEMORIES,
     "verifier": VERIFIERS,
     "controller": CONTROLLERS,
@@ -154,14 +147,13 @@ def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -
                 )
 
 
-def _wrong_options(registry: Registry[Any], name: str, options: Options) -> Iterator[tuple[str, str]]:
+def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[tuple[str, str]]:
     """Options that a part does not have; their values are checked when it is made."""
     if not options:
         return
-    parameters = signature(registry.load(name)).parameters
-    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+    known, is_open = registry.options(name)
+    if is_open:
         return
-    known = tuple(key for key in parameters if key != "self")
     if registry is POLICIES and "model" in known:
         known += OF_THE_MODEL
     for key in options:

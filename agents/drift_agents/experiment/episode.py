@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.agent import Agent, Recall
-from drift_agents.controller.registry import make_controller
+from drift_agents.controller.base import make_controller
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
 from drift_agents.experiment.detection_tracker import DetectionTracker
@@ -38,18 +38,17 @@ from drift_agents.experiment.stages import (
 from drift_agents.experiment.teams import make_player
 from drift_agents.experiment.truth import GroundTruth
 from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
-from drift_agents.learner.base import Learner
-from drift_agents.learner.registry import LEARNERS, make_learner
+from drift_agents.learner.base import Learner, make_learner
 from drift_agents.llm.service import Service
-from drift_agents.matching.registry import make_matching
+from drift_agents.matching.base import make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.frozen import freeze
 from drift_agents.memory.none import NoMemory
 from drift_agents.policy.base import Policy
+from drift_agents.registry import LEARNERS, VERIFIERS
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode
-from drift_agents.verifier.base import Verifier
-from drift_agents.verifier.registry import VERIFIERS, make_verifier
+from drift_agents.verifier.base import Verifier, make_verifier
 from drift_envs.schedule.model import Schedule
 
 AGENT_STREAM = 0xA6E7

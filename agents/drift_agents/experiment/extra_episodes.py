@@ -18,9 +18,9 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.llm.metered import Meter
+from drift_agents.registry import VERIFIERS
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import ProbeCost
-from drift_agents.verifier.registry import VERIFIERS
 from drift_envs.wrappers.twin import twin
 
 

@@ -18,7 +18,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.worlds import make_world
-from drift_agents.memory.registry import MEMORIES
+from drift_agents.registry import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience
 from drift_agents.world import read_outcome, to_env
 from drift_envs.schedule.model import Schedule

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, TypeVar
@@ -22,11 +21,9 @@ from drift_agents.llm.fallback import RuleFallbackModel
 from drift_agents.llm.metered import Meter, MeteredModel
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.service import Service
-from drift_agents.memory.base import Memory
-from drift_agents.memory.registry import MEMORIES, make_memory
-from drift_agents.policy.base import Policy
-from drift_agents.policy.registry import POLICIES, make_policy
-from drift_agents.registry import Registry
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.policy.base import Policy, make_policy
+from drift_agents.registry import MEMORIES, POLICIES, Registry
 
 OF_THE_MODEL = ("base_url", "form", "price")
 """Options of a policy that say where its model is and how it is asked."""
@@ -37,7 +34,7 @@ RULES = "rules"
 Task = TypeVar("Task")
 
 
-def takes_model(registry: Registry[Any], name: str) -> bool:
+def takes_model(registry: Registry, name: str) -> bool:
     """Whether a part asks a model: whether it takes the option `model`.
 
     Args:
@@ -48,7 +45,7 @@ def takes_model(registry: Registry[Any], name: str) -> bool:
         >>> takes_model(POLICIES, "llm"), takes_model(POLICIES, "planner")
         (True, False)
     """
-    return "model" in inspect.signature(registry.load(name)).parameters
+    return "model" in registry.options(name)[0]
 
 
 def needs_model(experiment: Experiment) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import DIRECT, SOLO, Experiment, Options, PartSpec, ScheduleSettings, SweptValue
-from drift_agents.learner.registry import LEARNERS
+from drift_agents.registry import LEARNERS
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 

@@ -27,7 +27,7 @@ REFERENCES = {
     "oracle_reset": "An agent whose memory is emptied at the very tick of the drift.",
     "clairvoyant": "Plays the optimal policy of every tick.",
 }
-"""What experiment files call them, with what they are; the learners are listed in `drift_agents.learner.registry`."""
+"""What experiment files call them, with what they are; the learners are listed in `drift_agents.registry.LEARNERS`."""
 
 
 class OracleVerifier(BaseVerifier):

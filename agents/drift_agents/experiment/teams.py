@@ -19,8 +19,7 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
-from drift_agents.team.base import Member
-from drift_agents.team.registry import make_team
+from drift_agents.team.base import Member, make_team
 from drift_agents.team.rules import RULES
 from drift_agents.team_agent import TeamAgent
 from drift_agents.verifier.base import Verifier

@@ -4,13 +4,14 @@
 * `AGENT_SIDES` - by environment id
 * `read_schedule` - the schedule of a cell, with what a sweep changes in it
 * `make_world` - a schedule's world as agents see it
-* `PROBERS`, `make_prober` - how verifiers do the same again
+* `make_prober` - how verifiers repeat an action in a state
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import gymnasium as gym
 
@@ -19,7 +20,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.sweep import changed_schedule
-from drift_agents.registry import Registry
+from drift_agents.registry import PROBERS
 from drift_agents.verifier.base import Prober
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
@@ -48,17 +49,6 @@ AGENT_SIDES = {
     "DriftWebShop-v0": AgentSide(PartSpec(name="page"), Recall(states=64)),
 }
 """By environment id; environments that are not listed match by text."""
-
-PROBERS: Registry[Prober] = Registry(
-    "prober",
-    "drift_envs.probers",
-    {
-        "replay": "drift_agents.verifier.prober:ReplayProber",
-        "replay_live": "drift_agents.verifier.prober:ReplayLiveProber",
-        "snapshot": "drift_agents.verifier.prober:SnapshotProber",
-    },
-)
-"""How verifiers do the same again."""
 
 
 def agent_side(env_id: str) -> AgentSide:
@@ -103,7 +93,7 @@ def make_prober(part: PartSpec, world: EvaluationWrapper) -> Prober:
     """Make a prober.
 
     Args:
-        part: one of `PROBERS`, with options; those of other packages are given the twin.
+        part: one of `registry.PROBERS`, with options; those of other packages are given the twin.
         world: the world in which the agent plays.
 
     Raises:
@@ -112,8 +102,10 @@ def make_prober(part: PartSpec, world: EvaluationWrapper) -> Prober:
     """
     if part.name == "replay_live":
         # Beneath the evaluator's notes, which follow the agent's own interactions.
-        return PROBERS.make(part.name, world=world.env, **part.options)
-    second = twin(world.env)
-    if part.name == "snapshot":
-        return PROBERS.make(part.name, twin=second, save=partial(snapshot, world.env), **part.options)
-    return PROBERS.make(part.name, twin=second, **part.options)
+        given: dict[str, Any] = {"world": world.env}
+    elif part.name == "snapshot":
+        given = {"twin": twin(world.env), "save": partial(snapshot, world.env)}
+    else:
+        given = {"twin": twin(world.env)}
+    prober: Prober = PROBERS.make(part.name, **given, **part.options)
+    return prober

@@ -3,7 +3,7 @@
 * `Learner` - plays episodes, learns after every step; subclasses say how it learns
 * `LearnerStep` - one interaction as a learner sees it
 * `Pair` - a state by the matching rule, and an action
-* `not_negative` - a check of options
+* `make_learner` - a learner by name
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_number
 from drift_agents.matching.base import Exact, Matching
+from drift_agents.registry import LEARNERS
 from drift_agents.types import Episode
-from drift_agents.verifier.checks import inside
 from drift_agents.world import check_text_world, read_outcome, to_env
 
 Pair = tuple[Hashable, str]
@@ -77,10 +77,10 @@ class Learner(ABC):
         seed: int | np.random.SeedSequence = 0,
     ) -> None:
         self.matching: Matching = Exact() if matching is None else matching
-        self.rate = inside("rate", rate, 0.0, 1.0, closed=True)
-        self.discount = inside("discount", discount, 0.0, 1.0)
-        self.explore = not_negative("explore", explore, below=1.0)
-        self.initial = not_negative("initial", initial)
+        self.rate = check_number("rate", rate, "(0, 1]")
+        self.discount = check_number("discount", discount, "(0, 1)")
+        self.explore = check_number("explore", explore, "[0, 1)")
+        self.initial = check_number("initial", initial, "[0, inf)")
         self._rng = np.random.default_rng(seed)
         self._values: dict[Pair, float] = {}
         self.steps = 0
@@ -148,23 +148,20 @@ class Learner(ABC):
         """Learn after a step."""
 
 
-def not_negative(name: str, value: Any, below: float = float("inf")) -> float:
-    """A number that is not negative, or an error of ours.
+def make_learner(name: str, **options: Any) -> Learner:
+    """Make a learner by name.
 
     Args:
-        name: the option's.
-        value: what was given.
-        below: what it must stay below.
+        name: one of `registry.LEARNERS.names()`.
+        options: its options; all take `matching` and `seed`.
 
     Raises:
-        ArgumentError: if it is anything else.
+        UnknownNameError: if there is no learner of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
 
     Example:
-        >>> not_negative("bonus", -1)
-        Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `bonus` should be in the interval [0, inf). Received -1
+        >>> make_learner("windowed_q").name
+        'windowed_q'
     """
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < below:
-        raise ArgumentError(f"`{name}` should be in the interval [0, {below:g}). Received {value!r}")
-    return float(value)
+    made: Learner = LEARNERS.make(name, **options)
+    return made

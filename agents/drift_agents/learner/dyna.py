@@ -10,13 +10,13 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from drift_agents.learner.base import Learner, LearnerStep, Pair, not_negative
+from drift_agents.checks import check_integer, check_number
+from drift_agents.learner.base import Learner, LearnerStep, Pair
 from drift_agents.matching.base import Matching
-from drift_agents.verifier.checks import count
 
 
 class DynaQPlus(Learner):
-    """Dyna-Q+ (Sutton and Barto 2018, section 8.3): made for worlds that change.
+    """Dyna-Q+ (Sutton and Barto 2018, section 8.3): designed for changing environments.
 
     After every step it takes the step into its model, which holds the newest answer to each pair,
     and then makes `planning` updates of Q on pairs drawn from the model. A pair that was not tried for
@@ -62,8 +62,8 @@ class DynaQPlus(Learner):
         seed: int | np.random.SeedSequence = 0,
     ) -> None:
         super().__init__(matching=matching, rate=rate, discount=discount, explore=explore, initial=initial, seed=seed)
-        self.planning = count("planning", planning)
-        self.bonus = not_negative("bonus", bonus)
+        self.planning = check_integer("planning", planning)
+        self.bonus = check_number("bonus", bonus, "[0, inf)")
         self._model: dict[Pair, LearnerStep] = {}
         self._tried: dict[Pair, int] = {}
         self._pairs: list[Pair] = []

@@ -9,13 +9,13 @@ from collections import Counter, deque
 
 import numpy as np
 
+from drift_agents.checks import check_integer
 from drift_agents.learner.base import Learner, LearnerStep, Pair
 from drift_agents.matching.base import Matching
-from drift_agents.verifier.checks import count
 
 
 class WindowedQ(Learner):
-    """Q-learning with replay of the newest `window` interactions; what has left the window is forgotten.
+    """Q-learning with replay of the newest `window` interactions; older ones are forgotten.
 
     The windowed way to meet drift (Cheung et al. 2020 estimate rewards and transitions of a drifting
     decision process from a sliding window), in its plainest form: after every step `replays` updates
@@ -55,8 +55,8 @@ class WindowedQ(Learner):
         seed: int | np.random.SeedSequence = 0,
     ) -> None:
         super().__init__(matching=matching, rate=rate, discount=discount, explore=explore, initial=initial, seed=seed)
-        self.window = count("window", window)
-        self.replays = count("replays", replays)
+        self.window = check_integer("window", window)
+        self.replays = check_integer("replays", replays)
         self._steps: deque[LearnerStep] = deque()
         self._held: Counter[Pair] = Counter()
 

@@ -4,13 +4,15 @@
 * `RelatedStates` - what a rule can offer beside: which other states have to do with a state
 * `BatchMatching` - and: one outcome compared with many at once
 * `Exact` - states and outcomes are the same when their texts are
+* `make_matching` - a matching rule by name
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from drift_agents.registry import MATCHINGS
 from drift_agents.types import Experience, Record, Transition
 
 
@@ -63,7 +65,7 @@ class BatchMatching(Protocol):
 
 
 class Exact:
-    """States and outcomes are the same when their texts are: for discrete worlds.
+    """States and outcomes are the same when their texts are equal: for discrete environments.
 
     Example:
         >>> from drift_agents.types import Outcome, Transition
@@ -85,3 +87,22 @@ class Exact:
 
     def learn(self, experience: Experience) -> None:
         """Nothing to learn: the rule is fixed."""
+
+
+def make_matching(name: str, **options: Any) -> Matching:
+    """Make a matching rule by name.
+
+    Args:
+        name: one of `registry.MATCHINGS.names()`.
+        options: its options.
+
+    Raises:
+        UnknownNameError: if there is no matching rule of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+
+    Example:
+        >>> make_matching("grid", position=0.05).name
+        'grid'
+    """
+    made: Matching = MATCHINGS.make(name, **options)
+    return made

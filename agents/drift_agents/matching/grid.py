@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from drift_agents.checks import check_integer, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.motion_table import MotionTable
 from drift_agents.types import Experience, Record, Transition
@@ -160,7 +161,7 @@ def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
 
 
 class ResidualGrid:
-    r"""Cells of position and velocity; outcomes are compared without the pull of the hill.
+    r"""Cells of position and velocity; outcomes are compared without the pull of gravity.
 
     A car hardly ever comes to the same state twice, so equal texts say nothing about it (`Exact`
     never fires there). States count as the same when they lie in one cell. Within a cell .1 wide
@@ -222,17 +223,10 @@ class ResidualGrid:
         minimum: int = 10,
         window: int = 100,
     ) -> None:
-        _check_positive("position", position)
-        if velocity is not None:
-            _check_positive("velocity", velocity)
-        _check_positive("tolerance", tolerance)
-        if not isinstance(minimum, int) or isinstance(minimum, bool) or minimum < 2:
-            raise ArgumentError(f"`minimum` should be a whole number of at least 2. Received {minimum!r}")
-        if not isinstance(window, int) or isinstance(window, bool) or window < minimum:
-            raise ArgumentError(
-                f"`window` should be a whole number of at least `minimum` ({minimum}). Received {window!r}"
-            )
-        self.position, self.velocity, self.tolerance = float(position), velocity, float(tolerance)
+        self.position = check_number("position", position, "(0, inf)")
+        self.velocity = check_number("velocity", velocity, "(0, inf)", optional=True)
+        self.tolerance = check_number("tolerance", tolerance, "(0, inf)")
+        check_integer("window", window, check_integer("minimum", minimum, 2))
         self.minimum, self.window = minimum, window
         # Slope and run of each pair, the oldest first; and sorted.
         self._pairs: deque[tuple[float, float]] = deque()
@@ -353,8 +347,3 @@ def _cell(state: str, position: float, velocity: float | None) -> Hashable:
     # The tiny addition keeps -0.6 / 0.1 = -5.999999999999999 out of its neighbour's cell.
     cell = math.floor(x / position + 1e-9)
     return cell if velocity is None else (cell, math.floor(v / velocity + 1e-9))
-
-
-def _check_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (0 < value < math.inf):
-        raise ArgumentError(f"`{name}` should be a positive number. Received {value!r}")

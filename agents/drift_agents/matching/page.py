@@ -110,7 +110,7 @@ def _hash(lines: tuple[str, ...]) -> str:
 
 
 class PageMatching:
-    """An address without its session, and a hash of the page's text (GLOVE, appendix B.3).
+    """A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).
 
     A page shows the instruction, so that the same page under another task is another state; what a
     purchase pays depends on both. On an advertisement alone task, listing and choices do not count,

@@ -2,13 +2,17 @@
 
 * `Memory` - the protocol; one contract suite in the tests runs over every implementation
 * `StepObserver` - a memory that is told every step as it happens, whether it writes it or not
+* `make_memory` - a memory by name
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from drift_agents.embedding.base import Embedding, make_embedding
+from drift_agents.errors import ArgumentError
+from drift_agents.registry import MEMORIES
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -102,3 +106,36 @@ class StepObserver(Protocol):
     def follow(self, experience: Experience) -> None:
         """This has just happened."""
         ...
+
+
+def make_memory(name: str, **options: Any) -> Memory:
+    """Make a memory by name.
+
+    Args:
+        name: one of `registry.MEMORIES.names()`.
+        options: its options, and `matching`, when two states count as the same. `embedding` may be
+            given by name too, as in experiment files: `minilm`, or `{hashed: {dimension: 64}}`.
+
+    Raises:
+        UnknownNameError: if there is no memory, or no embedding, of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+
+    Example:
+        >>> make_memory("vanilla", k=3).k
+        3
+    """
+    if options.get("embedding") is not None:
+        options["embedding"] = _resolve_embedding(options["embedding"])
+    made: Memory = MEMORIES.make(name, **options)
+    return made
+
+
+def _resolve_embedding(given: Any) -> Embedding:
+    """An embedding, as it is or by its name with options."""
+    if isinstance(given, Embedding):
+        return given
+    named = {given: None} if isinstance(given, str) else given
+    if not isinstance(named, Mapping) or len(named) != 1:
+        raise ArgumentError(f"`embedding` should be a name, or one name with its options. Received {given!r}")
+    ((name, options),) = named.items()
+    return make_embedding(name, **({} if options is None else options))

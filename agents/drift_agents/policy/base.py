@@ -4,6 +4,7 @@
 * `Policy` - the protocol
 * `SideQuestion` - a question beside the one for the action
 * `LanguagePolicy` - a policy that also answers other questions: a language model
+* `make_policy` - a policy by name
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.registry import POLICIES
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
 
@@ -80,3 +82,22 @@ class LanguagePolicy(Protocol):
     ) -> Completion:
         """Answer another question by a schema; where the answer cannot be used, by the rules, which is counted."""
         ...
+
+
+def make_policy(name: str, **options: Any) -> Policy:
+    """Make a policy by name.
+
+    Args:
+        name: one of `registry.POLICIES.names()`.
+        options: its options.
+
+    Raises:
+        UnknownNameError: if there is no policy of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+
+    Example:
+        >>> make_policy("random").name
+        'random'
+    """
+    made: Policy = POLICIES.make(name, **options)
+    return made

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.base import Completion, Message, Model, ask
 from drift_agents.llm.fallback import RuleFallbackModel
@@ -27,7 +28,7 @@ MOST_SAMPLES = 2**31 - 1
 
 
 class LanguageModelPolicy:
-    """Tells the prompt in the paper's words, and takes the model's answer.
+    """Renders the prompt as messages to a language model, and parses the action from its reply.
 
     The rendered prompt is parsed and told once more by a sheet that belongs to the world
     (`drift_agents.policy.prompt_template`); nothing else is known here. An answer that names no admissible action
@@ -83,16 +84,11 @@ class LanguageModelPolicy:
         price: object = None,
         sheets: str | None = None,
     ) -> None:
-        for name, value, known in (("format", format, FORMATS), ("order", order, ARRANGEMENTS)):
-            if value not in known:
-                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        if temperature is not None and (
-            isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not 0 <= temperature <= 2
-        ):
-            raise ArgumentError(f"`temperature` should be a number in [0, 2] or None. Received {temperature!r}")
-        for name, number in (("max_tokens", max_tokens), ("context", context)):
-            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
-                raise ArgumentError(f"`{name}` should be a positive whole number or None. Received {number!r}")
+        check_choice("format", format, FORMATS)
+        check_choice("order", order, ARRANGEMENTS)
+        check_number("temperature", temperature, "[0, 2]", optional=True)
+        check_integer("max_tokens", max_tokens, optional=True)
+        check_integer("context", context, optional=True)
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
         self.format, self.order, self.context, self.sheets = format, order, context, sheets

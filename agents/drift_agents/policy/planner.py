@@ -16,23 +16,14 @@ from drift_agents.policy.base import Policy, Reply
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.lessons import read_advice
 from drift_agents.prompt.view import parse_prompt
-from drift_agents.registry import Registry
+from drift_agents.registry import PLANNERS
 
-PLANNERS: Registry[Policy] = Registry(
-    "planner",
-    "drift_envs.planners",
-    {
-        "lake": "drift_agents.policy.lake.planner:LakePlanner",
-        "car": "drift_agents.policy.car.planner:CarPlanner",
-        "shop": "drift_agents.policy.shop.planner:ShopPlanner",
-    },
-)
 SIGNS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
 """What the present state says in the worlds of each planner."""
 
 
 class Planner:
-    """Reads the rendered prompt, sees which world it is about, and plans there.
+    """Parses the rendered prompt and hands it to the planner of its environment.
 
     The same object plays every world of an experiment. What the planners have in common is given
     once; what one of them takes beside is given under its name.
@@ -54,7 +45,7 @@ class Planner:
         'planner'
         >>> Planner(lake={"risk": 2})
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `risk` should be a number in (0, 1]. Received 2
+        drift_agents.errors.ArgumentError: `risk` should be in the interval (0, 1]. Received 2
     """
 
     name = "planner"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from drift_agents.checks import check_integer, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.planner import Planner
@@ -17,7 +18,7 @@ from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 
 
 class Reader:
-    """Reads the prompt as a weak reader would, and then plans as the planner does.
+    """The planner with an imperfect reading of the prompt, a model of a weak language model.
 
     It stands for language models of different ability where none is at hand: of the records in the
     prompt it takes in the first `records`, those about the present state first, and takes the outcome
@@ -36,18 +37,14 @@ class Reader:
         'reader'
         >>> Reader(misread=2)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `misread` should be a number in [0, 1]. Received 2
+        drift_agents.errors.ArgumentError: `misread` should be in the interval [0, 1]. Received 2
     """
 
     name = "reader"
 
     def __init__(self, *, records: int | None = None, misread: float = 0.0, **options: Any) -> None:
-        if records is not None and (isinstance(records, bool) or not isinstance(records, int) or records < 0):
-            raise ArgumentError(f"`records` should be a whole number, at least 0. Received {records!r}")
-        if isinstance(misread, bool) or not isinstance(misread, (int, float)) or not 0 <= misread <= 1:
-            raise ArgumentError(f"`misread` should be a number in [0, 1]. Received {misread!r}")
-        self.records = records
-        self.misread = float(misread)
+        self.records = check_integer("records", records, 0, optional=True)
+        self.misread = check_number("misread", misread, "[0, 1]")
         try:
             self._planner = Planner(**options)
         except TypeError as error:

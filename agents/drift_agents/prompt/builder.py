@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_integer
 from drift_agents.matching.base import Matching, RelatedStates
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.value_estimate import ValueEstimate
@@ -53,10 +53,8 @@ class Recall:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1):
-            raise ArgumentError(f"`k` should be a positive whole number or None. Received {self.k!r}")
-        if not isinstance(self.states, int) or isinstance(self.states, bool) or self.states < 0:
-            raise ArgumentError(f"`states` should be a whole number, not negative. Received {self.states!r}")
+        check_integer("k", self.k, optional=True)
+        check_integer("states", self.states, 0)
         if self.outlook is not None:
             check_conflict(self.outlook)
 

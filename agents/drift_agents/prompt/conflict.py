@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_choice
 
 T = TypeVar("T")
 
@@ -29,9 +29,7 @@ def check_conflict(conflict: str) -> str:
     Raises:
         ArgumentError: if it is none of them.
     """
-    if conflict not in CONFLICTS:
-        raise ArgumentError(f"`conflict` should be one of {', '.join(CONFLICTS)}. Received {conflict!r}")
-    return conflict
+    return check_choice("conflict", conflict, CONFLICTS)
 
 
 def settle(sightings: Sequence[tuple[T, float, int]], conflict: str) -> list[tuple[T, float]]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_flag, check_number
 
 _DETAIL = re.compile(r"\[[^\]]*\]|\([^)]*\)|\"[^\"]*\"|\d+(?:[.,]\d+)*")
 # A purchase: what is bought, up to the options, the class of colours or the price; and the options' values.
@@ -68,11 +68,9 @@ class AbilityMatrix:
     """
 
     def __init__(self, members: Sequence[str], enough: float = 1.0, partial: bool = False) -> None:
-        if isinstance(enough, bool) or not isinstance(enough, (int, float)) or not 0 < enough <= 1:
-            raise ArgumentError(f"`enough` should be a number in (0, 1]. Received {enough!r}")
-        if not isinstance(partial, bool):
-            raise ArgumentError(f"`partial` should be true or false. Received {partial!r}")
-        self.members, self.enough, self.partial = tuple(members), float(enough), partial
+        self.members = tuple(members)
+        self.enough = check_number("enough", enough, "(0, 1]")
+        self.partial = check_flag("partial", partial)
         self._counts: dict[tuple[str, str], tuple[float, int]] = {}
 
     def note(self, task: str, member: str, score: float) -> None:

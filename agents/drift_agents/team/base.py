@@ -4,19 +4,22 @@
 * `Rollout` - plays one episode of the present task with a member
 * `Team` - the protocol
 * `check_members` - refuses a team that cannot be meant
+* `make_team` - a team by name
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from drift_agents.checks import check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
+from drift_agents.registry import TEAMS
 from drift_agents.types import Episode
 
 
@@ -113,6 +116,26 @@ def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
             f"the members of a team should have names of their own. Received {', '.join(names) or 'none'}"
         )
     for member in team:
-        if isinstance(member.errs, bool) or not isinstance(member.errs, (int, float)) or not 0 <= member.errs <= 1:
-            raise ArgumentError(f"`errs` of {member.name} should be a number in [0, 1]. Received {member.errs!r}")
+        check_number(f"errs` of `{member.name}", member.errs, "[0, 1]")
     return team
+
+
+def make_team(name: str, members: Iterable[Member], **options: Any) -> Team:
+    """Make a team by name.
+
+    Args:
+        name: one of `registry.TEAMS.names()`.
+        members: the members of the team.
+        options: its options.
+
+    Raises:
+        UnknownNameError: if there is no team of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+
+    Example:
+        >>> from drift_agents.policy.random_policy import RandomPolicy
+        >>> make_team("solo", [Member("only", RandomPolicy())]).solver("Any task.")
+        'only'
+    """
+    made: Team = TEAMS.make(name, members=members, **options)
+    return made

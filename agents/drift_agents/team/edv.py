@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drift_agents.checks import check_choice, check_flag, check_integer, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.rules import RuleModel
@@ -88,7 +89,7 @@ class EDV(Solo):
         ArgumentError: if an option is outside its range, or the pool is too small.
 
     Example:
-        >>> from drift_agents.policy.registry import make_policy
+        >>> from drift_agents.policy.base import make_policy
         >>> pool = [Member(str(risk), make_policy("planner", lake={"risk": risk})) for risk in (0.2, 0.6, 0.9)]
         >>> EDV(pool, executors=3)
         Traceback (most recent call last):
@@ -117,8 +118,7 @@ class EDV(Solo):
         partial: bool = False,
     ) -> None:
         super().__init__(members)
-        if paradigm not in PARADIGMS:
-            raise ArgumentError(f"`paradigm` should be one of {', '.join(PARADIGMS)}. Received {paradigm!r}")
+        check_choice("paradigm", paradigm, PARADIGMS)
         given = {
             "executors": executors,
             "trajectories": trajectories,
@@ -145,25 +145,20 @@ class EDV(Solo):
         self.tally = {"proposed": 0, "unanimous": 0, "partial": 0, "dropped": 0, "wrong_proposed": 0, "wrong_kept": 0}
 
     def _check(self, correlation: float) -> None:
-        """Refuse what cannot be meant."""
-        for name, count in (("executors", self.executors), ("trajectories", self.trajectories), ("items", self.items)):
-            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-                raise ArgumentError(f"`{name}` should be a positive whole number. Received {count!r}")
+        """Refuse values outside their ranges, and combinations that do not fit."""
+        check_integer("executors", self.executors)
+        check_integer("trajectories", self.trajectories)
+        check_integer("items", self.items, 1, MOST)
         for name, value, known in (
             ("distil", self.distil, DISTILLERS),
             ("verify", self.verify, VERIFIERS),
             ("banks", self.banks, BANKS),
             ("solver", self.solver_rule, SOLVERS),
         ):
-            if value not in known:
-                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        for name, flag in (("rotate", self.rotate), ("online", self.online)):
-            if not isinstance(flag, bool):
-                raise ArgumentError(f"`{name}` should be true or false. Received {flag!r}")
-        if isinstance(correlation, bool) or not isinstance(correlation, (int, float)) or not 0 <= correlation <= 1:
-            raise ArgumentError(f"`correlation` should be a number in [0, 1]. Received {correlation!r}")
-        if self.items > MOST:
-            raise ArgumentError(f"`items` should be at most {MOST}. Received {self.items!r}")
+            check_choice(name, value, known)
+        check_flag("rotate", self.rotate)
+        check_flag("online", self.online)
+        check_number("correlation", correlation, "[0, 1]")
         outside = self.distil == "third" or self.verify == "external"
         if self.executors + outside > len(self.members):
             raise ArgumentError(

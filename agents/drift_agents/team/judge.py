@@ -45,7 +45,7 @@ def choose(text: str) -> dict[str, int]:
 
 
 class Judge(Solo):
-    """Every member proposes an action at every step, and a judge chooses one (EDV's baseline "Judge").
+    """Each member proposes an action at each step, and a judge chooses one (EDV's baseline "Judge").
 
     It weighs *proposed actions* before anything is done. Choosing among executed episodes would be
     best-of-N, which no other agent has. Where all propose the same nobody is asked. Every member is

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_flag
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
 from drift_agents.team.solo import Solo
@@ -44,9 +44,7 @@ class Router(Solo):
         self, members: Iterable[Member], *, enough: float = 1.0, partial: bool = False, online: bool = True
     ) -> None:
         super().__init__(members)
-        if not isinstance(online, bool):
-            raise ArgumentError(f"`online` should be true or false. Received {online!r}")
-        self.online = online
+        self.online = check_flag("online", online)
         self.ability = AbilityMatrix([member.name for member in self.members], enough, partial)
 
     def solver(self, task: str) -> str:

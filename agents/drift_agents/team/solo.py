@@ -15,7 +15,7 @@ from drift_agents.types import Episode
 
 
 class Solo:
-    """One member plays everything; the base of the other teams.
+    """One member plays all episodes; the base of the other teams.
 
     Args:
         members: the first one plays.

@@ -7,17 +7,19 @@
 * `BaseVerifier` - what most verifiers do alike
 * `later_doubt` - when memory was found wrong, after one more contradiction
 * `NoVerifier` - writes every experience and never doubts
+* `make_verifier` - a verifier by name
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory
+from drift_agents.registry import VERIFIERS
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Transition, Verdict
 
 
@@ -174,7 +176,7 @@ def later_doubt(since: int | None, newest: int, step: int) -> int | None:
 
 
 class NoVerifier(BaseVerifier):
-    """Writes every experience and never doubts."""
+    """Writes every experience and never probes."""
 
     name = "none"
 
@@ -188,3 +190,22 @@ class NoVerifier(BaseVerifier):
             for transition, _ in record.transitions()
         )
         return Verdict(surprise=surprise, observed=memory.observe(experience, now))
+
+
+def make_verifier(name: str, **options: Any) -> Verifier:
+    """Make a verifier by name.
+
+    Args:
+        name: one of `registry.VERIFIERS.names()`.
+        options: its options; those that probe take `prober`.
+
+    Raises:
+        UnknownNameError: if there is no verifier of that name.
+        ArgumentError: if it does not take one of the options, or refuses its value.
+
+    Example:
+        >>> make_verifier("none").name
+        'none'
+    """
+    made: Verifier = VERIFIERS.make(name, **options)
+    return made

@@ -18,19 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from drift_agents.checks import check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier, Prober
-from drift_agents.verifier.checks import count
-from drift_agents.verifier.evidence import contradicts, share
-from drift_agents.verifier.glove import Budget, ProbingVerifier, insert_all, realign
-from drift_agents.verifier.surprise import SurpriseDetector, SurpriseVerifier, write_all
+from drift_agents.verifier.glove.evidence import contradicts, share
+from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, insert_all, realign
+from drift_agents.verifier.glove.surprise import SurpriseDetector, SurpriseVerifier, write_all
 
 
 class Overwrite(BaseVerifier):
-    """The newest outcome of each (state, action) wins: counterparts that say otherwise go, no probe.
+    """The newest outcome of each (state, action) replaces counterparts that differ; no probes.
 
     A record says otherwise when its most probable outcome does not count as the same.
 
@@ -68,7 +68,7 @@ class Overwrite(BaseVerifier):
 
 
 class Forget(SurpriseVerifier):
-    """GLOVE's detection without its probes: the counterparts go, the surprising experiences are written.
+    """GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.
 
     Args:
         epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
@@ -101,7 +101,7 @@ class Forget(SurpriseVerifier):
 
 
 class ProbeKeep(ProbingVerifier):
-    """GLOVE's detection and probes, but nothing is removed: the summary stands beside what it contradicts.
+    """GLOVE's detection and probes without removal: the summary is added to what it contradicts.
 
     The surprising experiences are dropped in favour of the summary, as by GLOVE, so that removal
     is the one difference. When the prober gives up they are written.
@@ -200,7 +200,7 @@ class RandomProbe(ProbingVerifier):
 
 
 class BaseExtra(NoVerifier):
-    """The plain agent with as many more interactions as a probing verifier takes for its probes.
+    """The agent without a verifier, with as many more interactions as a verifier spends on probes.
 
     An experiment plays the extra episodes (`drift_agents.experiment.extra_episodes`), since a verifier cannot;
     what they took stands where the steps of probes stand. Elsewhere this is the plain agent. It answers
@@ -222,7 +222,7 @@ class BaseExtra(NoVerifier):
 
 
 class PeriodicWipe(NoVerifier):
-    """Everything goes every so many episodes: adaptation that looks at nothing.
+    """Removes all records at a fixed interval of episodes.
 
     A wipe finds nothing out, so it is no realignment; what fell stands in the verdict of
     `end_episode`.
@@ -242,7 +242,7 @@ class PeriodicWipe(NoVerifier):
 
     def __init__(self, *, every: int = 10) -> None:
         super().__init__()
-        self.every = count("every", every)
+        self.every = check_integer("every", every)
 
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
         """Wipe when it is time."""

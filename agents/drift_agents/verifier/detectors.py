@@ -10,22 +10,21 @@ drift: watch one number, and begin anew when it gets worse.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
 from itertools import takewhile
 from typing import Any
 
+from drift_agents.checks import check_integer, check_number
 from drift_agents.errors import MissingDependencyError
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Verdict
 from drift_agents.verifier.base import NoVerifier
-from drift_agents.verifier.checks import count, inside
 
 
 class SlidingWindow(NoVerifier):
-    """Memory holds the newest interactions alone, whether they are still true or not.
+    """Keeps the records of the newest interactions only, whether they are still true or not.
 
     After every step the records that were written `size` interactions ago, or earlier, are removed.
     That finds nothing out, so it is no realignment; what fell stands in the verdict.
@@ -51,7 +50,7 @@ class SlidingWindow(NoVerifier):
 
     def __init__(self, *, size: int = 200) -> None:
         super().__init__()
-        self.size = count("size", size)
+        self.size = check_integer("size", size)
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience, and remove what is too old by now."""
@@ -96,7 +95,7 @@ class ScoreAlarm(NoVerifier, ABC):
 
 
 class Adwin(ScoreAlarm):
-    """Wipes memory when ADWIN finds that the episodes' scores have fallen (Bifet and Gavalda 2007).
+    """Removes all records when ADWIN detects a fall of the episodes' scores (Bifet and Gavalda 2007).
 
     ADWIN keeps a window of scores and cuts it where the means before and after differ by more than
     chance allows. It also fires when scores rise, which is no reason to forget: such an alarm only
@@ -119,7 +118,7 @@ class Adwin(ScoreAlarm):
     name = "adwin"
 
     def __init__(self, *, delta: float = 0.2) -> None:
-        self.delta = inside("delta", delta, 0.0, 1.0)
+        self.delta = check_number("delta", delta, "(0, 1)")
         super().__init__()
 
     def _make(self) -> Any:
@@ -133,7 +132,7 @@ class Adwin(ScoreAlarm):
 
 
 class PageHinkley(ScoreAlarm):
-    """Wipes memory when a Page-Hinkley test finds that the scores have fallen (Page 1954; Gama et al. 2014).
+    """Removes all records when a Page-Hinkley test detects a fall of the scores (Page 1954; Gama et al. 2014).
 
     The test adds up how far scores lie below their mean so far, and fires when the sum has grown by
     more than `threshold`. It starts anew after every alarm.
@@ -155,9 +154,9 @@ class PageHinkley(ScoreAlarm):
     name = "page_hinkley"
 
     def __init__(self, *, threshold: float = 3.0, delta: float = 0.005, minimum: int = 10) -> None:
-        self.threshold = inside("threshold", threshold, 0.0, math.inf)
-        self.delta = inside("delta", delta, 0.0, 1.0)
-        self.minimum = count("minimum", minimum)
+        self.threshold = check_number("threshold", threshold, "(0, inf)")
+        self.delta = check_number("delta", delta, "(0, 1)")
+        self.minimum = check_integer("minimum", minimum)
         super().__init__()
 
     def _make(self) -> Any:

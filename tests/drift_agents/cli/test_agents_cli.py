@@ -14,7 +14,7 @@ from drift_agents.experiment.config import Reference
 from drift_agents.experiment.files import shipped_experiments
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.logs import read_rows
-from drift_agents.learner.registry import LEARNERS
+from drift_agents.registry import LEARNERS
 
 EXPERIMENT = """\
 name: short

@@ -12,17 +12,15 @@ import numpy as np
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
-from drift_agents.controller.base import Controller, Decision
-from drift_agents.controller.registry import make_controller
+from drift_agents.controller.base import Controller, Decision, make_controller
 from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy, tell_exemplars
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.schema import violations
 from drift_agents.matching.base import Exact
+from drift_agents.memory.base import make_memory
 from drift_agents.memory.exemplar import Exemplar
-from drift_agents.memory.registry import make_memory
-from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion
-from drift_agents.policy.registry import make_policy
+from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy
 from drift_agents.prompt.lessons import read_ways
 from drift_agents.prompt.view import PromptView, parse_line, parse_prompt
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
@@ -238,8 +236,8 @@ def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
         ({"effort": "some"}, "`effort` should be one of low, high, max. Received 'some'"),
         ({"on_removed": "?"}, "`on_removed` should be one of drop, keep. Received '?'"),
         ({"strategy": 1}, "`strategy` should be true or false. Received 1"),
-        ({"patience": 0}, "`patience` should be a positive whole number or null. Received 0"),
-        ({"k": True}, "`k` should be a positive whole number or null. Received True"),
+        ({"patience": 0}, "`patience` should be a positive whole number or None. Received 0"),
+        ({"k": True}, "`k` should be a positive whole number or None. Received True"),
         ({"horizon": None}, "`horizon` should be a positive whole number. Received None"),
     ],
 )

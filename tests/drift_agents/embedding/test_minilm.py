@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.embedding import minilm
-from drift_agents.embedding.base import Embedding, cosine
+from drift_agents.embedding.base import Embedding, cosine, make_embedding
 from drift_agents.embedding.minilm_model import DIMENSION, HEADS, LAYERS, encode, read_weights
-from drift_agents.embedding.registry import EMBEDDINGS, make_embedding
 from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
+from drift_agents.memory.base import make_memory
 from drift_agents.memory.beliefmem.beliefmem import BeliefMem
-from drift_agents.memory.registry import make_memory
+from drift_agents.registry import EMBEDDINGS
 from drift_agents.types import AgentClock, Experience, Outcome
 
 INNER, TOKENS = 16, 7

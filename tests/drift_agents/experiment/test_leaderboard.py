@@ -19,7 +19,7 @@ from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows, to_line
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.worlds import read_schedule
-from drift_agents.memory.registry import MEMORIES
+from drift_agents.registry import MEMORIES
 from hypothesis import given
 
 from drift_envs.metrics import bootstrap, interquartile_mean

@@ -15,7 +15,6 @@ from drift_agents.analysis.runs import Player
 from drift_agents.cli.app import main
 from drift_agents.controller.base import Decision, Render
 from drift_agents.controller.direct import Direct
-from drift_agents.controller.registry import CONTROLLERS
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import Experiment, PartSpec
@@ -26,8 +25,8 @@ from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.runner import Silent, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
+from drift_agents.registry import CONTROLLERS, TEAMS
 from drift_agents.team.base import Member, Rollout
-from drift_agents.team.registry import TEAMS
 from drift_agents.team.solo import Solo
 from drift_agents.types import Episode
 

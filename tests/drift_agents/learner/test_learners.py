@@ -10,7 +10,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.learner.registry import LEARNERS, make_learner
+from drift_agents.learner.base import make_learner
+from drift_agents.registry import LEARNERS
 
 import drift_envs  # noqa: F401 - registers the worlds
 

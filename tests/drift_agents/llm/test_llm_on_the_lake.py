@@ -10,7 +10,7 @@ import gymnasium as gym
 import pytest
 from drift_agents.agent import Agent
 from drift_agents.llm.service import Service
-from drift_agents.memory.registry import make_memory
+from drift_agents.memory.base import make_memory
 from drift_agents.policy.llm import LanguageModelPolicy
 
 import drift_envs  # noqa: F401 - registers the worlds

@@ -15,10 +15,9 @@ from drift_agents.llm.fallback import RuleFallbackModel
 from drift_agents.llm.metered import Meter, MeteredModel
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.scripted import Scripted
-from drift_agents.memory.registry import make_memory
-from drift_agents.policy.base import Reply
+from drift_agents.memory.base import make_memory
+from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.registry import make_policy
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome, Usage
 
@@ -158,7 +157,7 @@ def test_a_dead_server_ends_the_episode() -> None:
         ({"model": Scripted([]), "base_url": "http://a/v1"}, "belong to a model's name. Received a model beside them"),
         ({"format": "haiku"}, "`format` should be one of paper, full, plain, react. Received 'haiku'"),
         ({"order": "best"}, "`order` should be one of memory, oldest, newest, shuffled. Received 'best'"),
-        ({"temperature": 3}, "`temperature` should be a number in [0, 2] or None. Received 3"),
+        ({"temperature": 3}, "`temperature` should be in the interval [0, 2] or None. Received 3"),
         ({"max_tokens": 0}, "`max_tokens` should be a positive whole number or None. Received 0"),
         ({"context": "long"}, "`context` should be a positive whole number or None. Received 'long'"),
         ({"parameters": [1]}, "`parameters` should map names to values. Received [1]"),

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from drift_agents.matching.base import Exact
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.frozen import FrozenMemory, freeze
-from drift_agents.memory.registry import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
-from drift_agents.verifier.base import NoVerifier
-from drift_agents.verifier.registry import make_verifier
+from drift_agents.verifier.base import NoVerifier, make_verifier
 
 OURS = ("vanilla", "memory_bank", "voyager", "generative_agents", "beliefmem")
 SAFE, HOLE = Outcome("b", 0.0, False), Outcome("hole", 0.0, True)

@@ -12,13 +12,12 @@ import gymnasium as gym
 import hypothesis.strategies as st
 import pytest
 from drift_agents.agent import Agent
-from drift_agents.controller.registry import make_controller
-from drift_agents.memory.base import Memory, StepObserver
+from drift_agents.controller.base import make_controller
+from drift_agents.memory.base import Memory, StepObserver, make_memory
 from drift_agents.memory.exemplar import ExemplarMemory
 from drift_agents.memory.frozen import freeze
 from drift_agents.memory.management.management import Managed
-from drift_agents.memory.registry import make_memory
-from drift_agents.policy.registry import make_policy
+from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.types import AgentClock, Experience, Outcome
 from hypothesis import given, settings

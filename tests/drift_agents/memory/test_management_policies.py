@@ -10,11 +10,10 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.management.judge import JUDGEMENT, judge_by_end, noisy_oracle, tell_execution
 from drift_agents.memory.management.management import Managed
 from drift_agents.memory.management.rules import ExecutionLedger, size_bound
-from drift_agents.memory.registry import make_memory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 from hypothesis import given
 

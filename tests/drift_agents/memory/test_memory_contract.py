@@ -14,8 +14,8 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.matching.base import Exact
-from drift_agents.memory.base import Memory
-from drift_agents.memory.registry import MEMORIES, make_memory
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.registry import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record
 from hypothesis import given
 
@@ -216,7 +216,7 @@ def test_another_memorys_snapshot_is_refused(name: str) -> None:
 
 
 PROGRAM = """
-from drift_agents.memory.registry import make_memory
+from drift_agents.memory.base import make_memory
 from drift_agents.types import AgentClock, Experience, Outcome
 memory = make_memory({name!r})
 for time in range(30):

@@ -6,12 +6,11 @@ import gymnasium as gym
 from drift_agents.agent import Agent
 from drift_agents.controller.adamem import AdaMem
 from drift_agents.matching.base import Exact
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.frozen import freeze
 from drift_agents.memory.present import NO_ID, EpisodeView
-from drift_agents.memory.registry import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.registry import make_policy
+from drift_agents.policy.base import make_policy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 

@@ -15,12 +15,11 @@ from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.llm.base import Completion
 from drift_agents.memory.adamem.adamem import AdaMemMemory
 from drift_agents.memory.adamem.step_keys import StepKeys
-from drift_agents.memory.base import Memory, StepObserver
+from drift_agents.memory.base import Memory, StepObserver, make_memory
 from drift_agents.memory.episodic import EpisodicMemory
 from drift_agents.memory.exemplar import ExemplarMemory, recall_exemplars
 from drift_agents.memory.reasoning_bank.items import ITEMS
 from drift_agents.memory.reasoning_bank.reasoning_bank import ReasoningBank
-from drift_agents.memory.registry import make_memory
 from drift_agents.memory.synapse import Synapse
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import FocusedMemory

@@ -13,11 +13,11 @@ from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.voyager.critic import CRITIQUE, RULES
 from drift_agents.memory.voyager.voyager import Voyager
-from drift_agents.policy.registry import make_policy
+from drift_agents.policy.base import make_policy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
-from drift_agents.verifier.glove import Glove
-from drift_agents.verifier.prober import ReplayProber
+from drift_agents.verifier.glove.glove import Glove
+from drift_agents.verifier.prober.replay import ReplayProber
 
 import drift_envs
 

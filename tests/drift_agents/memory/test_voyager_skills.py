@@ -11,7 +11,7 @@ from drift_agents.errors import MemoryStateError
 from drift_agents.memory.voyager.skills import Skill
 from drift_agents.memory.voyager.voyager import Voyager
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
-from drift_agents.verifier.glove import Glove
+from drift_agents.verifier.glove.glove import Glove
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,10 +9,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.policy.base import Policy
+from drift_agents.policy.base import Policy, make_policy
 from drift_agents.policy.planner import Planner
-from drift_agents.policy.registry import POLICIES, make_policy
 from drift_agents.prompt.view import PromptView
+from drift_agents.registry import POLICIES
 
 NEEDED: dict[str, dict[str, Any]] = {"llm": {"model": "any"}}
 """What some policies cannot be made without."""
@@ -47,7 +47,7 @@ def test_an_unknown_world_is_refused() -> None:
     ("options", "message"),
     [
         ({"conflict": "mean"}, "`conflict` should be one of"),
-        ({"lake": {"risk": 2}}, "`risk` should be a number in (0, 1]. Received 2"),
+        ({"lake": {"risk": 2}}, "`risk` should be in the interval (0, 1]. Received 2"),
         ({"lake": {"wind": 1}}, "the planner 'lake' does not take these options"),
         ({"lake": {"conflict": "max"}}, "`conflict` is given once for all worlds"),
         ({"lake": 3}, "`lake` should map option names to values. Received 3"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
+from drift_agents.policy.base import make_policy
 from drift_agents.policy.planner import Planner
 from drift_agents.policy.reader import Reader
-from drift_agents.policy.registry import make_policy
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 from drift_agents.types import Outcome
 
@@ -75,9 +75,9 @@ def test_options_of_the_planner_reach_it() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"records": -1}, "`records` should be a whole number, at least 0. Received -1"),
-        ({"records": True}, "`records` should be a whole number, at least 0. Received True"),
-        ({"misread": 1.5}, r"`misread` should be a number in \[0, 1\]. Received 1.5"),
+        ({"records": -1}, "`records` should be a whole number, not negative or None. Received -1"),
+        ({"records": True}, "`records` should be a whole number, not negative or None. Received True"),
+        ({"misread": 1.5}, r"`misread` should be in the interval \[0, 1\]. Received 1.5"),
         ({"nonsense": 1}, "takes `records`, `misread` and the options of `planner`"),
     ],
 )

@@ -53,7 +53,7 @@ def test_part_of_a_score_counts_where_it_is_asked_for() -> None:
 
 
 def test_wrong_values_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`enough` should be a number in (0, 1]. Received 2")):
+    with pytest.raises(ArgumentError, match=re.escape("`enough` should be in the interval (0, 1]. Received 2")):
         AbilityMatrix(["a"], 2)
     with pytest.raises(ArgumentError, match=re.escape("`partial` should be true or false. Received 1")):
         AbilityMatrix(["a"], partial=1)  # type: ignore[arg-type]

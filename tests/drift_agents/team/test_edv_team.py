@@ -12,10 +12,10 @@ from drift_agents.llm.scripted import Scripted
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.random_policy import RandomPolicy
-from drift_agents.team.base import Member, Team
+from drift_agents.registry import TEAMS
+from drift_agents.team.base import Member, Team, make_team
 from drift_agents.team.edv import EDV
 from drift_agents.team.paradigms import PARADIGMS
-from drift_agents.team.registry import TEAMS, make_team
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 NAMES = ("a", "b", "c")
@@ -243,11 +243,11 @@ def test_equal_seeds_construct_equal_memories() -> None:
         ({"executors": 0}, "`executors` should be a positive whole number. Received 0"),
         ({"executors": 3}, "3 executors and one outside need 4 members. Received 3: a, b, c"),
         ({"distil": "anybody"}, "`distil` should be one of third, executor. Received 'anybody'"),
-        ({"items": 6}, "`items` should be at most 5. Received 6"),
+        ({"items": 6}, "`items` should be a whole number from 1 to 5. Received 6"),
         ({"rotate": 1}, "`rotate` should be true or false. Received 1"),
-        ({"correlation": 2}, "`correlation` should be a number in [0, 1]. Received 2"),
+        ({"correlation": 2}, "`correlation` should be in the interval [0, 1]. Received 2"),
         ({"contaminate": 1}, "`contaminate` should be a number in [0, 1). Received 1"),
-        ({"enough": 0}, "`enough` should be a number in (0, 1]. Received 0"),
+        ({"enough": 0}, "`enough` should be in the interval (0, 1]. Received 0"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
@@ -263,7 +263,7 @@ def test_a_memory_without_banks_is_refused() -> None:
 
 
 def test_members_whose_errors_cannot_be_meant_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`errs` of a should be a number in [0, 1]. Received 2")):
+    with pytest.raises(ArgumentError, match=re.escape("`errs` of `a` should be in the interval [0, 1]. Received 2")):
         EDV(pool(2))
 
 

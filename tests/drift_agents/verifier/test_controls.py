@@ -11,7 +11,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, ProbeCost, Removed, Verdict
-from drift_agents.verifier.registry import make_verifier
+from drift_agents.verifier.base import make_verifier
 
 
 def bound(name: str, **options: Any) -> Any:

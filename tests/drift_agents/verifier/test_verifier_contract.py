@@ -12,10 +12,10 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.registry import VERIFIERS
 from drift_agents.types import Episode, ProbeCost
-from drift_agents.verifier.base import NoVerifier, Verifier
-from drift_agents.verifier.prober import ReplayProber
-from drift_agents.verifier.registry import VERIFIERS, make_verifier
+from drift_agents.verifier.base import NoVerifier, Verifier, make_verifier
+from drift_agents.verifier.prober.replay import ReplayProber
 
 PROBING = ("glove", "glove_spread", "glove_active", "probe_keep", "random_probe")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}

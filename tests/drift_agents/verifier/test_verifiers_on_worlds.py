@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents import Agent, Glove, ReplayProber, SnapshotProber, make_memory, make_policy, make_verifier
-from drift_agents.matching.registry import make_matching
+from drift_agents.matching.base import make_matching
 from drift_agents.types import Episode, ProbeCost
 
 import drift_envs

@@ -46,7 +46,7 @@ KEPT = 8192
 
 
 class GenerativeAgents:
-    """A stream of memories, recalled by recency, importance and relevance, and reflected upon (Park et al. 2023).
+    """A stream of memories, recalled by recency, importance and relevance, with reflection (Park et al. 2023).
 
     The stream holds observations, which are records of transitions, and insights, which are notes
     that cite them. Each gets an importance when it is written. What a question brings up has the

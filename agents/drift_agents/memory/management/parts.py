@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
@@ -17,8 +16,8 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.matching.base import Matching
-from drift_agents.memory.base import Memory
-from drift_agents.memory.registry import MEMORIES, make_memory
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.registry import MEMORIES
 from drift_agents.types import Episode, Experience
 
 
@@ -74,7 +73,7 @@ def make_store(store: str | Mapping[str, Any], model: Model | None, matching: Ma
     if not isinstance(name, str) or not isinstance(given, Mapping | None):
         raise ArgumentError(f"`store` should be a memory's name, or one with its options. Received {store!r}")
     options = dict(given or {})
-    if "model" in inspect.signature(MEMORIES.load(name)).parameters:
+    if "model" in MEMORIES.options(name)[0]:
         own = options.pop("model", None)
         if own not in (None, "rules"):
             raise ArgumentError(f"the option `model` of a store should be 'rules', or left out. Received {own!r}")

@@ -14,7 +14,7 @@ from drift_agents.prompt.view import parse_prompt
 
 
 class EnergyPumping:
-    """Pushes along the velocity, so that every swing is higher than the one before.
+    """Accelerates in the direction of the velocity, so that each swing is higher than the one before.
 
     A rule made for this world by people who know it: the last admissible action is taken for the
     push to the right, the first one for the push to the left, whatever memory says. It shows what

@@ -10,6 +10,7 @@ from operator import or_
 
 import numpy as np
 
+from drift_agents.checks import check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.grid import read_state
 from drift_agents.policy.base import Reply
@@ -26,7 +27,7 @@ _NEAR = 0.05
 
 
 class CarPlanner:
-    """Reads the rendered prompt, fits a model to its recollections and plans with it.
+    """Fits a model of the car's dynamics to the records of the prompt and plans with it.
 
     What the recollections say of the changes of velocity becomes a local model (`car_model`), value
     iteration makes it a plan (`car_plan`), and the action that is worth most in the present state
@@ -54,9 +55,7 @@ class CarPlanner:
     name = "car"
 
     def __init__(self, *, conflict: str = "majority", neighbours: int = 5) -> None:
-        if not isinstance(neighbours, int) or isinstance(neighbours, bool) or neighbours < 1:
-            raise ArgumentError(f"`neighbours` should be a positive whole number. Received {neighbours!r}")
-        self.conflict, self.neighbours = check_conflict(conflict), neighbours
+        self.conflict, self.neighbours = check_conflict(conflict), check_integer("neighbours", neighbours)
         self._told: tuple[tuple[Recollection, ...], tuple[str, ...]] = (), ()
         self._sorted: tuple[frozenset[Evidence], ...] = ()
 

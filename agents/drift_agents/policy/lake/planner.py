@@ -14,11 +14,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drift_agents.checks import check_flag, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.lake.plan import Beliefs, BelievedOutcome, Cell, Grid, action_values
@@ -34,7 +34,7 @@ TIE = 1e-9
 
 
 class LakePlanner:
-    """Joins what is recalled into a model of the lake and follows the best plan.
+    """Fits a model of the lake to the records of the prompt and follows the best plan.
 
     The same for every agent of a table, whatever its memory and verifier:
 
@@ -86,15 +86,10 @@ class LakePlanner:
         conflict: str = "majority",
         prior: float = 5.0,
     ) -> None:
-        if not _is_number(risk) or not 0 < risk <= 1:
-            raise ArgumentError(f"`risk` should be a number in (0, 1]. Received {risk!r}")
-        if not _is_number(prior) or not 0 <= prior < float("inf"):
-            raise ArgumentError(f"`prior` should be a finite number, not negative. Received {prior!r}")
-        for option, value in (("generalise", generalise), ("aspiration", aspiration)):
-            if not isinstance(value, bool):
-                raise ArgumentError(f"`{option}` should be true or false. Received {value!r}")
-        self.risk, self.prior = float(risk), float(prior)
-        self.generalise, self.aspiration = generalise, aspiration
+        self.risk = check_number("risk", risk, "(0, 1]")
+        self.prior = check_number("prior", prior, "[0, inf)")
+        self.generalise = check_flag("generalise", generalise)
+        self.aspiration = check_flag("aspiration", aspiration)
         self.conflict = check_conflict(conflict)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
@@ -284,7 +279,3 @@ def _find(pattern: re.Pattern[str], task: str, what: str) -> re.Match[str]:
     if found is None:
         raise ArgumentError(f"the task of a lake should name its {what}. Received {task!r}")
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

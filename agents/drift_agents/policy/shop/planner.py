@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from drift_agents.checks import check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
 from drift_agents.policy.base import Reply
@@ -57,7 +58,7 @@ _GONE = ("unavailable", "sold out", "out of stock")
 
 
 class ShopPlanner:
-    """Searches, compares, chooses and buys; what memory says overrides what words suggest.
+    """Searches, compares, chooses and buys; records of the prompt override what words suggest.
 
     * Start: search for the instruction.
     * Results: open the listing that is worth most. A remembered purchase is worth what it paid. Where
@@ -95,9 +96,7 @@ class ShopPlanner:
     name = "shop"
 
     def __init__(self, *, conflict: str = "majority", looks: int = 4) -> None:
-        if not isinstance(looks, int) or isinstance(looks, bool) or looks < 0:
-            raise ArgumentError(f"`looks` should be a whole number, not negative. Received {looks!r}")
-        self.conflict, self.looks = check_conflict(conflict), looks
+        self.conflict, self.looks = check_conflict(conflict), check_integer("looks", looks, 0)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.

@@ -1,0 +1,1 @@
+"""GLOVE, its statistics, and the sequential tests that share its trigger."""

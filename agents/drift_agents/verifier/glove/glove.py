@@ -1,0 +1,228 @@
+"""GLOVE, the global verifier (paper, sections 3 and 4, algorithm 1).
+
+* `Glove` - watches for surprises, probes, and rewrites what memory holds
+* `GloveSpread` - GLOVE whose doubt spreads; ours, not the paper's
+* `DETERMINISTIC`, `STOCHASTIC` - its options for the two kinds of world
+* `DoubtSpread` - the time since when what memory holds is doubted, and what has been probed since
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from drift_agents.checks import check_flag
+from drift_agents.errors import ArgumentError
+from drift_agents.matching.base import Matching
+from drift_agents.memory.base import Memory
+from drift_agents.types import AgentClock, Record, Verdict
+from drift_agents.verifier.base import Prober, later_doubt
+from drift_agents.verifier.glove.evidence import contradicts
+from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, RealignmentResult, insert_all, realign
+from drift_agents.verifier.glove.surprise import SurpriseDetector, write_all
+
+DETERMINISTIC: Mapping[str, Any] = {"epsilon": 0.5, "persistence": 1, "budget": 1, "minimum": 1}
+"""The defaults: where one response is the whole truth, the first other one is a surprise."""
+
+STOCHASTIC: Mapping[str, Any] = {
+    "epsilon": 0.05,
+    "persistence": 2,
+    "budget": {"outcomes": 3, "accuracy": 0.2, "confidence": 0.05},
+    "minimum": 10,
+}
+"""For worlds that answer by chance, with up to three outcomes: 254 probes by theorem 4.2."""
+
+
+class Glove(ProbingVerifier):
+    """GLOVE, the global verifier (paper, algorithm 1).
+
+    Phase I finds the counterparts of an experience (without it) and tests for surprise, see
+    `SurpriseVerifier`. Phase II probes: the same action in the same state, `budget` times. Phase
+    III removes the counterparts and inserts the probes' distribution as one verified record; the
+    surprising experiences are dropped in its favour, since the probes have told more than they.
+
+    When the prober gives up before the first probe, memory keeps what it has, the experiences are
+    written beside it, and the next row of surprises starts from nothing. When it gives up later,
+    the summary rests on the probes that there are.
+
+    The defaults are for deterministic worlds; `STOCHASTIC` holds those for worlds with chance in
+    them: `Glove(prober=prober, **STOCHASTIC)`.
+
+    With `spread` (ours, not the paper's) a confirmed contradiction puts all older records in doubt.
+    When the policy then has an action in mind about which memory knows nothing newer, that action is
+    probed in that state before it is used; what memory says about it is realigned, or confirmed by the
+    summary, and the policy is asked again if it was wrong. A state and action are checked once for each
+    drift that was found.
+
+    Args:
+        prober: does the same again.
+        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
+        persistence: how many surprises in a row start the probing; positive.
+        budget: alpha, how many probes; a positive whole number, or a mapping with `outcomes`,
+            `accuracy` and `confidence`, from which theorem 4.2 computes it.
+        minimum: how many responses memory must hold before there is a test; positive.
+        spread: whether doubt spreads to all records older than a confirmed contradiction; by default not, and so for
+            `GloveSpread`.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> from drift_agents.verifier.prober.replay import ReplayProber
+        >>> prober = ReplayProber(gym.make("FrozenLake-v1"))
+        >>> Glove(prober=prober).budget
+        1
+        >>> Glove(prober=prober, **STOCHASTIC).budget
+        254
+    """
+
+    name = "glove"
+    spreads_by_default = False
+
+    def __init__(
+        self,
+        *,
+        prober: Prober,
+        epsilon: float = 0.5,
+        persistence: int = 1,
+        budget: Budget = 1,
+        minimum: int = 1,
+        spread: bool | None = None,
+    ) -> None:
+        super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
+        self.spread = self.spreads_by_default if spread is None else check_flag("spread", spread)
+        if self.spread and prober.live:
+            raise ArgumentError(
+                "`spread` should go with a prober that can probe in the middle of an episode. "
+                f"Received {type(prober).__name__}, which probes between two episodes"
+            )
+        self._doubt = DoubtSpread()
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the task's matching rule and a generator; nothing is in doubt yet."""
+        super().bind(matching, rng)
+        self._doubt = DoubtSpread()
+
+    def consider(
+        self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
+    ) -> Verdict | None:
+        """Check what memory says about the action, when doubt has spread to it.
+
+        Args:
+            state: where the agent stands.
+            action: what the policy wants to do.
+            memory: the agent's memory.
+            prefix: the actions that led to `state` since the episode began.
+            now: the agent's clock.
+        """
+        if self._doubt.since is None:
+            return None
+        key, known = self._matching.state_key(state), memory.counterparts(state, action)
+        if not self._doubt.covers(key, action, known):
+            return None
+        self._doubt.note_check(key, action)
+        probed = self.prober.probe(state, action, prefix, self.budget)
+        verdict = Verdict(probed=probed.outcomes, cost=probed.cost, about=(state, action))
+        if not probed.transitions:
+            return verdict
+        if not contradicts(probed.transitions, known, self._matching):
+            return verdict._replace(inserted=insert_all(probed.transitions, memory, self._matching, now))
+        realigned = realign(known, probed.transitions, memory, self._matching, now)
+        self._note(known, realigned, now)
+        return verdict._replace(
+            surprise=True,
+            removed=realigned.removed,
+            realigned=True,
+            contradicted=True,
+            inserted=realigned.inserted,
+        )
+
+    def _note(self, counterparts: Sequence[Record], realigned: RealignmentResult, now: AgentClock) -> None:
+        """Let doubt spread when the probes have contradicted memory."""
+        if self.spread and realigned.contradicted:
+            self._doubt.note_drift(counterparts[-1].now.step, now.step)
+
+    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+        newest = found.experiences[-1]
+        probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
+        if not probed.transitions:
+            observed = write_all(found.experiences, memory)
+            return Verdict(surprise=True, statistic=found.share, cost=probed.cost, observed=observed)
+        realigned = realign(found.counterparts, probed.transitions, memory, self._matching, now)
+        self._note(found.counterparts, realigned, now)
+        return Verdict(
+            surprise=True,
+            statistic=found.share,
+            probed=probed.outcomes,
+            cost=probed.cost,
+            removed=realigned.removed,
+            realigned=True,
+            contradicted=realigned.contradicted,
+            inserted=realigned.inserted,
+        )
+
+
+class GloveSpread(Glove):
+    """GLOVE with `spread`: after a confirmed drift, old records are probed before they are used. Ours.
+
+    Its options are those of `Glove`; only the default of `spread` differs.
+    """
+
+    name = "glove_spread"
+    spreads_by_default = True
+
+
+class DoubtSpread:
+    """Since when what memory says is doubted, and what has been checked since.
+
+    A contradiction that probes have confirmed puts everything that was written before it in doubt.
+    When the world changes once more (`later_doubt`), everything is in doubt again, checked or not.
+
+    Example:
+        >>> from drift_agents.types import AgentClock, Outcome
+        >>> old = Record(0, "s", "1", ((Outcome("F", 0.0, False), 1.0),), 1, AgentClock(0, 3))
+        >>> spread = DoubtSpread()
+        >>> spread.covers("s", "1", [old])
+        False
+        >>> spread.note_drift(newest=5, step=20)
+        >>> spread.covers("s", "1", [old])
+        True
+        >>> spread.note_check("s", "1")
+        >>> spread.covers("s", "1", [old])
+        False
+    """
+
+    def __init__(self) -> None:
+        self.since: int | None = None
+        self._checked: set[tuple[Hashable, str]] = set()
+
+    def note_drift(self, newest: int, step: int) -> None:
+        """Note a contradiction that probes have confirmed.
+
+        Args:
+            newest: the step at which memory had last written about what was contradicted.
+            step: the present step.
+        """
+        since = later_doubt(self.since, newest, step)
+        if since != self.since:
+            self.since = since
+            self._checked.clear()
+
+    def note_check(self, key: Hashable, action: str) -> None:
+        """Note that a state and action have been checked, with or without an answer."""
+        self._checked.add((key, action))
+
+    def covers(self, key: Hashable, action: str, known: Sequence[Record]) -> bool:
+        """Whether what memory says about a state and action is in doubt: all of it is old, none of it checked.
+
+        Args:
+            key: the state by the matching rule.
+            action: the action.
+            known: what memory says, oldest first.
+        """
+        if self.since is None or not known or (key, action) in self._checked:
+            return False
+        return known[-1].now.step < self.since

@@ -1,0 +1,169 @@
+"""Phases II and III of GLOVE: probe the surprising pair, then replace what memory holds about it.
+
+* `Budget` - a number of probes, or what theorem 4.2 computes it from
+* `ProbingVerifier` - the base of GLOVE and of the controls that spend its budget
+* `realign` - phase III: removes the counterparts, inserts the verified summary
+* `insert_all` - inserts the summary alone
+* `read_budget` - the number of probes of a `Budget`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drift_agents.checks import check_integer
+from drift_agents.errors import ArgumentError
+from drift_agents.matching.base import Matching
+from drift_agents.memory.base import Memory
+from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
+from drift_agents.verifier.base import FollowingProber, Prober
+from drift_agents.verifier.glove.evidence import contradicts, summarise
+from drift_agents.verifier.glove.statistics import probe_budget
+from drift_agents.verifier.glove.surprise import SurpriseDetector, SurpriseVerifier
+
+Budget = int | Mapping[str, Any]
+"""A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
+
+
+class ProbingVerifier(SurpriseVerifier):
+    """A `SurpriseVerifier` that probes: what GLOVE and the controls that spend its budget share.
+
+    With a prober that is `live` the response waits until the episode is over, since the agent stands
+    in the world that would have to be reset. Until then memory stays as it was.
+
+    Args:
+        prober: does the same again.
+        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
+        persistence: how many surprises in a row it takes; positive.
+        budget: how many probes; a positive whole number, or a mapping with `outcomes`, `accuracy`
+            and `confidence`, from which theorem 4.2 computes it.
+        minimum: how many responses memory must hold before there is a test; positive.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+    """
+
+    def __init__(self, *, prober: Prober, epsilon: float, persistence: int, budget: Budget, minimum: int) -> None:
+        super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
+        if not isinstance(prober, Prober):
+            raise ArgumentError(
+                "`prober` should have bind, begin_episode, moved, probe, privileged and live, as "
+                f"`ReplayProber` has. Received {type(prober).__name__}"
+            )
+        self.prober = prober
+        self.budget = read_budget(budget)
+        self._waiting: dict[tuple[Hashable, str], SurpriseDetector] = {}
+        if prober.privileged:
+            self.supervision = "privileged"
+
+    def bind(self, matching: Matching, rng: np.random.Generator) -> None:
+        """Take the task's matching rule and a generator, and hand the rule on to the prober."""
+        super().bind(matching, rng)
+        self._waiting.clear()
+        self.prober.bind(matching)
+
+    def begin_episode(self) -> None:
+        """Tell the prober."""
+        self.prober.begin_episode()
+
+    def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
+        """Write the experience, quarantine it, or respond to the dissonance; then tell the prober."""
+        if isinstance(self.prober, FollowingProber):
+            self.prober.follow(experience)
+        verdict = super().verify(experience, memory, prefix, now)
+        self.prober.moved()
+        return verdict
+
+    @property
+    def quarantined(self) -> tuple[Experience, ...]:
+        """Experiences that are neither written nor replaced yet, those that wait for a probe included."""
+        waiting = [experience for found in self._waiting.values() for experience in found.experiences]
+        return tuple(sorted([*super().quarantined, *waiting], key=lambda experience: experience.now))
+
+    def _meet(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+        """Respond at once, or put it off until the world may be reset."""
+        if not self.prober.live:
+            return self._respond(found, memory, now)
+        newest = found.experiences[-1]
+        key = (self._matching.state_key(newest.state), newest.action)
+        earlier = self._waiting[key].experiences if key in self._waiting else ()
+        self._waiting[key] = found._replace(experiences=(*earlier, *found.experiences))
+        return Verdict(surprise=True, statistic=found.share)
+
+    def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
+        """Respond to what was put off, in the order in which it was met."""
+        waiting, self._waiting = self._waiting, {}
+        verdicts = []
+        for found in waiting.values():
+            state, action = found.experiences[-1].state, found.experiences[-1].action
+            known = memory.counterparts(state, action)  # more may have been written since
+            verdict = self._respond(found._replace(counterparts=tuple(known)), memory, now)
+            verdicts.append(verdict._replace(about=(state, action), newest=known[-1].now.step if known else -1))
+        return verdicts
+
+
+class RealignmentResult(NamedTuple):
+    """What phase III did.
+
+    Args:
+        removed: what fell.
+        inserted: the id of the verified summary (of the last one, when probes were made in several
+            states that count as the same), `None` for a memory that holds nothing.
+        contradicted: whether the probes speak against what memory said.
+    """
+
+    removed: Removed
+    inserted: RecordId | None
+    contradicted: bool
+
+
+def realign(
+    counterparts: Sequence[Record], fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock
+) -> RealignmentResult:
+    """Phase III: counterparts out, verified summary in.
+
+    Args:
+        counterparts: what falls.
+        fresh: what the probes brought; at least one.
+        memory: whose records they are.
+        matching: when two outcomes count as the same.
+        now: the time of the summary.
+    """
+    contradicted = contradicts(fresh, counterparts, matching)
+    removed = memory.remove([record.id for record in counterparts])
+    return RealignmentResult(removed, insert_all(fresh, memory, matching, now), contradicted)
+
+
+def insert_all(fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock) -> RecordId | None:
+    """Insert the verified summary of what probes brought; returns the id of the last record."""
+    inserted = None
+    for summary in summarise(fresh, matching):
+        inserted = memory.insert_summary(summary.state, summary.action, summary.distribution, summary.n, now)
+    return inserted
+
+
+def read_budget(budget: Any) -> int:
+    """A number of probes, from a number or from what theorem 4.2 needs.
+
+    Args:
+        budget: a positive whole number, or a mapping with `outcomes`, `accuracy` and `confidence`.
+
+    Raises:
+        ArgumentError: if it is neither.
+
+    Example:
+        >>> read_budget({"outcomes": 3, "accuracy": 0.2, "confidence": 0.05})
+        254
+    """
+    if not isinstance(budget, Mapping):
+        return check_integer("budget", budget)
+    wanted = {"outcomes", "accuracy", "confidence"}
+    if set(budget) != wanted:
+        raise ArgumentError(
+            "`budget` should be a positive whole number or a mapping with accuracy, confidence and outcomes. "
+            f"Received {dict(budget)!r}"
+        )
+    return probe_budget(**budget)

@@ -1,0 +1,174 @@
+"""What tests of several folders use: Gymnasium's mountain car as a text environment, and pages of a made-up shop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from drift_agents.prompt.view import Recollection
+from drift_agents.types import AgentClock, Experience, Outcome
+from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
+
+TASK = "Find me dishwasher safe mugs with color: red, and price lower than 20.00 dollars"
+
+
+class TextCar(gym.Wrapper):
+    """States as JSON texts with six decimals, as `text=True` shows them."""
+
+    def __init__(self, limit: int = 300, **physics: float) -> None:
+        super().__init__(gym.wrappers.TimeLimit(MountainCarEnv(), limit))
+        self.observation_space = gym.spaces.Text(128)
+        self.turn(**physics)
+
+    def turn(self, **physics: float) -> None:
+        for name, value in physics.items():
+            setattr(self.unwrapped, name, value)
+
+    def put(self, x: float, v: float) -> None:
+        self.unwrapped.state = (x, v)
+
+    def reset(self, **kwargs: Any) -> tuple[str, dict[str, Any]]:
+        observation, _ = self.env.reset(**kwargs)
+        return self._text(observation), self._info(0.0)
+
+    def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        observation, reward, ended, cut, _ = self.env.step(int(action))
+        return self._text(observation), reward, ended, cut, self._info(float(ended))
+
+    @staticmethod
+    def _text(observation: np.ndarray) -> str:
+        return f'{{"position": {observation[0]:.6f}, "velocity": {observation[1]:.6f}}}'
+
+    @staticmethod
+    def _info(score: float) -> dict[str, Any]:
+        return {"task": "Reach the flag.", "actions": ["0", "1", "2"], "score": score}
+
+
+def drive_car(world: TextCar, steps: int, seed: int = 0, hold: int = 1) -> Iterator[Experience]:
+    """Experiences of random driving; an action is held for `hold` steps."""
+    rng = np.random.default_rng(seed)
+    state, _ = world.reset(seed=seed)
+    episode = 0
+    for step in range(steps):
+        if step % hold == 0:
+            action = str(rng.integers(3))
+        after, reward, ended, cut, info = world.step(action)
+        now = AgentClock(episode, step)
+        yield Experience(state, action, Outcome(after, info["score"], ended), float(reward), now)
+        state = after
+        if ended or cut:
+            state, _ = world.reset()
+            episode += 1
+
+
+def step_car(world: TextCar, x: float, v: float, action: str) -> Experience:
+    """One step from a given state."""
+    world.reset(seed=0)
+    world.put(x, v)
+    after, reward, ended, _, info = world.step(action)
+    state = f'{{"position": {x:.6f}, "velocity": {v:.6f}}}'
+    return Experience(state, action, Outcome(after, info["score"], ended), float(reward), AgentClock())
+
+
+def recall_experience(experience: Experience, last: int = 0, n: float = 1.0) -> Recollection:
+    """The recollection of an experience, as a prompt shows it."""
+    return Recollection(experience.state, experience.action, experience.outcome, n, last)
+
+
+class ShopPages:
+    """Pages of a small made-up shop, as states with their actions."""
+
+    task = TASK
+
+    def state(self, url: str, lines: list[str], task: str | None = TASK) -> str:
+        shown = ["Instruction:", task, *lines] if task else lines
+        return json.dumps({"html": "\n".join(shown), "url": f"http://127.0.0.1:3000/{url}"})
+
+    def start(self, task: str = TASK) -> str:
+        html = "\n".join(["WebShop", "Instruction:", task, "Search"])
+        return json.dumps({"html": html, "url": "http://127.0.0.1:3000/<session_id>"})
+
+    def results(
+        self, listings: list[tuple[str, str, str]], task: str = TASK, page: int = 1, total: int | None = None
+    ) -> tuple[str, tuple[str, ...]]:
+        total = len(listings) if total is None else total
+        tools = ["Back to Search", f"Page {page} (Total results: {total})"]
+        tools += ["< Prev"] * (page > 1) + ["Next >"] * (page * 10 < total)
+        lines = [*tools, *(text for listing in listings for text in listing)]
+        labels = [tools[0], *tools[2:], *(asin for asin, _, _ in listings)]
+        return self.state(f"search_results/<session_id>/mugs/{page}", lines, task), self.clicks(labels)
+
+    def item(
+        self,
+        asin: str,
+        title: str,
+        price: str,
+        groups: dict[str, list[str]],
+        chosen: dict[str, str] | None = None,
+        task: str = TASK,
+        buy: str = "Buy Now",
+        page: int = 1,
+    ) -> tuple[str, tuple[str, ...]]:
+        options = quote(json.dumps(chosen or {}), safe="")
+        shown = [text for name, values in groups.items() for text in (name, *values)]
+        lines = ["Back to Search", "< Prev", *shown, title, f"Price: {price}", "Rating: 4.0", "Sold by: Jo"]
+        lines += ["Description", "Features", "Reviews", buy]
+        labels = ["Back to Search", "< Prev", *(value for values in groups.values() for value in values)]
+        labels += ["Description", "Features", "Reviews", *([buy] if buy != "Currently unavailable" else [])]
+        return self.state(f"item_page/<session_id>/{asin}/mugs/{page}/{options}", lines, task), self.clicks(labels)
+
+    def features(self, asin: str, bullets: list[str], task: str = TASK) -> tuple[str, tuple[str, ...]]:
+        url = f"item_sub_page/<session_id>/{asin}/mugs/1/Features/%7B%7D"
+        return self.state(url, ["Back to Search", "< Prev", *bullets], task), self.clicks(["Back to Search", "< Prev"])
+
+    def ad(
+        self, depth: int = 0, asin: str = "B01", task: str = TASK, labels: str = "ABC"
+    ) -> tuple[str, tuple[str, ...]]:
+        lines = [f"Advertisement {depth + 1}", "Press a button to continue.", *labels]
+        return self.state(f"ad/<session_id>/{asin}/%7B%7D/{depth}", lines, task), self.clicks(list(labels))
+
+    def confirm(self, asin: str = "B01", task: str = TASK) -> tuple[str, tuple[str, ...]]:
+        lines = ["Back to Search", "Confirm your order", "Total: $9.0", "Place Order"]
+        return self.state(f"confirm/<session_id>/{asin}/%7B%7D", lines, task), self.clicks([lines[0], lines[-1]])
+
+    def done(self, asin: str, chosen: dict[str, str], score: float) -> Outcome:
+        options = quote(json.dumps(chosen), safe="")
+        lines = ["Thank you for shopping with us!", "Your score (min 0.0, max 1.0)", f"{score}"]
+        return Outcome(self.state(f"done/<session_id>/{asin}/{options}", lines, None), score, True)
+
+    def clicks(self, labels: list[str]) -> tuple[str, ...]:
+        return tuple(f"click[{label.lower()}]" for label in labels)
+
+    def recall(self, state: str, action: str, after: str | Outcome, n: float = 1.0, last: int = 0) -> Recollection:
+        outcome = after if isinstance(after, Outcome) else Outcome(after, 0.0, False)
+        return Recollection(state, action, outcome, n, last)
+
+
+@pytest.fixture(name="TextCar")
+def _text_car() -> type[TextCar]:
+    return TextCar
+
+
+@pytest.fixture(name="drive_car")
+def _drive_car() -> Callable[..., Iterator[Experience]]:
+    return drive_car
+
+
+@pytest.fixture(name="step_car")
+def _step_car() -> Callable[..., Experience]:
+    return step_car
+
+
+@pytest.fixture(name="recall_experience")
+def _recall_experience() -> Callable[..., Recollection]:
+    return recall_experience
+
+
+@pytest.fixture
+def shop() -> ShopPages:
+    return ShopPages()

@@ -1,0 +1,58 @@
+"""On deterministic worlds GLOVE decides as "the newest outcome wins" does: its probes buy nothing there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from drift_agents.agent import Agent
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.verifier.controls import Forget, Overwrite
+from drift_agents.verifier.glove.glove import Glove
+from drift_agents.verifier.prober.replay import ReplayProber
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+def outline(agent: Agent, world: Any, drifts: list[Any], every: int) -> list[Any]:
+    """Everything that happened, apart from what verification cost and how records are marked."""
+    told = []
+    for drift in [None, *drifts]:
+        if drift is not None:
+            drift()
+        for _ in range(every):
+            episode = agent.run_episode(world)
+            told.append(
+                (
+                    [(s.experience, s.verdict.surprise, s.verdict.realigned) for s in episode.trace],
+                    agent.doubt_since,
+                    [(r.state, r.action, r.outcomes, r.n, r.now) for r in agent.memory.records()],
+                )
+            )
+    return told
+
+
+def changes(rules: Any, later: list[Any], changed: list[int]) -> list[Any]:
+    """One function for each drift: it changes some answers of the world and of its twin."""
+
+    def change(target: Any) -> None:
+        pairs = list(rules.table)
+        for index in changed:
+            pair = pairs[index % len(pairs)]
+            rules.table[pair] = target.table[pair]
+
+    return [lambda target=target: change(target) for target in later]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**16), changed=st.lists(st.integers(0, 30), min_size=1, max_size=8))
+def test_identical_episodes(seed: int, changed: list[int], random_rules, TableWorld, Reader) -> None:
+    runs = []
+    for kind in ("glove", "overwrite", "forget"):
+        rng = np.random.default_rng(seed)
+        rules, *later = (random_rules(rng, 5, 3) for _ in range(3))
+        world, prober = TableWorld(rules), ReplayProber(TableWorld(rules))
+        verifier: Any = {"glove": Glove(prober=prober), "overwrite": Overwrite(), "forget": Forget()}[kind]
+        agent = Agent(Reader(), VanillaMemory(), verifier, seed=seed)
+        runs.append(outline(agent, world, changes(rules, later, changed), every=6))
+    assert runs[0] == runs[1] == runs[2]
