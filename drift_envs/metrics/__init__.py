@@ -1,28 +1,29 @@
-"""Metrics of agents in a world that drifts: pure functions over arrays and rows of logs.
+"""Metrics of agents in drifting environments: pure functions over arrays and rows of logs.
 
 * `percent`, `area_under_curve`, `first_and_last`, `prequential` - scores of one phase
-* `recovery`, `Recovery`, `retention`, `recovery_deficit` - what a drift costs and how soon it is over
 * `dynamic_regret`, `variation_budget`, `forgetting`, `forward_transfer`, `truth_rate` - against references
-* `detect`, `Detection`, `Realignment` - delays and false alarms
-* `Estimate`, `bootstrap`, `paired_difference`, `interquartile_mean`, `proportion` - statistics
-* `ScoreSummary`, `summarise` - three views of the same scores
-* `summarise_recoveries`, `Recoveries` - recovery times, some of which were never seen
-* `cost_by_kind`, `CostKind`, `collected_score`, `break_even`, `recovery_ratio` - what probing costs and wins
+* `recovery`, `Recovery`, `summarise_recoveries`, `Recoveries`, `retention`, `recovery_deficit` - recovery
+* `detect`, `Detection`, `Realignment` - detection delays and false alarms
+* `cost_by_kind`, `CostKind`, `collected_score`, `break_even`, `recovery_ratio` - cost and benefit of probing
+* `Estimate`, `bootstrap`, `paired_difference`, `proportion` - means with intervals
+* `interquartile_mean`, `ScoreSummary`, `summarise` - statistics of scores
 
-Scores lie in [0, 1] and come episode by episode, in the order in which they were played. No function
-draws from the global generator; bootstraps take a seed.
+Scores lie in [0, 1], one for each episode in the order of play. No function uses the global random
+generator; bootstraps take a seed. SciPy is imported when the first interval is computed.
 """
 
-from drift_envs.metrics.costs import CostKind, break_even, collected_score, cost_by_kind, recovery_ratio
-from drift_envs.metrics.detection import Detection, Realignment, detect
-from drift_envs.metrics.recovering import (
+from drift_envs.metrics.adaptation import (
+    Detection,
+    Realignment,
     Recoveries,
     Recovery,
+    detect,
     recovery,
     recovery_deficit,
     retention,
     summarise_recoveries,
 )
+from drift_envs.metrics.costs import CostKind, break_even, collected_score, cost_by_kind, recovery_ratio
 from drift_envs.metrics.scores import (
     area_under_curve,
     dynamic_regret,

@@ -1,9 +1,9 @@
-"""What probing costs, and what it wins.
+"""Cost and benefit of probing.
 
-* `CostKind`, `cost_by_kind` - probe steps, resets, model calls and tokens: per drift, and where nothing drifts
-* `collected_score` - the score collected within a number of interactions
-* `break_even` - the price of a probe at which two agents are worth the same
-* `recovery_ratio` - the share of what a reset would win back that was won back
+* `CostKind`, `cost_by_kind` - probe steps, resets, model calls and tokens: per drift, and in stable phases
+* `collected_score` - the score collected within an interaction budget
+* `break_even` - the price of a probe at which two agents have the same net score
+* `recovery_ratio` - the gain of a verifier over the gain of a memory reset
 
 All definitions are this project's own.
 """
@@ -17,19 +17,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from drift_envs.errors import ArgumentError
-from drift_envs.metrics.checks import numbers
-from drift_envs.metrics.statistics import RESAMPLES, Estimate, bootstrap
+from drift_envs.metrics.statistics import RESAMPLES, Estimate, bootstrap, check_numbers
 
 COSTS = ("probe_steps", "probe_resets", "model_calls", "tokens_in", "tokens_out")
-"""The fields of an episode's line that count what it cost beyond its steps."""
+"""The fields of `episodes.jsonl` that count costs beyond the steps of an episode."""
 
 
 class CostKind(NamedTuple):
     """One kind of cost.
 
     Args:
-        per_drift: the mean total of a phase that a drift began; `None` without such a phase.
-        per_stable_episode: the mean of an episode of a phase that none began; `None` without one.
+        per_drift: the mean total over phases that begin with a drift; `None` without such a phase.
+        per_stable_episode: the mean over episodes of stable phases; `None` without such an episode.
     """
 
     per_drift: float | None
@@ -39,13 +38,13 @@ class CostKind(NamedTuple):
 def cost_by_kind(
     rows: Iterable[Mapping[str, Any]], kinds: Sequence[str] = COSTS, stable: str = "source"
 ) -> dict[str, CostKind]:
-    """What one run cost: per drift, and per episode of the phases before any drift.
+    """The costs of one run: per drift, and per episode of stable phases.
 
     Args:
         rows: the lines of one run, with `phase` and the costs.
         kinds: the fields that count costs.
-        stable: phases of this id, and its recurrences (`source#2`), count as stable: whoever has
-            come to know them needs no probe there.
+        stable: the id of stable phases; recurrences (`source#2`) are stable too, since the agent has
+            already learned them.
 
     Example:
         >>> rows = [{"phase": "source", "probe_steps": 2}, {"phase": "drift-1", "probe_steps": 5}]
@@ -54,37 +53,37 @@ def cost_by_kind(
         {'probe_steps': CostKind(per_drift=8.0, per_stable_episode=2.0)}
     """
     lines = list(rows)
-    calm = [row for row in lines if row["phase"].split("#")[0] == stable]
-    drifted = [row for row in lines if row["phase"].split("#")[0] != stable]
-    drifts = len({row["phase"] for row in drifted})
+    stable_rows = [row for row in lines if row["phase"].split("#")[0] == stable]
+    drifted_rows = [row for row in lines if row["phase"].split("#")[0] != stable]
+    drifts = len({row["phase"] for row in drifted_rows})
     found = {}
     for kind in kinds:
         found[kind] = CostKind(
-            per_drift=float(sum(row[kind] for row in drifted)) / drifts if drifts else None,
-            per_stable_episode=float(sum(row[kind] for row in calm)) / len(calm) if calm else None,
+            per_drift=float(sum(row[kind] for row in drifted_rows)) / drifts if drifts else None,
+            per_stable_episode=float(sum(row[kind] for row in stable_rows)) / len(stable_rows) if stable_rows else None,
         )
     return found
 
 
 def collected_score(scores: ArrayLike, interactions: ArrayLike, budget: int) -> float:
-    """The score of all episodes that ended within a number of interactions.
+    """The sum of the scores of all episodes that ended within an interaction budget.
 
     Agents are ranked at equal *total* interactions, since an agent that probes plays fewer episodes
-    in the same time.
+    with the same budget.
 
     Args:
-        scores: one an episode, shape `(K,)`.
+        scores: one for each episode, shape `(K,)`.
         interactions: steps, probes, prefixes and retries of each episode, shape `(K,)`.
-        budget: the interactions that all of them may have.
+        budget: the interactions of all episodes together.
 
     Raises:
-        ArgumentError: if the run is shorter than the budget: what it would have collected is unknown.
+        ArgumentError: if the run has fewer interactions than the budget.
 
     Example:
         >>> collected_score([1.0, 0.0, 1.0], [10, 10, 10], budget=25)
         1.0
     """
-    score, spent = numbers("scores", scores), np.cumsum(numbers("interactions", interactions))
+    score, spent = check_numbers("scores", scores), np.cumsum(check_numbers("interactions", interactions))
     if len(score) != len(spent):
         raise ArgumentError(
             f"`scores` and `interactions` should be equally long. Received {len(score)} and {len(spent)}"
@@ -95,17 +94,17 @@ def collected_score(scores: ArrayLike, interactions: ArrayLike, budget: int) -> 
 
 
 def break_even(our_score: float, our_probes: float, their_score: float, their_probes: float) -> float | None:
-    """The price of a probe, in score, at which two agents are worth the same.
+    """The price of a probe, in score, at which two agents have the same net score.
 
     Args:
-        our_score: what we collected.
-        our_probes: what we probed for it.
-        their_score: what they collected.
-        their_probes: what they probed for it.
+        our_score: the score of one agent.
+        our_probes: its number of probes.
+        their_score: the score of the other agent.
+        their_probes: its number of probes.
 
     Returns:
-        Below this price the agent that probes more is the better one; not above 0 where it never
-        is; `None` where both probe equally often.
+        Below this price the agent with more probes has the higher net score; 0 or less if it never
+        has; `None` if both have the same number of probes.
 
     Example:
         >>> break_even(50.0, 100, 30.0, 0)
@@ -117,40 +116,43 @@ def break_even(our_score: float, our_probes: float, their_score: float, their_pr
 def recovery_ratio(
     verified: ArrayLike, base: ArrayLike, reset: ArrayLike, *, level: float = 0.95, seed: int = 0
 ) -> Estimate | None:
-    """(verified - base) / (reset - base): the share of what *oracle reset* wins back that was won back.
+    """(verified - base) / (reset - base): the gain of a verifier over the gain of *oracle reset*.
 
     Args:
-        verified: the score of the agent with its verifier, one an instance, shape `(N,)`.
-        base: that of the agent alone, on the same instances.
-        reset: that of the agent whose memory is wiped at the drift, on the same instances.
-        level: the interval's probability.
-        seed: of the resamples.
+        verified: the score of the agent with its verifier, one for each instance, shape `(N,)`.
+        base: that of the agent without a verifier, on the same instances.
+        reset: that of the agent whose memory is cleared at the drift, on the same instances.
+        level: the confidence level, in (0, 1).
+        seed: the seed of the resamples.
 
     Returns:
-        The ratio of the means, with a bootstrap interval over instances; `None` where the interval
-        of the denominator includes 0, since the ratio would say nothing.
+        The ratio of the means, with a bootstrap interval over instances; `None` if the interval of the
+        denominator contains 0, where the ratio is undefined.
 
     Example:
         >>> ratio = recovery_ratio([0.8, 0.9, 0.85], [0.1, 0.2, 0.0], [0.8, 0.8, 0.9])
         >>> round(ratio.mean, 2)
         1.02
     """
-    ours, plain, wiped = numbers("verified", verified), numbers("base", base), numbers("reset", reset)
-    if not len(ours) == len(plain) == len(wiped):
+    ours, plain = check_numbers("verified", verified), check_numbers("base", base)
+    cleared = check_numbers("reset", reset)
+    if not len(ours) == len(plain) == len(cleared):
         raise ArgumentError(
             "`verified`, `base` and `reset` should be equally long. "
-            f"Received {len(ours)}, {len(plain)} and {len(wiped)}"
+            f"Received {len(ours)}, {len(plain)} and {len(cleared)}"
         )
-    won, possible = ours - plain, wiped - plain
+    gain, possible = ours - plain, cleared - plain
     interval = bootstrap(possible, level=level, seed=seed)
     if interval.low <= 0 <= interval.high:
         return None
-    mean = float(won.mean() / possible.mean())
-    if np.ptp(won) == 0 and np.ptp(possible) == 0:
+    mean = float(gain.mean() / possible.mean())
+    if np.ptp(gain) == 0 and np.ptp(possible) == 0:
         return Estimate(mean, mean, mean, 1)
+    # Not `scipy.stats.bootstrap`: resamples whose denominator is 0 have to be left out, which it cannot do.
     generator = np.random.default_rng(seed)
     drawn = generator.integers(len(ours), size=(RESAMPLES, len(ours)))
-    below = possible[drawn].mean(axis=1)
-    ratios = won[drawn].mean(axis=1)[below != 0] / below[below != 0]
+    denominators = possible[drawn].mean(axis=1)
+    is_defined = denominators != 0
+    ratios = gain[drawn].mean(axis=1)[is_defined] / denominators[is_defined]
     low, high = np.quantile(ratios, [(1 - level) / 2, (1 + level) / 2])
     return Estimate(mean, float(low), float(high), len(ours))

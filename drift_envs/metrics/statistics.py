@@ -6,9 +6,11 @@
 * `proportion` - a success rate with Wilson's interval
 * `interquartile_mean` - the mean of the middle half
 * `ScoreSummary`, `summarise` - mean, interquartile mean and share of failures together
+* `check_numbers` - the check of all arguments that are sequences of numbers
 
-An interval says how far the mean would move with other instances of the same kind. Runs that are
-equal because nothing is random are one instance, however many seeds they carry.
+The intervals are those of SciPy, which is imported when the first one is computed. An interval
+describes the variation over instances of the same kind. Runs that are equal because nothing is
+random are one instance, whatever their seeds.
 """
 
 from __future__ import annotations
@@ -19,12 +21,45 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
+from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
-from drift_envs.metrics.checks import numbers, positive
 
 RESAMPLES = 4000
+"""Bootstrap resamples."""
+
+
+def check_numbers(name: str, values: ArrayLike | Sequence[float], *, least: int = 1) -> np.ndarray:
+    """Return a sequence as an array of finite numbers.
+
+    Args:
+        name: the argument's name, as the message shows it.
+        values: the sequence.
+        least: the minimum length.
+
+    Returns:
+        An array of shape `(N,)`.
+
+    Raises:
+        ArgumentError: if it is anything else.
+
+    Example:
+        >>> check_numbers("scores", [])
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `scores` should hold at least 1 number. Received 0
+    """
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"`{name}` should be a sequence of numbers. Received {values!r}") from None
+    if array.ndim != 1:
+        raise ArgumentError(f"`{name}` should have one dimension. Received an array of shape {array.shape}")
+    if len(array) < least:
+        raise ArgumentError(f"`{name}` should hold at least {least} number{'s' * (least > 1)}. Received {len(array)}")
+    if not np.isfinite(array).all():
+        index = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ArgumentError(f"`{name}` should hold finite numbers. Received {array[index]} at {index}")
+    return array
 
 
 class Estimate(NamedTuple):
@@ -34,7 +69,7 @@ class Estimate(NamedTuple):
         mean: the mean over instances.
         low: the lower end of the interval.
         high: its upper end.
-        n: how many instances it rests on; 1 where all of them agree, since they are then as good as one.
+        n: the number of instances; 1 if all of them are equal, since they carry the information of one.
 
     Example:
         >>> print(Estimate(0.85, 0.64, 0.95, 20), Estimate(0.85, 0.85, 0.85, 1), sep="; ")
@@ -48,7 +83,7 @@ class Estimate(NamedTuple):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of zero; never with one instance."""
+        """Whether the interval does not contain zero; false with one instance."""
         return self.n > 1 and (self.low > 0 or self.high < 0)
 
     def __str__(self) -> str:
@@ -59,7 +94,7 @@ class Estimate(NamedTuple):
 
 
 class ScoreSummary(NamedTuple):
-    """Three views of the same scores; the middle one alone hides a failing quarter.
+    """Three statistics of the same scores; the interquartile mean alone hides a failing quarter.
 
     Args:
         mean: the mean.
@@ -82,15 +117,15 @@ def bootstrap(
 ) -> Estimate:
     """The mean over instances, with a percentile bootstrap interval.
 
-    Instances are drawn anew within their stratum (a map, an environment), so that every resample
-    holds as many of each kind as there are.
+    Instances are resampled within their stratum (a map, an environment), so that every resample has
+    as many instances of each stratum as the sample.
 
     Args:
-        values: one number an instance, shape `(N,)`.
-        strata: the stratum of each instance; all are of one kind by default.
-        level: the interval's probability.
-        resamples: how many resamples.
-        seed: of the resamples.
+        values: one for each instance, shape `(N,)`.
+        strata: the stratum of each instance; by default there is one stratum.
+        level: the confidence level, in (0, 1).
+        resamples: the number of resamples, at least 1.
+        seed: the seed of the resamples.
 
     Example:
         >>> found = bootstrap([0.0, 1.0, 0.0, 1.0, 1.0, 1.0])
@@ -99,7 +134,7 @@ def bootstrap(
         >>> bootstrap([0.5, 0.5, 0.5])
         Estimate(mean=0.5, low=0.5, high=0.5, n=1)
     """
-    array = numbers("values", values)
+    array = check_numbers("values", values)
     kinds = [None] * len(array) if strata is None else list(strata)
     if len(kinds) != len(array):
         raise ArgumentError(f"`strata` should be as long as `values`. Received {len(kinds)} and {len(array)}")
@@ -107,7 +142,7 @@ def bootstrap(
         raise ArgumentError(f"`level` should be in the interval (0, 1). Received {level!r}")
     mean = math.fsum(array) / len(array)
     samples = [array[[kind == each for kind in kinds]] for each in dict.fromkeys(kinds)]
-    # Where no stratum varies, no resample can differ: there is no interval to speak of.
+    # If no stratum varies, all resamples are equal and there is no interval.
     if all(np.ptp(sample) == 0 for sample in samples):
         return Estimate(mean, mean, mean, 1)
 
@@ -115,12 +150,14 @@ def bootstrap(
         total = sum(sample.sum(axis=axis) for sample in drawn)
         return np.asarray(total) / len(array)
 
-    # scipy draws each of several samples on its own, which is what stratified means. A stratum of
-    # one would stop it; that one is the same in every resample, so that it may stand twice.
+    from scipy import stats
+
+    # SciPy resamples each of several samples independently, which is the stratification. It refuses samples
+    # of one; a stratum of one is equal in every resample, so it is passed as two halves.
     interval = stats.bootstrap(
         [np.repeat(sample, 2) / 2 if len(sample) == 1 else sample for sample in samples],
         stratified_mean,
-        n_resamples=positive("resamples", resamples),
+        n_resamples=check_integer("resamples", resamples, 1),
         confidence_level=level,
         method="percentile",
         vectorized=True,
@@ -140,21 +177,21 @@ def paired_difference(
 ) -> Estimate:
     """The mean of `ours - theirs` over pairs of instances, with its interval.
 
-    Both played the same instance with the same seed, so that what the instance is like cancels out.
+    Both sides are of the same instance with the same seed, so that differences between instances cancel.
 
     Args:
-        ours: one number an instance, shape `(N,)`.
+        ours: one for each instance, shape `(N,)`.
         theirs: the same instances in the same order, shape `(N,)`.
         strata: the stratum of each pair.
-        level: the interval's probability.
-        resamples: how many resamples.
-        seed: of the resamples.
+        level: the confidence level, in (0, 1).
+        resamples: the number of resamples, at least 1.
+        seed: the seed of the resamples.
 
     Example:
         >>> paired_difference([0.9, 0.6, 0.8], [0.5, 0.3, 0.4]).excludes_zero
         True
     """
-    one, other = numbers("ours", ours), numbers("theirs", theirs)
+    one, other = check_numbers("ours", ours), check_numbers("theirs", theirs)
     if len(one) != len(other):
         raise ArgumentError(f"`ours` and `theirs` should be equally long. Received {len(one)} and {len(other)}")
     return bootstrap(one - other, strata, level=level, resamples=resamples, seed=seed)
@@ -164,15 +201,17 @@ def proportion(successes: int, episodes: int, level: float = 0.95) -> Estimate:
     """A success rate over independent episodes, with Wilson's interval.
 
     Args:
-        successes: how many episodes succeeded.
-        episodes: how many there were.
-        level: the interval's probability.
+        successes: the number of successful episodes.
+        episodes: the number of episodes, at least 1.
+        level: the confidence level, in (0, 1).
 
     Example:
         >>> print(proportion(17, 20))
         0.85 [0.64, 0.948]
     """
-    n = positive("episodes", episodes)
+    from scipy import stats
+
+    n = check_integer("episodes", episodes, 1)
     if not 0 <= successes <= n:
         raise ArgumentError(f"`successes` should be in the interval [0, {n}]. Received {successes!r}")
     interval = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
@@ -180,28 +219,30 @@ def proportion(successes: int, episodes: int, level: float = 0.95) -> Estimate:
 
 
 def interquartile_mean(values: ArrayLike) -> float:
-    """The mean of the middle half, which a few outliers do not move (Agarwal et al. 2021).
+    """The mean of the middle half, robust to outliers (Agarwal et al. 2021).
 
     Args:
-        values: one number an instance, shape `(N,)`.
+        values: one for each instance, shape `(N,)`.
 
     Example:
         >>> interquartile_mean([0.0, 0.5, 0.6, 100.0])
         0.55
     """
-    return float(stats.trim_mean(numbers("values", values), 0.25))
+    from scipy import stats
+
+    return float(stats.trim_mean(check_numbers("values", values), 0.25))
 
 
 def summarise(values: ArrayLike, failure: float = 0.0) -> ScoreSummary:
-    """Mean, interquartile mean and share of failures together.
+    """Mean, interquartile mean and share of failures.
 
     Args:
-        values: one number an instance, shape `(N,)`.
-        failure: a score up to this one is a failure.
+        values: one for each instance, shape `(N,)`.
+        failure: scores up to this one are failures.
 
     Example:
         >>> summarise([0.0, 1.0, 1.0, 1.0])
         ScoreSummary(mean=0.75, interquartile_mean=1.0, failures=0.25)
     """
-    array = numbers("values", values)
+    array = check_numbers("values", values)
     return ScoreSummary(float(array.mean()), interquartile_mean(array), float((array <= failure).mean()))

@@ -6,13 +6,38 @@
 * `CarOracle` - the mountain cars: exact responses, the best known policy measured
 * `ShopOracle` - the shop: exact responses, the best known purchase
 * `make_oracle` - the oracle of a drifting environment
+
+Each name is imported at first use: an evaluation on lakes loads neither the shop nor SciPy.
 """
 
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Oracle, PlannedWorld, PlanningOracle, Response
-from drift_envs.oracle.car import CarOracle
-from drift_envs.oracle.factories import make_oracle
-from drift_envs.oracle.lake import LakeOracle
-from drift_envs.oracle.webshop import ShopOracle
+from typing import TYPE_CHECKING
+
+from drift_envs.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from drift_envs.oracle.base import (
+        ChangeEffect,
+        DriftingWorld,
+        Oracle,
+        PlannedWorld,
+        PlanningOracle,
+        Response,
+    )
+    from drift_envs.oracle.car import CarOracle
+    from drift_envs.oracle.factories import make_oracle
+    from drift_envs.oracle.lake import LakeOracle
+    from drift_envs.oracle.webshop import ShopOracle
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "base": ["ChangeEffect", "DriftingWorld", "Oracle", "PlannedWorld", "PlanningOracle", "Response"],
+            "car": ["CarOracle"],
+            "factories": ["make_oracle"],
+            "lake": ["LakeOracle"],
+            "webshop": ["ShopOracle"],
+        },
+    )
 
 __all__ = [
     "CarOracle",

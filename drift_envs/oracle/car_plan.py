@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import sparse
 
 from drift_envs.oracle.car_physics import (
     GRID,
@@ -243,6 +242,8 @@ def _least_steps(setting: CarSetting, cap: int, allowed: np.ndarray | None = Non
 
     `allowed` masks the pushes of each point, shape `(3, points)`.
     """
+    from scipy import sparse  # loaded by the first plan, not by the import of the oracles
+
     positions, velocities = grid_points()
     size = len(positions)
     transitions = []

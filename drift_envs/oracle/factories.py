@@ -1,31 +1,17 @@
-"""The oracle of each environment; separate from the oracles, since it imports all of them.
+"""The oracle of each environment; a file of its own, since each oracle is imported when it is built.
 
 * `make_oracle` - the oracle of a drifting environment, as registration passes it to `DriftWrapper`
-* `has_oracle` - whether one is known for a class of environments
-* `LIMITS` - the step limit if the environment's spec has none
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
-from drift_envs.oracle.car import CarOracle
-from drift_envs.oracle.lake import LakeOracle
-from drift_envs.oracle.webshop import ShopOracle
 
-LIMITS: dict[type[Any], int] = {FrozenLake: 100, MountainCar: 300, MountainCarContinuous: 999, WebShop: 30}
-
-
-def has_oracle(base: type) -> bool:
-    """Whether an oracle is known for a class of environments.
-
-    Args:
-        base: the class of the innermost environment.
-    """
-    return issubclass(base, tuple(LIMITS))
+_LIMITS = {"FrozenLake": 100, "MountainCar": 300, "MountainCarContinuous": 999, "WebShop": 30}
+"""The step limit if the environment's spec has none, by class of this package."""
 
 
 def make_oracle(wrapper: Any) -> Oracle:
@@ -49,16 +35,28 @@ def make_oracle(wrapper: Any) -> Oracle:
         0.0
     """
     base: Any = wrapper.unwrapped
-    foreign = [name for name in wrapper.timeline.names if name not in base.knobs] if has_oracle(type(base)) else []
+    kind = _kind_of(type(base))
+    if kind is None:
+        raise NoOracleError(f"no oracle is known for {base}")
+    foreign = [name for name in wrapper.timeline.names if name not in base.knobs]
     if foreign:
         raise NoOracleError(f"no oracle is known for {base} while its schedule turns `{'`, `'.join(foreign)}`")
-    for kind, limit in LIMITS.items():
-        if isinstance(base, kind):
-            spec = base.spec
-            steps = limit if spec is None or spec.max_episode_steps is None else spec.max_episode_steps
-            if isinstance(base, FrozenLake):
-                return LakeOracle(wrapper, steps, base.reward_schedule)
-            if isinstance(base, WebShop):
-                return ShopOracle(wrapper, base.shop, lambda: base.task_pool, steps)
-            return CarOracle(wrapper, steps, base.goal_velocity)
-    raise NoOracleError(f"no oracle is known for {base}")
+    limit = None if base.spec is None else base.spec.max_episode_steps
+    steps = _LIMITS[kind] if limit is None else limit
+    if kind == "FrozenLake":
+        from drift_envs.oracle.lake import LakeOracle
+
+        return LakeOracle(wrapper, steps, base.reward_schedule)
+    if kind == "WebShop":
+        from drift_envs.oracle.webshop import ShopOracle
+
+        return ShopOracle(wrapper, base.shop, lambda: base.task_pool, steps)
+    from drift_envs.oracle.car import CarOracle
+
+    return CarOracle(wrapper, steps, base.goal_velocity)
+
+
+def _kind_of(base: type) -> str | None:
+    """The name of the class of this package from which a class of environments is derived, if any."""
+    names = (one.__name__ for one in base.__mro__ if one.__module__.startswith("drift_envs.envs."))
+    return next((name for name in names if name in _LIMITS), None)

@@ -1,4 +1,4 @@
-"""What probing costs and wins."""
+"""Cost and benefit of probing."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from drift_envs.errors import ArgumentError
 from drift_envs.metrics import break_even, collected_score, cost_by_kind, recovery_ratio
 
 
-def row(phase: str, probe_steps: int) -> dict:
+def log_row(phase: str, probe_steps: int) -> dict:
     return {"phase": phase, "probe_steps": probe_steps}
 
 
 def test_costs_are_per_drift_and_per_stable_episode() -> None:
     rows = [
-        row("source", 1),
-        row("source", 3),
-        row("flood", 10),
-        row("flood", 2),
-        row("source#2", 5),
-        row("flood#2", 4),
+        log_row("source", 1),
+        log_row("source", 3),
+        log_row("flood", 10),
+        log_row("flood", 2),
+        log_row("source#2", 5),
+        log_row("flood#2", 4),
     ]
     (cost,) = cost_by_kind(rows, ["probe_steps"]).values()
     assert cost.per_drift == 8.0
     assert cost.per_stable_episode == 3.0
 
 
-def test_costs_without_such_a_phase_are_unknown() -> None:
-    assert cost_by_kind([row("source", 1)], ["probe_steps"])["probe_steps"].per_drift is None
-    assert cost_by_kind([row("drift-1", 1)], ["probe_steps"])["probe_steps"].per_stable_episode is None
+def test_costs_without_such_a_phase_are_none() -> None:
+    assert cost_by_kind([log_row("source", 1)], ["probe_steps"])["probe_steps"].per_drift is None
+    assert cost_by_kind([log_row("drift-1", 1)], ["probe_steps"])["probe_steps"].per_stable_episode is None
 
 
 def test_only_episodes_within_the_budget_count() -> None:
@@ -46,13 +46,13 @@ def test_break_even() -> None:
     assert break_even(1, 5, 2, 5) is None
 
 
-def test_the_ratio_is_not_printed_where_nothing_could_be_won() -> None:
+def test_the_ratio_is_none_if_the_denominator_may_be_zero() -> None:
     generator = np.random.default_rng(0)
     base = generator.uniform(0.4, 0.6, 20)
     assert recovery_ratio(base + 0.1, base, base + generator.normal(0, 0.2, 20)) is None
 
 
-def test_the_ratio_covers_the_truth() -> None:
+def test_the_interval_of_the_ratio_contains_the_true_value() -> None:
     generator = np.random.default_rng(0)
     base = generator.uniform(0.0, 0.2, 30)
     reset = base + 0.6 + generator.normal(0, 0.05, 30)

@@ -1,4 +1,4 @@
-"""Delays and false alarms."""
+"""Detection delays and false alarms."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from drift_envs.errors import ArgumentError
 from drift_envs.metrics import Realignment, detect
 
 
-def test_a_hit_belongs_to_the_drift_before_it() -> None:
+def test_a_detection_belongs_to_the_last_drift_before_it() -> None:
     found = detect([100, 200], [Realignment(250, True)], interactions=300)
     assert found.delays == (None, 50)
     assert found.recall == 0.5
     assert found.precision == 1.0
 
 
-def test_a_hit_at_the_drift_itself_has_no_delay() -> None:
+def test_a_detection_at_the_drift_has_delay_zero() -> None:
     assert detect([100], [Realignment(100, True)], 300).delays == (0,)
 
 
-def test_an_alarm_after_a_drift_that_touches_nothing_changed_is_false() -> None:
+def test_a_realignment_of_no_changed_pair_is_a_false_alarm() -> None:
     found = detect([100], [Realignment(101, False), Realignment(150, True)], interactions=1000)
     assert found.delays == (50,)
     assert found.false_alarms == 1
@@ -27,9 +27,9 @@ def test_an_alarm_after_a_drift_that_touches_nothing_changed_is_false() -> None:
     assert found.precision == 0.5
 
 
-def test_exposures_count_up_to_the_hit_inclusively() -> None:
-    hit = [Realignment(150, True)]
-    assert detect([100], hit, 300, exposures=[50, 100, 120, 150, 151]).exposures == (3,)
+def test_exposures_include_the_detection() -> None:
+    detection = [Realignment(150, True)]
+    assert detect([100], detection, 300, exposures=[50, 100, 120, 150, 151]).exposures == (3,)
     assert detect([100], [], 300, exposures=[50, 100, 120, 150, 299]).exposures == (4,)
 
 
@@ -37,7 +37,7 @@ def test_exposures_of_the_next_drift_do_not_count() -> None:
     assert detect([100, 200], [], 300, exposures=[150, 200, 250]).exposures == (1, 2)
 
 
-def test_without_drifts_or_realignments_shares_are_unknown() -> None:
+def test_shares_are_none_without_drifts_or_realignments() -> None:
     found = detect([], [], 100)
     assert found.recall is None
     assert found.precision is None

@@ -1,4 +1,4 @@
-"""docs/metrics.md names every public function, and its examples are true."""
+"""docs/metrics.md documents all public functions, and its examples run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_field_of_a_detection_is_documented() -> None:
     assert not [name for name in metrics.Detection._fields if f"`{name}`" not in TEXT]
 
 
-def test_the_examples_are_true() -> None:
+def test_the_examples_run() -> None:
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert tried == 4
     assert failed == 0

@@ -1,4 +1,4 @@
-"""Intervals: what they cover, and when there is none."""
+"""Intervals: coverage, strata, and single instances."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from drift_envs.metrics import (
 )
 
 
-def test_the_interval_covers_the_mean_about_as_often_as_it_says() -> None:
+def test_the_interval_has_about_its_nominal_coverage() -> None:
     generator = np.random.default_rng(0)
     covered = 0
     for _ in range(150):
         found = bootstrap(generator.normal(1.0, 1.0, size=30), resamples=400)
         covered += found.low <= 1.0 <= found.high
-    # The percentile interval is a little narrow at n = 30: 93 % is what it reaches.
+    # The percentile interval is slightly narrow at n = 30, with a coverage of 93 %.
     assert 0.87 <= covered / 150 <= 0.99
 
 
-def test_strata_take_their_difference_out_of_the_interval() -> None:
+def test_strata_remove_their_difference_from_the_interval() -> None:
     generator = np.random.default_rng(1)
     easy, hard = generator.normal(0.9, 0.02, 10), generator.normal(0.1, 0.02, 10)
     values = np.concatenate([easy, hard])
@@ -39,11 +39,11 @@ def test_strata_take_their_difference_out_of_the_interval() -> None:
 def test_a_stratum_of_one_keeps_its_weight() -> None:
     found = bootstrap([0.0, 1.0, 0.0, 1.0, 5.0], strata=["a", "a", "a", "a", "b"])
     assert found.mean == pytest.approx(1.4)
-    # The one of its kind is in every resample; the four others move between 0 and 1 each.
+    # The stratum of one is in every resample; the four others vary between 0 and 1.
     assert 1.0 <= found.low < 1.4 < found.high <= 1.8
 
 
-def test_what_never_varies_is_one_instance() -> None:
+def test_equal_values_are_one_instance() -> None:
     assert bootstrap([0.85] * 30) == Estimate(0.85, 0.85, 0.85, 1)
     assert str(bootstrap([0.85] * 30)) == "0.85 (n = 1)"
     assert bootstrap([0.85]).n == 1
@@ -57,7 +57,7 @@ def test_equal_seeds_give_equal_intervals() -> None:
     assert bootstrap(values, seed=1, resamples=50) != bootstrap(values, seed=2, resamples=50)
 
 
-def test_pairs_cancel_what_their_instances_share() -> None:
+def test_pairs_cancel_the_differences_between_instances() -> None:
     generator = np.random.default_rng(2)
     instance = generator.normal(0.5, 0.3, 25)
     ours, theirs = instance + 0.05 + generator.normal(0, 0.01, 25), instance
@@ -67,14 +67,14 @@ def test_pairs_cancel_what_their_instances_share() -> None:
         paired_difference([1, 2], [1])
 
 
-def test_85_percent_of_20_rounds_can_be_64_or_95() -> None:
+def test_the_interval_of_17_of_20_rounds() -> None:
     found = proportion(17, 20)
     assert (round(found.low, 2), round(found.high, 2)) == (0.64, 0.95)
     with pytest.raises(ArgumentError, match=r"`successes` should be in the interval \[0, 20\]. Received 21"):
         proportion(21, 20)
 
 
-def test_the_interquartile_mean_alone_would_hide_two_modes() -> None:
+def test_the_interquartile_mean_hides_a_failing_quarter() -> None:
     values = [0.0] * 5 + [1.0] * 15
     assert interquartile_mean(values) == 1.0
     assert summarise(values) == (0.75, 1.0, 0.25)

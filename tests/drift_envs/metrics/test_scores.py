@@ -1,4 +1,4 @@
-"""Scores and references, against figures worked out by hand."""
+"""Scores against values computed by hand."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_first_and_last_rounds() -> None:
         first_and_last([1, 1, 1])
 
 
-def test_dynamic_regret_refers_to_each_episodes_own_optimum() -> None:
+def test_dynamic_regret_uses_the_optimum_of_each_episode() -> None:
     assert dynamic_regret([1.0, 0.7, 0.7], [1.0, 1.0, 0.0]) == pytest.approx(0.4)
     with pytest.raises(ArgumentError, match=r"equally long\. Received 2 and 1"):
         dynamic_regret([1, 1], [1])
@@ -69,7 +69,7 @@ def test_the_variation_budget_of_a_lake() -> None:
         variation_budget([np.zeros((1, 2)), np.zeros((2, 2))], [])
 
 
-def test_forgetting_is_negative_where_later_tasks_help() -> None:
+def test_forgetting_is_negative_if_later_tasks_help() -> None:
     assert forgetting([0.5, 0.5], [1.0, 0.5]) == -0.25
     with pytest.raises(ArgumentError, match="equally long"):
         forgetting([1.0], [1.0, 1.0])
@@ -95,7 +95,7 @@ def test_truth_rate() -> None:
         (["a"], "`scores` should be a sequence of numbers"),
     ],
 )
-def test_what_is_no_score_is_refused(values: list, message: str) -> None:
+def test_invalid_scores_are_refused(values: list, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         percent(values)
 

@@ -1,4 +1,4 @@
-"""Recovery, retention, deficit."""
+"""Recovery times, retention, deficit."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from drift_envs.errors import ArgumentError
 from drift_envs.metrics import Recovery, recovery, recovery_deficit, retention, summarise_recoveries
 
 
-def naive(scores: list[float], reference: list[float], tolerance: float, window: int, stay: int) -> int | None:
-    """The definition, word for word."""
+def first_recovered_window(
+    scores: list[float], reference: list[float], tolerance: float, window: int, stay: int
+) -> int | None:
+    """The definition, without vectorization."""
     starts = range(len(scores) - window + 1)
     good = [
         sum(scores[s : s + window]) / window >= (1 - tolerance) * sum(reference[s : s + window]) / window - 1e-9
@@ -32,19 +34,19 @@ def naive(scores: list[float], reference: list[float], tolerance: float, window:
 @settings(derandomize=True, deadline=None, max_examples=200)
 def test_recovery_follows_its_definition(scores: list[float], tolerance: float, window: int, stay: int) -> None:
     reference = [1.0 if k % 2 else 0.8 for k in range(len(scores))]
-    expected = naive(scores, reference, tolerance, window, stay)
+    expected = first_recovered_window(scores, reference, tolerance, window, stay)
     found = recovery(scores, reference, tolerance=tolerance, window=window, stay=stay)
     assert found == (Recovery(len(scores), True) if expected is None else Recovery(expected, False))
 
 
-def test_a_score_that_never_left_recovers_at_once() -> None:
+def test_a_constant_score_recovers_at_the_first_episode() -> None:
     assert recovery([1.0] * 20, 1.0) == (0, False)
 
 
-def test_a_lucky_streak_is_no_recovery() -> None:
-    lucky = [0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
-    assert recovery(lucky, 1.0, window=3, stay=3).is_censored
-    assert recovery(lucky, 1.0, window=3, stay=1) == (2, False)
+def test_a_short_streak_is_no_recovery() -> None:
+    streak = [0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert recovery(streak, 1.0, window=3, stay=3).is_censored
+    assert recovery(streak, 1.0, window=3, stay=1) == (2, False)
 
 
 def test_the_tolerance_is_a_share_of_the_reference() -> None:
@@ -52,13 +54,13 @@ def test_the_tolerance_is_a_share_of_the_reference() -> None:
     assert recovery([0.45] * 6, 0.5, tolerance=0.05).is_censored
 
 
-def test_the_median_counts_those_that_never_came() -> None:
-    seen, never = Recovery(3, False), Recovery(20, True)
-    assert summarise_recoveries([seen, seen, never]).median == 3
-    assert summarise_recoveries([seen, never]).median is None
-    assert summarise_recoveries([seen, never, never]).median is None
-    assert summarise_recoveries([seen, never]).restricted_mean == 11.5
-    assert summarise_recoveries([never]).share == 0.0
+def test_the_median_includes_censored_times() -> None:
+    observed, censored = Recovery(3, False), Recovery(20, True)
+    assert summarise_recoveries([observed, observed, censored]).median == 3
+    assert summarise_recoveries([observed, censored]).median is None
+    assert summarise_recoveries([observed, censored, censored]).median is None
+    assert summarise_recoveries([observed, censored]).restricted_mean == 11.5
+    assert summarise_recoveries([censored]).share == 0.0
 
 
 def test_retention() -> None:
