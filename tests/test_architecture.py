@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # between files nor between the folder's own subfolders.
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
-        ["colors", "errors", "images", "product", "vocabulary"],
+        ["colors", "command_line", "errors", "images", "product", "vocabulary"],
         ["catalog", "jsonstream", "settings", "urls"],
         ["action", "generate", "goals", "importer", "page_model", "search"],
         ["inventory", "parser", "renderer", "reward"],
@@ -72,7 +72,7 @@ GUESTS = {
     "drift_agents": set(),
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
-    "drift_agents.cli": {"drift_envs"},
+    "drift_agents.cli": {"drift_envs", "webshop_server"},
     "studies": {"drift_agents", "drift_envs"},
 }
 OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies"}

@@ -1,94 +1,286 @@
-"""The commands, their options, and what becomes of errors.
+"""The commands of `drift-envs` with their options; the work of each is imported when the command runs.
 
 * `main` - runs a command and returns its exit status
-* `build_parser` - the commands and their options
-
-Exit status 0 means done, 1 that the work failed, 2 that the command was used wrongly. Errors go to
-standard error in one line each; `--debug` shows where they come from.
+* `app` - the Typer application
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 
 from drift_envs._version import __version__
-from drift_envs.cli.play import add_play
-from drift_envs.cli.plot import add_plot
-from drift_envs.cli.record import add_record
-from drift_envs.cli.schedules import add_list, add_schema, add_validate
-from drift_envs.cli.show import add_show
 from drift_envs.errors import DriftEnvsError
+from webshop_server.command_line import FAILED, Debug, make_app, refuse, run_app
 
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PIPE_WIDTH = 110
-"""Columns where the output is no terminal and nobody has set `COLUMNS`."""
+"""Columns of tables where the output is not a terminal and `COLUMNS` is not set."""
+
+app = make_app(
+    "Environments that drift on a schedule: list and check schedules, play, record.",
+    "drift-envs show frozen_lake/explicit",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: what stands behind `drift-envs`; by default that of this process.
+        arguments: the words after `drift-envs`; by default those of this process.
 
     Returns:
-        The exit status.
+        The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
 
     Example:
         >>> main(["validate", "frozen_lake/explicit"])
         frozen_lake/explicit: ok, 3 phases
         0
     """
-    parser = build_parser()
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:  # argparse has said what is wrong, or shown its help
-        return DONE if stop.code in (None, 0) else WRONG_USAGE
-    try:
-        status: int = options.run(options, make_console())
-        sys.stdout.flush()
-        return status
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever reads has seen enough (`| head`): no error, and nothing more to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except (DriftEnvsError, OSError) as error:
-        if options.debug:
-            raise
-        print(f"drift-envs {options.command}: {error}", file=sys.stderr)
-        return FAILED
+    return run_app(app, "drift-envs", arguments, _status_of)
 
 
-def make_console() -> Console:
-    """Where tables go: as wide as the terminal, or wide enough for a table where there is none."""
+def _status_of(error: Exception) -> int | None:
+    return FAILED if isinstance(error, (DriftEnvsError, OSError)) else None
+
+
+def _make_console() -> Console:
+    """The console for tables, as wide as the terminal."""
+    import os
+
+    from rich.console import Console
+
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_WIDTH
     return console
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The commands and their options.
+def _parse_id(text: str) -> str:
+    from drift_envs.registration import IDS
 
-    Example:
-        >>> build_parser().parse_args(["show", "frozen_lake/tides"]).name
-        'frozen_lake/tides'
+    if text not in IDS:
+        raise typer.BadParameter(f"should be one of {', '.join(IDS)}. Received {text!r}")
+    return text
+
+
+def _parse_episodes(text: str) -> int | range:
+    """A number of episodes, or a range of them such as 18-22."""
+    first, dash, last = text.partition("-")
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    if not dash or not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
+        raise typer.BadParameter(f"should be a positive number, or a range such as 18-22. Received {text!r}")
+    return range(int(first), int(last) + 1)
+
+
+def _complete_ids(incomplete: str) -> list[str]:
+    from drift_envs.registration import IDS
+
+    return [name for name in IDS if name.startswith(incomplete)]
+
+
+def _complete_schedules(incomplete: str) -> list[str]:
+    from drift_envs.schedule import shipped_schedules
+
+    return [name for name in shipped_schedules() if name.startswith(incomplete)]
+
+
+def _show_version(is_given: bool) -> None:
+    if is_given:
+        print(f"drift-envs {__version__}")
+        raise typer.Exit
+
+
+Id = Annotated[
+    str,
+    typer.Argument(metavar="ID", parser=_parse_id, autocompletion=_complete_ids, help="Id, as in DriftFrozenLake-v0."),
+]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", autocompletion=_complete_schedules, help="Shipped schedule, or path of a file."),
+]
+ScheduleOption = Annotated[
+    str | None,
+    typer.Option(
+        "--schedule",
+        metavar="NAME",
+        autocompletion=_complete_schedules,
+        help="Shipped schedule, or path of a file (default: that of the id).",
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the instance.")]
+EnvOption = Annotated[
+    str | None, typer.Option("--env", metavar="ID", help="Environment, for a schedule that names none.")
+]
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    "list", short_help="List environments and schedules.", epilog="Example: drift-envs list --env DriftFrozenLake-v0"
+)
+def _list(
+    env: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            parser=_parse_id,
+            autocompletion=_complete_ids,
+            help="List this environment and its schedules alone.",
+        ),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """List the environments with their knobs, and the schedules that come with the package."""
+    from drift_envs.cli.schedules import print_list
+
+    print_list(_make_console(), env)
+
+
+@app.command(
+    "show",
+    short_help="Show the phases of a schedule.",
+    epilog="Example: drift-envs show frozen_lake/explicit-family --seed 7",
+)
+def _show(
+    name: Name,
+    seed: SeedOption = 0,
+    phases: Annotated[int, typer.Option(min=1, metavar="N", help="Number of phases to show.")] = 6,
+    env: EnvOption = None,
+    debug: Debug = False,
+) -> None:
+    """Show the phases of a schedule: knob values, changes of the transition table, loss of the former optimum."""
+    from drift_envs.cli.show import print_phases
+    from drift_envs.cli.worlds import open_schedule
+
+    print_phases(_make_console(), open_schedule(name, seed, env), phases)
+
+
+@app.command(
+    "validate",
+    short_help="Check schedule files.",
+    epilog="Example: drift-envs validate my_schedule.yaml frozen_lake/tides",
+)
+def _validate(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", autocompletion=_complete_schedules, help="Files or shipped schedules."),
+    ],
+    debug: Debug = False,
+) -> int:
+    """Check schedule files, knobs included; every mistake is reported with file, line and key.
+
+    The exit status is 1 if there is any.
     """
-    parser = argparse.ArgumentParser(
-        prog="drift-envs",
-        description="Environments whose world drifts on a schedule: look at the schedules, play, record.",
-        epilog="example: drift-envs show frozen_lake/explicit",
-    )
-    parser.add_argument("--version", action="version", version=f"drift-envs {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (add_list, add_show, add_validate, add_plot, add_schema, add_play, add_record):
-        add(commands).add_argument("--debug", action="store_true", help="show where an error comes from")
-    return parser
+    from drift_envs.cli.schedules import validate_schedules
+
+    return 0 if validate_schedules(files) else FAILED
+
+
+@app.command(
+    "plot", short_help="Draw knobs over ticks.", epilog="Example: drift-envs plot frozen_lake/thaw --out thaw.png"
+)
+def _plot(
+    name: Name,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .png, .svg or .pdf file; needs the extra `plots`.")
+    ] = None,
+    ticks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ticks to draw (default: few phases).")] = None,
+    seed: SeedOption = 0,
+    env: EnvOption = None,
+    debug: Debug = False,
+) -> None:
+    """Draw the knobs of a schedule over its ticks: as text, or with --out as a picture."""
+    from drift_envs.cli.plot import plot_schedule
+
+    plot_schedule(_make_console(), name, out, ticks, seed, env)
+
+
+@app.command(
+    "schema",
+    short_help="Print the JSON Schema of schedules.",
+    epilog="Example: drift-envs schema > schedule.schema.json",
+)
+def _schema(debug: Debug = False) -> None:
+    """Print the JSON Schema of schedule files, with which editors complete and check them."""
+    from drift_envs.cli.schedules import print_schema
+
+    print_schema()
+
+
+@app.command(
+    "play",
+    short_help="Play in a window.",
+    epilog="Example: drift-envs play DriftMountainCar-v0 --schedule mountain_car/reversed --every 2",
+)
+def _play(
+    env_id: Id,
+    schedule: ScheduleOption = None,
+    episodes: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after N episodes.")] = None,
+    every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Ticks from one episode to the next, to reach drifts sooner.")
+    ] = 1,
+    seed: SeedOption = 0,
+    debug: Debug = False,
+) -> None:
+    """Play an environment in a window, with its drifts; q, escape or closing the window ends it."""
+    from drift_envs.cli.play import KEYS, play_in_window
+
+    if env_id not in KEYS:
+        raise refuse("ID", f"should be one of {', '.join(KEYS)}", env_id)
+    play_in_window(env_id, schedule, episodes, every, seed)
+
+
+@app.command(
+    "record",
+    short_help="Record a film or a picture.",
+    epilog="Example: drift-envs record DriftFrozenLake-v0 --out lake.gif",
+)
+def _record(
+    env_id: Id,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A .gif, .mp4 or .png file.")],
+    schedule: ScheduleOption = None,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="oracle|random|FILE",
+            help="Policy: the best known one, random actions, or a file of a run's folder `traces`, which is replayed.",
+        ),
+    ] = "oracle",
+    phases: Annotated[int, typer.Option(min=1, metavar="N", help="Number of phases to record.")] = 3,
+    episodes: Annotated[
+        object,
+        typer.Option(
+            metavar="N|A-B",
+            parser=_parse_episodes,
+            show_default=False,
+            help="N episodes of each phase (default: 1; of a file: all), or the episodes A to B, counted from 0.",
+        ),
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="End each episode after N steps.")] = None,
+    fps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Frames per second (default: the env's).")] = None,
+    seed: SeedOption = 0,
+    debug: Debug = False,
+) -> None:
+    """Record an episode of each phase without a display.
+
+    As a film (.gif, .mp4), or as one picture with the first frames of all phases (.png).
+    """
+    from drift_envs.cli.record import RecordOptions, record
+
+    if not (episodes is None or isinstance(episodes, (int, range))):
+        raise refuse("--episodes", "should be a number or a range", episodes)
+    record(RecordOptions(env_id, out, schedule, policy, phases, episodes, steps, fps, seed))

@@ -1,48 +1,46 @@
-"""The command `play`: a person plays in a window.
+"""The command `play`: control an environment by the keyboard.
 
-* `add_play` - adds the command
-* `KEYS` - which keys do what in which environment
+* `play_in_window` - the command
+* `KEYS` - the keys of each environment
 * `play` - the loop between keyboard and environment
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from rich.console import Console
 
-from drift_envs.cli.worlds import Commands, open_plan, positive_int, seed_number
+from drift_envs.cli.worlds import open_schedule
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS
 
 FRAMES = 30
-"""Pictures a second while a person plays."""
+"""Frames per second."""
 
 PAUSE = 20
-"""Pictures for which the end of an episode stays on the screen."""
+"""Frames for which the end of an episode stays visible."""
 
 VIRTUAL_DRIVERS = ("dummy", "offscreen")
-"""SDL's drivers that draw where nobody sees it."""
+"""SDL's drivers that open no window."""
 
 
 class Controls(NamedTuple):
-    """Which keys do what.
+    """The keys of an environment.
 
     Args:
         keys: the action of each key, by pygame's name of the key.
-        idle: the action while no key is held; `None` where the world waits for one.
-        told: the same in words.
-        ends_at_goal: whether an episode terminates at the goal alone; elsewhere the reward tells.
+        idle: the action while no key is held; `None` if the environment waits for a key.
+        help: the keys in words.
+        ends_at_goal: whether episodes terminate at the goal only; if not, a positive reward marks success.
     """
 
     keys: Mapping[str, Any]
     idle: Any
-    told: str
+    help: str
     ends_at_goal: bool = True
 
 
@@ -64,48 +62,36 @@ QUIT = ("q", "escape")
 GIVE_UP = "r"
 
 
-def add_play(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command `play`."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "play",
-        help="play an environment in a window",
-        description="Play an environment in a window, through its drifts. q, escape or closing the window ends it.",
-        epilog="example: drift-envs play DriftMountainCar-v0 --schedule mountain_car/reversed --every 2",
-    )
-    parser.add_argument("id", choices=KEYS, metavar="ID", help=f"one of {', '.join(KEYS)}")
-    parser.add_argument("--schedule", metavar="NAME", help="a shipped schedule or a file (default: that of the id)")
-    parser.add_argument("--episodes", type=positive_int, help="end after so many episodes")
-    parser.add_argument(
-        "--every",
-        type=positive_int,
-        default=1,
-        metavar="N",
-        help="each episode is N ticks later than the last (default 1)",
-    )
-    parser.add_argument("--seed", type=seed_number, default=0, help="the instance (default 0)")
-    parser.set_defaults(run=_play)
-    return parser
+def play_in_window(env_id: str, schedule: str | None, episodes: int | None, every: int, seed: int) -> None:
+    """Play an environment and print the number of episodes that reached the goal.
 
+    Args:
+        env_id: one of `KEYS`.
+        schedule: a shipped schedule or a file; `None` for that of the id.
+        episodes: after how many to end; `None` plays until the player quits.
+        every: ticks from one episode to the next.
+        seed: of the first reset.
 
-def _play(options: argparse.Namespace, console: Console) -> int:
-    plan = open_plan(options.schedule or IDS[options.id].schedule, options.seed, options.id)
-    if options.every > 1 and plan.schedule.clock != "episode":
+    Raises:
+        ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
+    """
+    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
+    if every > 1 and world.schedule.clock != "episode":
         raise ArgumentError(
-            f"`--every` needs a schedule whose ticks are episodes. Received clock {plan.schedule.clock}"
+            f"`--every` needs a schedule whose ticks are episodes. Received clock {world.schedule.clock}"
         )
-    need_display()
-    env = gym.make(options.id, schedule=plan.schedule, render_mode="human")
-    print(f"{KEYS[options.id].told}; {GIVE_UP}: give up the episode; q: quit")
+    require_display()
+    env = gym.make(env_id, schedule=world.schedule, render_mode="human")
+    print(f"{KEYS[env_id].help}; {GIVE_UP}: give up the episode; q: quit")
     try:
-        scores = play(env, KEYS[options.id], options.episodes, options.every, options.seed)
+        successes = play(env, KEYS[env_id], episodes, every, seed)
     finally:
         env.close()
-    print(f"{len(scores)} episodes, {sum(scores)} reached the goal")
-    return 0
+    print(f"{len(successes)} episodes, {sum(successes)} reached the goal")
 
 
-def need_display() -> None:
-    """Refuse to play where nobody would see it.
+def require_display() -> None:
+    """Check that a window can be opened.
 
     Raises:
         ArgumentError: if no window can be opened.
@@ -120,7 +106,7 @@ def need_display() -> None:
         driver = f"none ({error})"
     if chosen is None and (driver in VIRTUAL_DRIVERS or driver.startswith("none")):
         raise ArgumentError(
-            "`play` needs a display, and there is none here. Run it on a desktop, or record instead: "
+            "`play` needs a display, and none was found. Run it on a desktop, or record instead: "
             "`drift-envs record ID --out film.gif`"
         )
 
@@ -129,10 +115,10 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
     """The loop between keyboard and environment.
 
     Args:
-        env: an environment that renders for people.
-        controls: which keys do what.
-        episodes: end after so many; by default when the person quits.
-        every: ticks from one episode to the next, where ticks are episodes.
+        env: an environment with render mode `human`.
+        controls: its keys.
+        episodes: after how many to end; `None` plays until the player quits.
+        every: ticks from one episode to the next.
         seed: of the first reset.
 
     Returns:
@@ -173,7 +159,7 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
 
 
 def _action(controls: Controls, pressed: list[str]) -> Any:
-    """What the keyboard asks for: a key just pressed, or one that is held where time does not wait."""
+    """The action of a key just pressed, or of one that is held if the environment does not wait."""
     import pygame
 
     for key in pressed:

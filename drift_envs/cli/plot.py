@@ -1,79 +1,140 @@
 """The command `plot`: knobs over ticks, in the terminal or as a picture.
 
-* `add_plot` - adds the command
+* `plot_schedule` - prints the plot or writes the picture
 * `draw_text` - the plot as lines of text
 * `draw_picture` - the plot as a file, by matplotlib
+* `KnobSeries`, `collect_series` - the curves of a timeline: numbers, or letters that stand for other values
+* `default_stop` - the number of ticks that shows what a schedule does
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from drift_envs.cli.series import LETTERS, KnobSeries, collect, default_stop
-from drift_envs.cli.worlds import Commands, ScheduledWorld, open_plan, positive_int, seed_number
+from drift_envs.cli.worlds import ScheduledWorld, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.schedule import Phase
+from drift_envs.schedule import NEVER, Phase, Timeline
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ROWS = 4
 """Lines of text of one numeric curve."""
 
 PICTURES = (".png", ".svg", ".pdf")
-MOST_TICKS = 100_000
+MAX_TICKS = 100_000
+
+LETTERS = string.ascii_uppercase + string.ascii_lowercase
+MAX_PHASES = 6
+TAIL = 20
+"""Ticks shown of a last phase that never ends."""
 
 
-def add_plot(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command `plot`."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "plot",
-        help="knobs over ticks, in the terminal or as a picture",
-        description="Draw the knobs of a schedule over its ticks: as text, or with --out as a picture.",
-        epilog="example: drift-envs plot frozen_lake/thaw --out thaw.png",
-    )
-    parser.add_argument("name", metavar="NAME", help="the name of a shipped schedule, or the path of a file")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="a .png, .svg or .pdf file; needs the extra `plots`")
-    parser.add_argument("--ticks", type=positive_int, help="how many ticks to draw (default: the first phases)")
-    parser.add_argument("--seed", type=seed_number, default=0, help="the instance, where a seed decides (default 0)")
-    parser.add_argument("--env", metavar="ID", help="the environment, where the schedule names none")
-    parser.set_defaults(run=_plot)
-    return parser
+@dataclass(frozen=True)
+class KnobSeries:
+    """One curve.
+
+    Args:
+        label: the knob; for a mapping the knob and the key.
+        values: one for each tick drawn: numbers, or letters where the values are not numbers.
+        legend: the value of each letter; empty for numbers.
+    """
+
+    label: str
+    values: tuple[Any, ...]
+    legend: tuple[Any, ...] = ()
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the values are numbers."""
+        return not self.legend
 
 
-def _plot(options: argparse.Namespace, console: Console) -> int:
-    if options.out is not None and options.out.suffix.lower() not in PICTURES:
-        raise ArgumentError(f"`--out` should end in one of {', '.join(PICTURES)}. Received {str(options.out)!r}")
-    plan = open_plan(options.name, options.seed, options.env)
-    stop = options.ticks or default_stop(plan)
-    if stop > MOST_TICKS:
-        raise ArgumentError(f"`--ticks` should be at most {MOST_TICKS}. Received {stop}")
-    if options.out is not None:
-        draw_picture(plan, stop, options.out)
-        print(f"wrote {options.out}")
-        return 0
-    for line in draw_text(plan, stop, console.width):
-        print(line)
-    return 0
+def plot_schedule(
+    console: Console, name: str, out: Path | None, ticks: int | None, seed: int, env_id: str | None
+) -> None:
+    """Print the plot of a schedule, or write it to a file.
+
+    Args:
+        console: where the text goes; decides its width.
+        name: a shipped schedule, or the path of a file.
+        out: the picture; `None` prints text.
+        ticks: how many to draw; `None` for those of the first phases.
+        seed: of the instance.
+        env_id: the environment, for a schedule that names none.
+
+    Raises:
+        ArgumentError: if the format is unknown or there are too many ticks.
+    """
+    if out is not None and out.suffix.lower() not in PICTURES:
+        raise ArgumentError(f"`--out` should end in one of {', '.join(PICTURES)}. Received {str(out)!r}")
+    world = open_schedule(name, seed, env_id)
+    stop = ticks or default_stop(world)
+    if stop > MAX_TICKS:
+        raise ArgumentError(f"`--ticks` should be at most {MAX_TICKS}. Received {stop}")
+    if out is None:
+        for line in draw_text(world, stop, console.width):
+            print(line)
+    else:
+        draw_picture(world, stop, out)
+        print(f"wrote {out}")
 
 
-def draw_text(plan: ScheduledWorld, stop: int, width: int) -> Iterator[str]:
+def collect_series(timeline: Timeline, ticks: Sequence[int]) -> list[KnobSeries]:
+    """The values of a timeline as curves.
+
+    Args:
+        timeline: the timeline.
+        ticks: the ticks to read.
+
+    Returns:
+        One series for each knob, and one for each key of a mapping knob.
+    """
+    at = [timeline.values(tick) for tick in ticks]
+    series = []
+    for name in timeline.names:
+        values = [each[name] for each in at]
+        if all(isinstance(value, Mapping) for value in values):
+            keys = dict.fromkeys(key for value in values for key in value)
+            series += [_series(f"{name} {key}", [value.get(key) for value in values]) for key in keys]
+        else:
+            series.append(_series(name, values))
+    return series
+
+
+def default_stop(world: ScheduledWorld) -> int:
+    """The number of ticks that shows what a schedule does: its first phases, and the beginning of the last."""
+    phases = world.phases(MAX_PHASES)
+    last = phases[-1]
+    return last.stop if last.stop != NEVER else max(world.full_tick(last), last.start) + TAIL
+
+
+def _series(label: str, values: list[Any]) -> KnobSeries:
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        return KnobSeries(label, tuple(float(value) for value in values))
+    distinct = tuple(dict.fromkeys(values))
+    letters = {value: LETTERS[index % len(LETTERS)] for index, value in enumerate(distinct)}
+    return KnobSeries(label, tuple(letters[value] for value in values), distinct)
+
+
+def draw_text(world: ScheduledWorld, stop: int, width: int) -> Iterator[str]:
     """The plot as lines of text.
 
     Args:
-        plan: the schedule.
+        world: the schedule.
         stop: ticks from 0 up to this one, excluded.
         width: columns of the terminal.
 
     Yields:
-        Lines no wider than `width`, as long as there is room for a curve at all.
+        Lines no wider than `width`, or than 33 columns if `width` is less.
     """
-    name = plan.schedule.name
-    if not plan.timeline.names:
-        yield f"{name}: no knob is set and nothing drifts"
+    name = world.schedule.name
+    if not world.timeline.names:
+        yield f"{name}: sets no knob and has no drift"
         return
     margin = 12
     room = max(width - margin - 1, 20)
@@ -82,24 +143,24 @@ def draw_text(plan: ScheduledWorld, stop: int, width: int) -> Iterator[str]:
     wide = max(1, min(room // stop, 3)) if step == 1 else 1
     ticks = [tick for tick in range(0, stop, step) for _ in range(wide)]
     yield f"{name}, ticks 0 to {stop - 1}" + (f", one column for {step} ticks" if step > 1 else "")
-    for series in collect(plan.timeline, ticks):
+    for series in collect_series(world.timeline, ticks):
         yield ""
         yield from _curve(series, margin) if series.is_numeric else _letters(series, margin)
     yield ""
-    starts = [(phase, phase.start * wide // step) for phase in plan.timeline.phases(stop)]
+    starts = [(phase, phase.start * wide // step) for phase in world.timeline.phases(stop)]
     columns = len(ticks)
     yield _ruler(margin, columns, [(column, str(phase.start)) for phase, column in starts])
     yield _names(margin, columns, [(column, phase.id) for phase, column in starts])
 
 
 def _curve(series: KnobSeries, margin: int) -> Iterator[str]:
-    """A curve of blocks, eight steps a line."""
+    """A curve of blocks, eight levels for each line of text."""
     yield series.label
     low, high = min(series.values), max(series.values)
     if low == high:
         yield f"{low:>{margin - 2}.4g}  " + "─" * len(series.values)
         return
-    # One step at the least, so that the lowest value is seen as well.
+    # At least one step, so that the lowest value is visible.
     levels = [1 + round((value - low) / (high - low) * (8 * ROWS - 1)) for value in series.values]
     for row in reversed(range(ROWS)):
         mark = {ROWS - 1: f"{high:.4g}", 0: f"{low:.4g}"}.get(row, "")
@@ -108,13 +169,13 @@ def _curve(series: KnobSeries, margin: int) -> Iterator[str]:
 
 
 def _letters(series: KnobSeries, margin: int) -> Iterator[str]:
-    """A line of letters, one for each value."""
+    """A line of letters, one for each column."""
     yield series.label
     yield " " * margin + "".join(series.values)
 
 
 def _ruler(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
-    """Numbers under the curves, as many as have room beside each other."""
+    """Tick numbers under the curves, those that do not overlap."""
     line = ""
     for column, mark in marks:
         if (not line or column > len(line)) and column + len(mark) <= columns:
@@ -123,18 +184,18 @@ def _ruler(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
 
 
 def _names(margin: int, columns: int, marks: list[tuple[int, str]]) -> str:
-    """A bar where each phase begins, and its name where it fits before the next one."""
+    """A bar at the start of each phase, and its name if it fits before the next bar."""
     line = ""
     for (column, name), (following, _) in zip(marks, [*marks[1:], (columns + 1, "")], strict=True):
         line = line[:column].ljust(column) + "|" + (name if len(name) < following - column - 1 else "")
     return " " * margin + line
 
 
-def draw_picture(plan: ScheduledWorld, stop: int, path: Path) -> None:
+def draw_picture(world: ScheduledWorld, stop: int, path: Path) -> None:
     """The plot as a file.
 
     Args:
-        plan: the schedule.
+        world: the schedule.
         stop: ticks from 0 up to this one, excluded.
         path: the file; its ending decides the format.
 
@@ -147,13 +208,13 @@ def draw_picture(plan: ScheduledWorld, stop: int, path: Path) -> None:
     except ImportError as error:
         raise MissingDependencyError('`matplotlib` is not installed, run `pip install "drift-envs[plots]"`') from error
     ticks = list(range(stop))
-    curves = collect(plan.timeline, ticks)
+    curves = collect_series(world.timeline, ticks)
     if not curves:
-        raise ArgumentError(f"{plan.schedule.name} sets no knob, there is nothing to draw")
+        raise ArgumentError(f"{world.schedule.name} sets no knob; there is nothing to draw")
     heights = [2.0 if series.is_numeric else 0.7 for series in curves]
     figure = Figure(figsize=(9, 1.2 + sum(heights)), layout="constrained")
     axes = figure.subplots(len(curves), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    phases = plan.timeline.phases(stop)
+    phases = world.timeline.phases(stop)
     for axis, series in zip(axes, curves, strict=True):
         axis.set_ylabel(series.label, rotation=0, ha="right", va="center")
         for phase in phases[1:]:
@@ -166,7 +227,7 @@ def draw_picture(plan: ScheduledWorld, stop: int, path: Path) -> None:
             axis.ticklabel_format(axis="y", useOffset=False)
         else:
             _draw_bars(axis, series, stop)
-    for phase in _apart(phases, stop):
+    for phase in _select_labelled(phases, stop):
         axes[0].annotate(
             phase.id,
             (phase.start, 1.0),
@@ -177,20 +238,20 @@ def draw_picture(plan: ScheduledWorld, stop: int, path: Path) -> None:
             color="0.35",
         )
     axes[-1].set_xlabel(
-        {"episode": "episode", "step": "step", "episode_step": "step of the episode"}[plan.schedule.clock]
+        {"episode": "episode", "step": "step", "episode_step": "step of the episode"}[world.schedule.clock]
     )
-    figure.suptitle(plan.schedule.name, fontsize=12)
+    figure.suptitle(world.schedule.name, fontsize=12)
     figure.savefig(path, dpi=150)
 
 
 def _draw_bars(axis: Any, series: KnobSeries, stop: int) -> None:
-    """Bars of one colour a value."""
+    """Bars, one color for each value."""
     start = 0
     for tick in range(1, stop + 1):
         if tick == stop or series.values[tick] != series.values[start]:
             letter = series.values[start]
-            colour = f"C{LETTERS.index(letter) % 10}"
-            axis.broken_barh([(start, tick - start)], (0, 1), facecolors=colour, alpha=0.55)
+            color = f"C{LETTERS.index(letter) % 10}"
+            axis.broken_barh([(start, tick - start)], (0, 1), facecolors=color, alpha=0.55)
             axis.text((start + tick) / 2, 0.5, letter, ha="center", va="center")
             start = tick
     axis.spines["left"].set_visible(False)
@@ -198,8 +259,8 @@ def _draw_bars(axis: Any, series: KnobSeries, stop: int) -> None:
     axis.set_ylim(0, 1)
 
 
-def _apart(phases: list[Phase], stop: int) -> Iterator[Phase]:
-    """The phases whose names have room beside each other."""
+def _select_labelled(phases: list[Phase], stop: int) -> Iterator[Phase]:
+    """The phases whose names do not overlap."""
     free = 0.0
     for phase in phases:
         if phase.start >= free:

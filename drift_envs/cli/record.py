@@ -1,177 +1,171 @@
 """The command `record`: an environment as a film or a picture, without a display.
 
-* `add_record` - adds the command
-* `film` - the pictures of some episodes of each phase
-* `film_range` - the pictures of a range of episodes
-* `without_display` - draws in memory alone
-* `write_film`, `write_sheet` - pictures into a file
+* `RecordOptions`, `record` - the command
+* `film` - the frames of some episodes of each phase
+* `film_range` - the frames of a range of episodes
+* `without_display` - selects the video driver that draws in memory
+* `write_film`, `write_sheet` - frames into a file
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from rich.console import Console
 
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
-from drift_envs.cli.worlds import Commands, ScheduledWorld, open_plan, positive_int, seed_number
+from drift_envs.cli.worlds import ScheduledWorld, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
 POLICIES = ("oracle", "random")
-RECORDED = ".jsonl.gz"
-"""How the files with the steps of a finished run end."""
+RECORDING_SUFFIX = ".jsonl.gz"
+"""The ending of files with the steps of a finished run."""
 
 HOLD = 6
-"""Times that the last picture of an episode is shown, so that its end can be seen."""
+"""Repetitions of the last frame of an episode, so that its end is visible."""
 
 GAP = 12
-"""Pixels between the pictures of a sheet."""
+"""Pixels between the frames of a sheet."""
 
 Clip = tuple[str, list[np.ndarray]]
-"""A phase's id and its pictures."""
+"""A phase's id and its frames."""
 
 _Act = Callable[[Any, dict[str, Any]], Any]
 
 
-def add_record(commands: Commands) -> argparse.ArgumentParser:
-    """Add the command `record`."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "record",
-        help="an environment as a film or a picture, without a display",
-        description="Record an episode of each phase: as a film (.gif, .mp4), or the beginnings of all phases side by "
-        "side (.png).",
-        epilog="example: drift-envs record DriftFrozenLake-v0 --out lake.gif",
-    )
-    parser.add_argument("id", choices=IDS, metavar="ID", help=f"one of {', '.join(IDS)}")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="a .gif, .mp4 or .png file")
-    parser.add_argument("--schedule", metavar="NAME", help="a shipped schedule or a file (default: that of the id)")
-    parser.add_argument(
-        "--policy",
-        default="oracle",
-        metavar="oracle|random|FILE",
-        help="who acts (default oracle: the best known); a file of a run's folder `traces` plays its actions again",
-    )
-    parser.add_argument("--phases", type=positive_int, default=3, help="record the first so many phases (default 3)")
-    parser.add_argument(
-        "--episodes",
-        type=_episodes,
-        metavar="N|A-B",
-        help="so many episodes of each phase (default 1; of a file: all), or the episodes A to B in one go, from 0",
-    )
-    parser.add_argument("--steps", type=positive_int, help="cut each episode after so many steps")
-    parser.add_argument("--fps", type=positive_int, help="pictures a second (default: that of the environment)")
-    parser.add_argument("--seed", type=seed_number, default=0, help="the instance (default 0)")
-    parser.set_defaults(run=_record)
-    return parser
+@dataclass(frozen=True)
+class RecordOptions:
+    """What is recorded.
+
+    Args:
+        env_id: one of `IDS`.
+        out: the file; its ending is one of `FORMATS`.
+        schedule: a shipped schedule or a file; `None` for that of the id.
+        policy: `oracle`, `random`, or a file of a run's folder `traces`.
+        phases: how many, from the first.
+        episodes: so many of each phase, or a range of episodes; `None` for one, of a file for all.
+        steps: after which an episode is cut; `None` for none.
+        fps: frames per second; `None` for those of the environment.
+        seed: of the instance.
+    """
+
+    env_id: str
+    out: Path
+    schedule: str | None
+    policy: str
+    phases: int
+    episodes: int | range | None
+    steps: int | None
+    fps: int | None
+    seed: int
 
 
-def _record(options: argparse.Namespace, console: Console) -> int:
+def record(options: RecordOptions) -> None:
+    """Record and write the file.
+
+    Raises:
+        ArgumentError: if an option breaks a rule.
+        MissingDependencyError: if the library for the format is not installed.
+    """
     suffix = options.out.suffix.lower()
     if suffix not in FORMATS:
         raise ArgumentError(f"`--out` should end in one of {', '.join(FORMATS)}. Received {str(options.out)!r}")
     if suffix != ".png":
-        load_imageio(suffix)  # before the work, not after it
+        load_imageio(suffix)  # fails before the episodes are played
     if not options.out.parent.is_dir():
-        raise ArgumentError(f"`--out` should lie in a folder that exists. Received {str(options.out)!r}")
-    recording = _recording(options)
-    clips, fps = _filmed(options) if recording is None else _replayed(recording, options)
+        raise ArgumentError(f"`--out` should be in a folder that exists. Received {str(options.out)!r}")
+    recording = _read_policy(options)
+    clips, fps = _film_policy(options) if recording is None else _film_recording(recording, options)
     if suffix == ".png":
         write_sheet(clips, options.out)
     else:
-        pictures = [picture for _, clip in clips for picture in [*clip, *[clip[-1]] * HOLD]]
-        write_film(pictures, options.out, options.fps or fps)
-    print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} pictures' for phase, clip in clips)}")
-    return 0
+        frames = [frame for _, clip in clips for frame in [*clip, *[clip[-1]] * HOLD]]
+        write_film(frames, options.out, options.fps or fps)
+    print(f"wrote {options.out}: {', '.join(f'{phase} {len(clip)} frames' for phase, clip in clips)}")
 
 
-def _filmed(options: argparse.Namespace) -> tuple[list[Clip], int]:
-    """What a policy does, and how many pictures a second it is shown in."""
-    plan = open_plan(options.schedule or IDS[options.id].schedule, options.seed, options.id)
-    if options.policy == "oracle" and plan.oracle is None:
-        raise ArgumentError(f"no oracle is known for {options.id} with {plan.schedule.name}; use `--policy random`")
+def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
+    """Frames of the policy's episodes, and frames per second."""
+    world = open_schedule(options.schedule or IDS[options.env_id].schedule, options.seed, options.env_id)
+    if options.policy == "oracle" and world.oracle is None:
+        raise ArgumentError(
+            f"there is no oracle for {options.env_id} with {world.schedule.name}; use `--policy random`"
+        )
     with without_display():
-        text = options.id == "DriftWebShop-v0"  # what its oracle reads; the others read arrays as well
-        env = gym.make(options.id, schedule=plan.schedule, render_mode="rgb_array", overlay=True, text=text)
+        text = options.env_id == "DriftWebShop-v0"  # the shop's oracle reads text, the others arrays
+        env = gym.make(options.env_id, schedule=world.schedule, render_mode="rgb_array", overlay=True, text=text)
         try:
             if isinstance(options.episodes, range):
                 found = film_range(env, options.policy, options.episodes, options.steps, options.seed)
             else:
                 each = options.episodes or 1
-                found = film(env, plan, options.policy, options.phases, each, options.steps, options.seed)
+                found = film(env, world, options.policy, options.phases, each, options.steps, options.seed)
             return list(found), int(env.metadata["render_fps"])
         finally:
             env.close()
 
 
-def _replayed(recording: Recording, options: argparse.Namespace) -> tuple[list[Clip], int]:
-    """What was done in a run, and how many pictures a second it is shown in."""
+def _film_recording(recording: Recording, options: RecordOptions) -> tuple[list[Clip], int]:
+    """Frames of the replayed episodes, and frames per second."""
     wanted = range(options.episodes) if isinstance(options.episodes, int) else options.episodes
     with without_display():
-        env = gym.make(options.id, schedule=as_schedule(recording), render_mode="rgb_array", overlay=True)
+        env = gym.make(options.env_id, schedule=as_schedule(recording), render_mode="rgb_array", overlay=True)
         try:
             return list(replay(env, recording, wanted, options.steps)), int(env.metadata["render_fps"])
         finally:
             env.close()
 
 
-def _recording(options: argparse.Namespace) -> Recording | None:
-    """The actions of a finished run, if the policy is a file.
+def _read_policy(options: RecordOptions) -> Recording | None:
+    """The recording, if the policy is a file.
 
     Raises:
-        ArgumentError: if the policy is neither a name nor such a file, or is one of another environment.
+        ArgumentError: if the policy is neither a name nor a recording of this environment.
     """
     if options.policy in POLICIES:
         return None
-    if not options.policy.endswith(RECORDED):
+    if not options.policy.endswith(RECORDING_SUFFIX):
         raise ArgumentError(
             f"`--policy` should be one of {', '.join(POLICIES)}, or a file of a run's folder `traces` that ends in "
-            f"{RECORDED}. Received {options.policy!r}"
+            f"{RECORDING_SUFFIX}. Received {options.policy!r}"
         )
     recording = read_recording(Path(options.policy))
-    if recording.env_id != options.id:
-        raise ArgumentError(f"`--policy` should hold actions for {options.id}. {options.policy} has {recording.env_id}")
+    if recording.env_id != options.env_id:
+        raise ArgumentError(
+            f"`--policy` should hold actions for {options.env_id}. {options.policy} has {recording.env_id}"
+        )
     if options.schedule is not None:
-        raise ArgumentError(f"`--schedule` should not stand with a recording, which has its own. {options.schedule!r}")
+        raise ArgumentError(
+            f"`--schedule` should not be given with a recording, which has its own. Received {options.schedule!r}"
+        )
     return recording
-
-
-def _episodes(text: str) -> int | range:
-    """A number of episodes, or a range of them; or argparse's error."""
-    first, dash, last = text.partition("-")
-    if not dash:
-        return positive_int(text)
-    if not (first.isdecimal() and last.isdecimal()) or int(first) > int(last):
-        raise argparse.ArgumentTypeError(f"should be a number, or a range such as 18-22. Received {text!r}")
-    return range(int(first), int(last) + 1)
 
 
 def film(
     env: gym.Env,
-    plan: ScheduledWorld,
+    world: ScheduledWorld,
     policy: str,
     phases: int,
     episodes: int = 1,
     steps: int | None = None,
     seed: int = 0,
 ) -> Iterator[Clip]:
-    """The pictures of some episodes, phase by phase.
+    """The frames of some episodes of each phase.
 
-    A phase is shown at full weight. Where ticks are not episodes, episodes follow each other instead,
-    and drift comes when it comes.
+    With the clock `episode` a phase is shown at full weight; with other clocks episodes simply follow each other.
 
     Args:
         env: the environment, rendering to arrays.
-        plan: its schedule.
+        world: its schedule.
         policy: `oracle` or `random`.
         phases: how many phases.
         episodes: how many episodes of each.
@@ -179,23 +173,24 @@ def film(
         seed: of the environment and its actions.
 
     Yields:
-        Each phase's id and its pictures, shape `(height, width, 3)`.
+        Each phase's id and its frames, shape `(height, width, 3)`.
     """
     act = _policy(env, policy, seed)
-    jumps = plan.schedule.clock == "episode"
-    for number, phase in enumerate(plan.phases(phases)):
-        pictures: list[np.ndarray] = []
+    jumps = world.schedule.clock == "episode"
+    for number, phase in enumerate(world.phases(phases)):
+        frames: list[np.ndarray] = []
         for episode in range(episodes):
-            options = {"drift_tick": min(plan.full_tick(phase) + episode, phase.stop - 1)} if jumps else None
+            options = {"drift_tick": min(world.full_tick(phase) + episode, phase.stop - 1)} if jumps else None
             observation, info = env.reset(seed=seed if number == episode == 0 else None, options=options)
-            pictures += _episode(env, act, observation, info, steps)
-        yield phase.id, pictures
+            frames += _episode(env, act, observation, info, steps)
+        yield phase.id, frames
 
 
 def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = None, seed: int = 0) -> Iterator[Clip]:
-    """The pictures of a range of episodes, time going on as it does.
+    """The frames of a range of consecutive episodes.
 
-    Where ticks are episodes the first one is jumped to; else those before it are played unseen.
+    With the clock `episode` the schedule jumps to the first one; with other clocks those before it are played without
+    rendering.
 
     Args:
         env: the environment, rendering to arrays.
@@ -205,7 +200,7 @@ def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = N
         seed: of the environment and its actions.
 
     Yields:
-        Each episode's phase and number, and its pictures.
+        Each episode's phase and number, and its frames.
     """
     act = _policy(env, policy, seed)
     jumps = env.get_wrapper_attr("schedule").clock == "episode"
@@ -215,28 +210,28 @@ def film_range(env: gym.Env, policy: str, episodes: range, steps: int | None = N
         options = {"drift_tick": number} if seeded and jumps else None
         observation, info = env.reset(seed=seed if seeded else None, options=options)
         phase, is_wanted = env.get_wrapper_attr("drift_state").phase, number in episodes
-        pictures = _episode(env, act, observation, info, steps if is_wanted else None, look=is_wanted)
+        frames = _episode(env, act, observation, info, steps if is_wanted else None, is_rendered=is_wanted)
         if is_wanted:
-            yield f"{phase} episode {number}", pictures
+            yield f"{phase} episode {number}", frames
 
 
 def _episode(
-    env: gym.Env, act: _Act, observation: Any, info: dict[str, Any], steps: int | None, look: bool = True
+    env: gym.Env, act: _Act, observation: Any, info: dict[str, Any], steps: int | None, is_rendered: bool = True
 ) -> list[np.ndarray]:
-    """The pictures of an episode that has just begun; none if nobody looks."""
-    pictures = [_picture(env)] if look else []
+    """The frames of an episode after its reset; empty if it is not rendered."""
+    frames = [_frame(env)] if is_rendered else []
     done, taken = False, 0
     while not done and taken != steps:
         observation, _, terminated, truncated, info = env.step(act(observation, info))
         done, taken = terminated or truncated, taken + 1
-        if look:
-            pictures.append(_picture(env))
-    return pictures
+        if is_rendered:
+            frames.append(_frame(env))
+    return frames
 
 
 @contextmanager
 def without_display() -> Iterator[None]:
-    """Draw in memory alone: SDL would look for a screen, and complain where there is none."""
+    """Select SDL's dummy video driver: without a display the default one fails."""
     before = os.environ.get("SDL_VIDEODRIVER")
     os.environ["SDL_VIDEODRIVER"] = "dummy"
     try:
@@ -248,51 +243,51 @@ def without_display() -> Iterator[None]:
             os.environ["SDL_VIDEODRIVER"] = before
 
 
-def write_film(pictures: Sequence[np.ndarray], path: Path, fps: int) -> None:
-    """Pictures one after the other.
+def write_film(frames: Sequence[np.ndarray], path: Path, fps: int) -> None:
+    """Write frames as a film.
 
     Args:
-        pictures: each of shape `(height, width, 3)`.
+        frames: each of shape `(height, width, 3)`.
         path: a .gif or .mp4 file.
-        fps: pictures a second.
+        fps: frames per second.
 
     Raises:
         MissingDependencyError: without imageio.
     """
     imageio = load_imageio(path.suffix.lower())
     if path.suffix.lower() == ".gif":
-        imageio.mimsave(path, list(pictures), duration=1000 / fps, loop=0)
+        imageio.mimsave(path, list(frames), duration=1000 / fps, loop=0)
         return
-    # Blocks of 16 pixels are what players expect; the edge is repeated rather than scaled.
-    height, width = pictures[0].shape[:2]
-    frame = ((0, -height % 16), (0, -width % 16), (0, 0))
+    # Players expect multiples of 16 pixels; the edge is repeated instead of scaling.
+    height, width = frames[0].shape[:2]
+    padding = ((0, -height % 16), (0, -width % 16), (0, 0))
     with imageio.get_writer(path, fps=fps, macro_block_size=16) as writer:
-        for picture in pictures:
-            writer.append_data(np.pad(picture, frame, mode="edge"))
+        for frame in frames:
+            writer.append_data(np.pad(frame, padding, mode="edge"))
 
 
 def write_sheet(clips: Sequence[Clip], path: Path) -> None:
-    """The first picture of each phase, side by side.
+    """Write the first frame of each phase, side by side.
 
     Args:
-        clips: phases with their pictures.
+        clips: phases with their frames.
         path: a .png file.
     """
     import pygame
 
     first = [clip[0] for _, clip in clips]
-    height = max(picture.shape[0] for picture in first)
-    width = sum(picture.shape[1] for picture in first) + GAP * (len(first) - 1)
+    height = max(frame.shape[0] for frame in first)
+    width = sum(frame.shape[1] for frame in first) + GAP * (len(first) - 1)
     sheet = np.full((height, width, 3), 255, dtype=np.uint8)
     left = 0
-    for picture in first:
-        sheet[: picture.shape[0], left : left + picture.shape[1]] = picture
-        left += picture.shape[1] + GAP
+    for frame in first:
+        sheet[: frame.shape[0], left : left + frame.shape[1]] = frame
+        left += frame.shape[1] + GAP
     pygame.image.save(pygame.surfarray.make_surface(sheet.swapaxes(0, 1)), path)
 
 
 def load_imageio(suffix: str) -> Any:
-    """The library that writes films, or our error.
+    """Import the library that writes films.
 
     Args:
         suffix: the format: .gif or .mp4.
@@ -304,16 +299,15 @@ def load_imageio(suffix: str) -> Any:
         import imageio.v2 as imageio
 
         if suffix == ".mp4":
-            import imageio_ffmpeg  # noqa: F401 - the codec that imageio looks for
+            import imageio_ffmpeg  # noqa: F401 - the codec that imageio loads
     except ImportError as error:
         raise MissingDependencyError(
-            f'`{error.name}` is not installed, run `pip install "drift-envs[video]"`; a .png needs nothing'
+            f'`{error.name}` is not installed, run `pip install "drift-envs[video]"`; a .png needs no extra'
         ) from error
     return imageio
 
 
 def _policy(env: gym.Env, name: str, seed: int) -> _Act:
-    """Who acts."""
     if name == "random":
         if isinstance(env.action_space, gym.spaces.Text):
             draw = random.Random(seed)
@@ -324,8 +318,8 @@ def _policy(env: gym.Env, name: str, seed: int) -> _Act:
     return lambda observation, info: oracle.action(observation, env.get_wrapper_attr("drift_state").tick)
 
 
-def _picture(env: gym.Env) -> np.ndarray:
-    picture = env.render()
-    if not isinstance(picture, np.ndarray):
-        raise ArgumentError(f"{env} should render to an array. Received {type(picture).__name__}")
-    return picture
+def _frame(env: gym.Env) -> np.ndarray:
+    frame = env.render()
+    if not isinstance(frame, np.ndarray):
+        raise ArgumentError(f"{env} should render to an array. Received {type(frame).__name__}")
+    return frame

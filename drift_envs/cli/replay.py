@@ -1,11 +1,11 @@
-"""The actions of a finished run, played again.
+"""Replay of the actions of a finished run.
 
-* `Recording` - what a file holds: the world, and the actions of each episode
+* `Recording` - content of a file: the environment, and the actions of each episode
 * `read_recording` - reads one from the folder `traces` of a run
-* `replay` - the pictures of its episodes
+* `replay` - the frames of its episodes
 
-The file is what `drift-agents run --trace` writes: gzip around lines of JSON, first who played and
-where, then a line an episode. Of that only the world, the seeds and the actions are read here.
+The file is written by `drift-agents run --trace`: compressed lines of JSON, first a header, then one line for each
+episode. Only environment, seeds and actions are read here. It is apart from `record` because it holds the file format.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedEpisode:
     """One episode.
 
     Args:
         number: its number in the run.
-        seed: of its own stream.
-        tick: the tick at which it began.
-        actions: one by one, as text.
-        rewards: what they brought.
+        seed: of its random stream.
+        tick: the tick at its reset.
+        actions: of its steps, as text.
+        rewards: of its steps; `None` where the run has none.
     """
 
     number: int
@@ -47,21 +47,21 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a file holds.
+    """Content of a file.
 
     Args:
         path: the file.
         env_id: the environment.
         schedule: the schedule, as plain data.
         seed: the seed of the drift.
-        episodes: the episodes that were kept.
+        episodes: those whose steps were kept.
     """
 
     path: Path
     env_id: str
     schedule: Mapping[str, Any]
     seed: int
-    episodes: tuple[Recorded, ...]
+    episodes: tuple[RecordedEpisode, ...]
 
 
 def read_recording(path: Path) -> Recording:
@@ -71,7 +71,7 @@ def read_recording(path: Path) -> Recording:
         path: a file of the run's folder `traces`.
 
     Raises:
-        ArgumentError: if the file cannot be read, or holds something else.
+        ArgumentError: if the file cannot be read, or is not a recording.
     """
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -79,7 +79,7 @@ def read_recording(path: Path) -> Recording:
         if header["format"] != FORMAT:
             raise ArgumentError(f"{path}: `format` should be {FORMAT}. Received {header['format']!r}")
         episodes = tuple(
-            Recorded(
+            RecordedEpisode(
                 line["episode"],
                 line["seed"],
                 line["start"],
@@ -87,7 +87,7 @@ def read_recording(path: Path) -> Recording:
                 tuple(step["reward"] for step in line["steps"]),
             )
             for line in lines
-            if line.get("stage", "test") == "test"  # what was played before it stands in a world of its own
+            if line.get("stage", "test") == "test"  # episodes of other stages have another environment
         )
         return Recording(path, header["env"], header["content"], header["seed"], episodes)
     except OSError as error:
@@ -99,50 +99,51 @@ def read_recording(path: Path) -> Recording:
 
 
 def as_schedule(recording: Recording) -> Schedule | None:
-    """The schedule of a recording."""
+    """The schedule of a recording as an object."""
     return load_schedule(dict(recording.schedule))
 
 
 def replay(
     env: gym.Env, recording: Recording, wanted: Container[int] | None = None, steps: int | None = None
 ) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """The pictures of a recording's episodes.
+    """The frames of a recording's episodes.
 
     Args:
         env: the environment with the recording's schedule, rendering to arrays.
-        recording: what is played.
-        wanted: the numbers of the episodes; all if not given.
+        recording: the recording.
+        wanted: numbers of the episodes; `None` for all.
         steps: cut each episode after so many.
 
     Yields:
-        Each episode's phase and number, and its pictures.
+        Each episode's phase and number, and its frames.
 
     Raises:
         ArgumentError: if there is no such episode.
-        StateError: if the world answers otherwise than it did in the run.
+        StateError: if a reward differs from that in the run.
     """
-    chosen = [one for one in recording.episodes if one.actions and (wanted is None or one.number in wanted)]
+    kept = [episode for episode in recording.episodes if episode.actions]
+    chosen = [episode for episode in kept if wanted is None or episode.number in wanted]
     if not chosen:
-        kept = ", ".join(str(one.number) for one in recording.episodes if one.actions)
-        raise ArgumentError(f"{recording.path}: has steps of the episodes {kept or 'none'}. Received other ones")
+        numbers = ", ".join(str(episode.number) for episode in kept)
+        raise ArgumentError(f"{recording.path}: has steps of the episodes {numbers or 'none'}. Received other ones")
     env.reset(seed=recording.seed)  # fixes the drift
-    for one in chosen:
-        env.reset(seed=one.seed, options={"drift_clock": "continue", "drift_tick": one.tick})
-        name = f"{env.get_wrapper_attr('drift_state').phase} episode {one.number}"
-        pictures: list[Any] = [env.render()]
-        for number, (action, reward) in enumerate(zip(one.actions[:steps], one.rewards, strict=False)):
+    for episode in chosen:
+        env.reset(seed=episode.seed, options={"drift_clock": "continue", "drift_tick": episode.tick})
+        name = f"{env.get_wrapper_attr('drift_state').phase} episode {episode.number}"
+        frames: list[Any] = [env.render()]
+        for number, (action, reward) in enumerate(zip(episode.actions[:steps], episode.rewards, strict=False)):
             _, paid, *_ = env.step(_to_env(env.action_space, action))
             if reward is not None and abs(float(paid) - reward) > 1e-9:
                 raise StateError(
-                    f"{recording.path}: episode {one.number}, step {number}: the reward was {reward}, here it is "
-                    f"{float(paid)}: the world is not the one of the run (another version?)"
+                    f"{recording.path}: episode {episode.number}, step {number}: the reward was {reward}, here it is "
+                    f"{float(paid)}: the environment is not that of the run (another version?)"
                 )
-            pictures.append(env.render())
-        yield name, pictures
+            frames.append(env.render())
+        yield name, frames
 
 
 def _to_env(space: gym.Space, action: str) -> Any:
-    """An action as text, in the form that the world takes."""
+    """An action of the space from its text."""
     if isinstance(space, gym.spaces.Discrete):
         return int(action)
     if isinstance(space, gym.spaces.Box):

@@ -1,15 +1,12 @@
-"""What the commands need to know about a schedule and its environment.
+"""A schedule with its environment, as the commands use it.
 
-* `ScheduledWorld`, `open_plan` - a schedule with everything that belongs to it
+* `ScheduledWorld`, `open_schedule` - a schedule with its environment, timeline and oracle
 * `read_schedule` - a schedule by name or path
 * `table_of` - the knobs of an environment by its id
-* `Commands` - what a command is added to
-* `positive_int`, `seed_number` - what options accept
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,18 +21,15 @@ from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.binding import find_tunable, knob_table
 
-Commands = Any
-"""What `add_subparsers` gives; argparse has no public name for it."""
-
 
 class ScheduledWorld(NamedTuple):
-    """A schedule with everything that belongs to it.
+    """A schedule with its environment, timeline and oracle.
 
     Args:
         schedule: the schedule.
-        env_id: the environment that it is shown with.
-        timeline: what it means with a seed.
-        oracle: who knows the optimum; `None` for environments of which nobody does.
+        env_id: the environment.
+        timeline: the schedule's values with one seed.
+        oracle: the optimum of each tick; `None` if there is no oracle for the environment.
     """
 
     schedule: Schedule
@@ -44,11 +38,7 @@ class ScheduledWorld(NamedTuple):
     oracle: Oracle | None
 
     def phases(self, most: int) -> list[Phase]:
-        """The first phases.
-
-        Args:
-            most: how many at most.
-        """
+        """The first phases, at most `most`."""
         stop, found = 64, self.timeline.phases(64)
         while len(found) < most and found[-1].stop != NEVER and stop < 10**9:
             stop *= 4
@@ -56,17 +46,17 @@ class ScheduledWorld(NamedTuple):
         return found[:most]
 
     def full_tick(self, phase: Phase) -> int:
-        """The tick at which a phase shows itself: the first of full weight, if it gets that far."""
+        """The first tick of full weight of a phase, or its last tick if it ends earlier."""
         return min(self.timeline.first_tick(phase.id), phase.stop - 1)
 
 
-def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledWorld:
-    """A schedule with everything that belongs to it.
+def open_schedule(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledWorld:
+    """Read a schedule, with its environment, timeline and oracle.
 
     Args:
         name: a shipped name or the path of a file.
         seed: the seed of its instance.
-        env_id: the environment; the one that the schedule names by default.
+        env_id: the environment; `None` for the one that the schedule names.
 
     Raises:
         ScheduleError: if the schedule breaks a rule.
@@ -83,10 +73,10 @@ def open_plan(name: str, seed: int = 0, env_id: str | None = None) -> ScheduledW
 
 
 def read_schedule(name: str, table: Tables) -> Schedule:
-    """A schedule by name or path.
+    """Read a schedule.
 
     Args:
-        name: a shipped name, or a path; what lies at the path comes first.
+        name: a shipped name, or a path; an existing file takes precedence.
         table: the knobs that it is checked against.
 
     Raises:
@@ -120,26 +110,12 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
         env.close()
 
 
-def positive_int(text: str) -> int:
-    """A whole number of at least 1, or argparse's error."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"should be a whole number, at least 1. Received {text!r}")
-    return int(text)
-
-
-def seed_number(text: str) -> int:
-    """A whole number of at least 0, or argparse's error."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"should be a whole number, at least 0. Received {text!r}")
-    return int(text)
-
-
 def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:
     if env_id not in IDS:
         return None
     base, limit, world = IDS[env_id].base, IDS[env_id].limit, PlannedWorld(timeline, table)
     if any(name not in find_tunable(base()).knobs for name in timeline.names):
-        return None  # a knob such as `action_delay` stands between the agent and what the oracle knows
+        return None  # the oracles do not model knobs of the wrapper such as `action_delay`
     if issubclass(base, FrozenLake):
         return LakeOracle(world, limit)
     if issubclass(base, (MountainCar, MountainCarContinuous)):

@@ -138,7 +138,7 @@ def test_without_a_display_the_error_says_what_to_do(
 
     monkeypatch.setattr(pygame.display, "init", fail)
     assert main(["play", "DriftFrozenLake-v0"]) == 1
-    assert "`play` needs a display, and there is none here." in capsys.readouterr().err
+    assert "`play` needs a display, and none was found." in capsys.readouterr().err
 
 
 def test_every_needs_a_clock_of_episodes(tmp_path, capsys: pytest.CaptureFixture) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from drift_envs.cli import main
 from drift_envs.cli.plot import BLOCKS, draw_text
-from drift_envs.cli.worlds import open_plan
+from drift_envs.cli.worlds import open_schedule
 
 
 def lines_of(name: str, stop: int, width: int = 100) -> list[str]:
-    return list(draw_text(open_plan(name), stop, width))
+    return list(draw_text(open_schedule(name), stop, width))
 
 
 def test_a_ramp_rises_and_stays() -> None:
@@ -64,7 +64,7 @@ def test_a_schedule_without_knobs(tmp_path: Path, capsys: pytest.CaptureFixture)
     file = tmp_path / "calm.yaml"
     file.write_text("version: 1\nname: calm\nenv: DriftFrozenLake-v0\n", encoding="utf-8")
     assert main(["plot", str(file)]) == 0
-    assert capsys.readouterr().out == "calm: no knob is set and nothing drifts\n"
+    assert capsys.readouterr().out == "calm: sets no knob and has no drift\n"
     assert main(["plot", str(file), "--out", str(tmp_path / "calm.png")]) == 1
     assert "there is nothing to draw" in capsys.readouterr().err
 

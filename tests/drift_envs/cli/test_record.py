@@ -17,7 +17,7 @@ import pytest
 from drift_envs.cli import main
 from drift_envs.cli.record import film, film_range, without_display, write_sheet
 from drift_envs.cli.replay import as_schedule, read_recording, replay
-from drift_envs.cli.worlds import open_plan
+from drift_envs.cli.worlds import open_schedule
 
 LAKE = "DriftFrozenLake-v0"
 
@@ -25,7 +25,7 @@ LAKE = "DriftFrozenLake-v0"
 def test_a_gif_shows_every_phase(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / "lake.gif"
     assert main(["record", LAKE, "--out", str(out)]) == 0
-    assert capsys.readouterr().out == (f"wrote {out}: source 11 pictures, drift-1 11 pictures, drift-2 11 pictures\n")
+    assert capsys.readouterr().out == (f"wrote {out}: source 11 frames, drift-1 11 frames, drift-2 11 frames\n")
     pictures = imageio.mimread(out)
     # Equal pictures in a row, such as the held last ones, may be one longer picture of the file.
     assert 33 <= len(pictures) <= 33 + 3 * 6
@@ -51,7 +51,7 @@ def test_an_mp4(tmp_path: Path) -> None:
 
 
 def test_the_oracle_is_filmed_at_its_goal_in_each_phase() -> None:
-    plan = open_plan("mountain_car/fatigue")
+    plan = open_schedule("mountain_car/fatigue")
     with without_display():
         env = gym.make("DriftMountainCar-v0", schedule=plan.schedule, render_mode="rgb_array", overlay=True)
         clips = dict(film(env, plan, "oracle", phases=2))
@@ -67,7 +67,7 @@ def test_other_clocks_play_on(tmp_path: Path) -> None:
         "base: {map: [SFF, FFF, FFG]}\ndrifts:\n  - {at: 3, set: {map: [SFF, FHF, FFG]}}\n",
         encoding="utf-8",
     )
-    plan = open_plan(str(file))
+    plan = open_schedule(str(file))
     with without_display():
         env = gym.make(LAKE, schedule=plan.schedule, render_mode="rgb_array")
         (_, first), (_, second) = film(env, plan, "oracle", phases=2)
@@ -101,7 +101,7 @@ def test_the_display_of_others_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     ("arguments", "message"),
     [
         (["--out", "lake.bmp"], "`--out` should end in one of .gif, .mp4, .png. Received 'lake.bmp'"),
-        (["--out", "none/lake.png"], "`--out` should lie in a folder that exists. Received 'none/lake.png'"),
+        (["--out", "none/lake.png"], "`--out` should be in a folder that exists. Received 'none/lake.png'"),
         (["--out", "lake.png", "--schedule", "mountain_car/gravity"], "gravity"),
     ],
 )
@@ -121,7 +121,7 @@ def test_without_an_oracle_chance_acts(tmp_path: Path, capsys: pytest.CaptureFix
     )
     arguments = ["record", LAKE, "--out", str(tmp_path / "a.png"), "--schedule", str(file), "--steps", "1"]
     assert main(arguments) == 1
-    assert "no oracle is known for DriftFrozenLake-v0 with late; use `--policy random`" in capsys.readouterr().err
+    assert "there is no oracle for DriftFrozenLake-v0 with late; use `--policy random`" in capsys.readouterr().err
     assert main([*arguments, "--policy", "random"]) == 0
 
 
@@ -137,7 +137,7 @@ def test_without_the_extra_the_error_names_it(
 def test_a_range_of_episodes_crosses_a_drift(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     out = tmp_path / "a.png"
     assert main(["record", LAKE, "--out", str(out), "--episodes", "19-20", "--steps", "2"]) == 0
-    assert capsys.readouterr().out == f"wrote {out}: source episode 19 3 pictures, drift-1 episode 20 3 pictures\n"
+    assert capsys.readouterr().out == f"wrote {out}: source episode 19 3 frames, drift-1 episode 20 3 frames\n"
     for wrong in ("20-19", "a-b", "0", "-3"):
         assert main(["record", LAKE, "--out", str(out), f"--episodes={wrong}"]) == 2
 
@@ -168,7 +168,7 @@ def recording(path: Path, rewards: tuple[float, ...] = (0.0, 1.0), **header: obj
 def test_actions_of_a_run_are_played_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     file, out = recording(tmp_path / "cell.jsonl.gz"), tmp_path / "a.gif"
     assert main(["record", LAKE, "--out", str(out), "--policy", str(file)]) == 0
-    assert capsys.readouterr().out == f"wrote {out}: source episode 7 3 pictures\n"
+    assert capsys.readouterr().out == f"wrote {out}: source episode 7 3 frames\n"
     with without_display():
         env = gym.make(LAKE, schedule=as_schedule(read_recording(file)), render_mode="rgb_array")
         ((_, pictures),) = replay(env, read_recording(file))
@@ -186,7 +186,7 @@ def test_recordings_that_cannot_be_played(tmp_path: Path, capsys: pytest.Capture
         ([LAKE, "--policy", str(broken)], "does not hold the steps of a run"),
         ([LAKE, "--policy", str(newer)], "`format` should be 1. Received 2"),
         ([LAKE, "--policy", str(good), "--episodes", "1-3"], "has steps of the episodes 7"),
-        ([LAKE, "--policy", str(good), "--schedule", "frozen_lake/implicit"], "`--schedule` should not stand with"),
+        ([LAKE, "--policy", str(good), "--schedule", "frozen_lake/implicit"], "`--schedule` should not be given with"),
         (["DriftMountainCar-v0", "--policy", str(good)], "should hold actions for DriftMountainCar-v0"),
         ([LAKE, "--policy", str(other)], "step 1: the reward was 0.5, here it is 1.0"),
     ):

@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from drift_envs.cli.worlds import open_plan
+from drift_envs.cli.worlds import open_schedule
 from drift_envs.oracle.car_physics import CarSetting, pump
 from drift_envs.oracle.car_plan import measure, solve_car
 from drift_envs.registration import IDS, knob_table_of
@@ -53,7 +53,7 @@ def test_every_shipped_schedule_has_a_row() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_figures_of_a_schedule(name: str) -> None:
     (row,) = [row for row in rows(f"`{name}` ") if row[0] == f"`{name}`"]
-    plan = open_plan(name)
+    plan = open_schedule(name)
     assert plan.oracle is not None
     phases = plan.phases(3)
     effects = [plan.oracle.effect(plan.full_tick(old), plan.full_tick(new)) for old, new in pairwise(phases)]

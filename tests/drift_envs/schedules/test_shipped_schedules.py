@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from drift_envs.cli.worlds import open_plan
+from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
@@ -66,7 +66,7 @@ def oracles(name: str):
     env_id, table, kind = TABLES[name.split("/")[0]]
     if kind is ShopOracle:  # it needs a shop and its goals, which every seed draws anew
         for seed in SHOP_SEEDS:
-            shop = open_plan(name, seed)
+            shop = open_schedule(name, seed)
             yield shop.timeline, shop.oracle
         return
     for seed in FAMILY_SEEDS if name in FAMILIES else (0,):

@@ -1,0 +1,104 @@
+"""Conventions of all command lines of the project: exit statuses, errors in one line, plain help.
+
+* `DONE`, `FAILED`, `WRONG_USAGE`, `INTERRUPTED` - the exit statuses
+* `make_app` - a Typer application to which commands are added
+* `run_app` - runs a command and returns its exit status
+* `Debug` - the option `--debug` of a command
+* `refuse` - the error of an option with a wrong value
+
+It is part of the package that all others may import, and imports nothing but Typer, so that `--help` stays fast.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+# Typer has no public name for the base of its usage errors: in some versions it is click's, in others its own copy.
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+_DEBUG = "--debug"
+
+Debug = Annotated[bool, typer.Option(_DEBUG, help="Show the traceback of an error.")]
+"""The option `--debug`; `run_app` reads it, the command itself has no use for the value."""
+
+
+def make_app(description: str, example: str, completion: bool = True) -> typer.Typer:
+    """Make a Typer application without commands.
+
+    Args:
+        description: first lines of its help.
+        example: a command line, shown under the help.
+        completion: whether to add `--install-completion` and `--show-completion`; shells complete by the name of a
+            program, which `python -m package` has not.
+    """
+    return typer.Typer(
+        help=description,
+        epilog=f"Example: {example}",
+        add_completion=completion,
+        rich_markup_mode=None,  # importing rich's formatter would double the time of `--help`
+        pretty_exceptions_enable=False,
+    )
+
+
+def refuse(option: str, rule: str, value: object) -> typer.BadParameter:
+    """The usage error of an option.
+
+    Example:
+        >>> print(refuse("--port", "should stand with `--serve`", 80).format_message())
+        Invalid value for --port: should stand with `--serve`. Received 80
+    """
+    return typer.BadParameter(f"{rule}. Received {value!r}", param_hint=option)
+
+
+def run_app(
+    app: typer.Typer, program: str, arguments: Sequence[str] | None, status_of: Callable[[Exception], int | None]
+) -> int:
+    """Run a command.
+
+    Args:
+        app: the application.
+        program: its name in messages.
+        arguments: the words after the program's name; by default those of this process. Commands find them in
+            `typer.Context.obj`.
+        status_of: the exit status of an error that a user can cause; `None` for any other error, which is raised.
+
+    Returns:
+        The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = app(words, prog_name=program, standalone_mode=False, obj=words)
+        sys.stdout.flush()
+    except typer.Abort:  # older versions of Typer report an interruption this way
+        status = INTERRUPTED
+    except _USAGE_ERROR as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else program
+        message = error.format_message()  # type: ignore[attr-defined]
+        print(f"{path}: {message} (try `{path} --help`)", file=sys.stderr)
+        return WRONG_USAGE
+    except (BrokenPipeError, SystemExit) as error:
+        # The reader of the output has closed it (`| head`), which is no failure. Typer turns that into `SystemExit`.
+        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+        return DONE
+    except Exception as error:
+        status = status_of(error)
+        if status is None:
+            raise
+        if _DEBUG in words:
+            traceback.print_exc()
+        else:
+            print(f"{program}: {error}", file=sys.stderr)
+        return status
+    if status == INTERRUPTED:
+        print(f"{program}: interrupted", file=sys.stderr)
+    return int(status or DONE)
