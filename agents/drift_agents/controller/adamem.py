@@ -26,7 +26,7 @@ from drift_agents.llm.template import read_messages
 from drift_agents.memory.base import Memory
 from drift_agents.memory.exemplar import Exemplar, recall_exemplars
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
-from drift_agents.prompt.lessons import read_ways
+from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import ANSWER, parse_prompt
 from drift_agents.types import Episode, Removed, Thought
 
@@ -194,7 +194,7 @@ class AdaMem:
         if self._current is None:
             return True
         key = render.matching.state_key
-        foreseen: set[Hashable] = {key(named) for way in read_ways(self._current.text) for named in way.states}
+        foreseen: set[Hashable] = {key(named) for way in parse_trajectories(self._current.text) for named in way.states}
         self._astray = 0 if key(state) in foreseen else self._astray + 1
         return self.patience is not None and self._astray >= self.patience
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.exemplar import Exemplar
-from drift_agents.prompt.lessons import join_ways, tell_way
+from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection, parse_line
 from drift_agents.types import RecordId
 
@@ -108,7 +108,7 @@ def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
                 groups[-1][1].append(parse_line(line))
     bullets = []
     for like, steps in groups[:ITEMS]:
-        ways = " ".join(tell_way(way) for way in join_ways(steps[:horizon]))
+        ways = " ".join(render_trajectory(way) for way in build_trajectories(steps[:horizon]))
         if ways:
             bullets.append(f"What worked before (similarity {like}): {ways}")
     if not bullets:

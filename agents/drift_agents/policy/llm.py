@@ -19,8 +19,8 @@ from drift_agents.llm.service import connect
 from drift_agents.llm.tokens import count_tokens
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, render_messages, size, without_oldest
-from drift_agents.policy.planner import SIGNS
-from drift_agents.policy.prompt_template import read_sheet
+from drift_agents.policy.planner import STATE_MARKERS
+from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.view import PromptView, parse_prompt
 
 MOST_SAMPLES = 2**31 - 1
@@ -30,7 +30,7 @@ MOST_SAMPLES = 2**31 - 1
 class LanguageModelPolicy:
     """Renders the prompt as messages to a language model, and parses the action from its reply.
 
-    The rendered prompt is parsed and told once more by a sheet that belongs to the world
+    The rendered prompt is parsed and told once more by a template that belongs to the world
     (`drift_agents.policy.prompt_template`); nothing else is known here. An answer that names no admissible action
     is asked for again, with the reason; the last one is handed on as it is, and the agent counts it as
     an invalid action. Where there is but one admissible action nobody is asked.
@@ -107,7 +107,7 @@ class LanguageModelPolicy:
             rng: for the order of records, and for samples.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the sheet does not fit the world.
+            ArgumentError: if the prompt cannot be parsed, or the template does not fit the world.
             ContextLengthError: if it is too long for the model without any record.
             ModelError: if the model cannot be asked.
         """
@@ -125,7 +125,7 @@ class LanguageModelPolicy:
             rng: for the order of records, and for samples.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the sheet does not fit the world.
+            ArgumentError: if the prompt cannot be parsed, or the template does not fit the world.
             ContextLengthError: if it is too long for the model without any record.
             ModelError: if the model cannot be asked.
         """
@@ -164,9 +164,9 @@ class LanguageModelPolicy:
             view: the prompt.
             aside: a question beside the one for the action.
         """
-        world = next((world for world, sign in SIGNS.items() if sign in view.state), "plain")
-        sheet = self.format if self.format in ("plain", "react") else world
-        system, user = render_messages(view, read_sheet(sheet, self.sheets), sheet, self.format)
+        world = next((world for world, sign in STATE_MARKERS.items() if sign in view.state), "plain")
+        template = self.format if self.format in ("plain", "react") else world
+        system, user = render_messages(view, load_template(template, self.sheets), template, self.format)
         return [system, user if aside is None else user._replace(content=f"{user.content}\n\n{aside.text}")]
 
     def schema(self, view: PromptView, aside: SideQuestion | None = None) -> dict[str, Any]:

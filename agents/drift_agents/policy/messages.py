@@ -1,4 +1,4 @@
-"""A prompt in the words of a sheet: what a language model reads.
+"""A prompt in the words of a template: what a language model reads.
 
 * `render_messages` - the messages
 * `ARRANGEMENTS`, `arrange` - in which order records are told
@@ -43,22 +43,22 @@ _FACTS: Mapping[str, re.Pattern[str]] = {
 """What the task of a world tells beside its text."""
 
 
-def render_messages(view: PromptView, sheet: PromptTemplate, world: str, form: str = "paper") -> list[Message]:
+def render_messages(view: PromptView, template: PromptTemplate, world: str, form: str = "paper") -> list[Message]:
     """The messages that a language model reads.
 
     Args:
         view: the prompt, in the order in which it is told.
-        sheet: the words.
-        world: which world it is, one of `drift_agents.policy.prompt_template.SHEETS`.
+        template: the words.
+        world: which world it is, one of `drift_agents.policy.prompt_template.TEMPLATES`.
         form: one of `FORMATS`.
 
     Raises:
-        ArgumentError: if the sheet has a gap that nothing is known for.
+        ArgumentError: if the template has a gap that nothing is known for.
 
     Example:
-        >>> from drift_agents.policy.prompt_template import read_sheet
+        >>> from drift_agents.policy.prompt_template import load_template
         >>> view = PromptView("Go on.", '{"at": 1}', ("0", "1"))
-        >>> render_messages(view, read_sheet("plain"), "plain")[1].content.splitlines()[0]
+        >>> render_messages(view, load_template("plain"), "plain")[1].content.splitlines()[0]
         'Go on.'
     """
     gaps = {  # how to answer is added by whoever asks for a form (`drift_agents.llm.forms`)
@@ -69,39 +69,39 @@ def render_messages(view: PromptView, sheet: PromptTemplate, world: str, form: s
         **_keys(view.state),
         **_facts(world, view.task),
     }
-    told = _memory(view, sheet, form)
-    user = sheet.fill("user", {**gaps, "memory": told})
-    return [Message("system", sheet.fill("system", gaps)), Message("user", user)]
+    told = _memory(view, template, form)
+    user = template.fill("user", {**gaps, "memory": told})
+    return [Message("system", template.fill("system", gaps)), Message("user", user)]
 
 
-def _memory(view: PromptView, sheet: PromptTemplate, form: str) -> str:
+def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:
     """What memory says, in words."""
     worth = _outlook(view)
-    blocks = [_records("here", view.here, sheet, worth)]
+    blocks = [_records("here", view.here, template, worth)]
     if form in _WHOLE:
-        blocks.append(_records("elsewhere", view.elsewhere, sheet, worth))
-    if view.lessons and "lessons" in sheet:
-        entries = [sheet.fill("lesson", {"lesson": lesson}) for lesson in view.lessons]
-        blocks.append(sheet.fill("lessons", {"lessons": sheet.listing("lesson", entries)}))
+        blocks.append(_records("elsewhere", view.elsewhere, template, worth))
+    if view.lessons and "lessons" in template:
+        entries = [template.fill("lesson", {"lesson": lesson}) for lesson in view.lessons]
+        blocks.append(template.fill("lessons", {"lessons": template.listing("lesson", entries)}))
     if form in _WHOLE:
         for section, since in zip(DOUBTS, (view.doubt_since, view.surprised_since), strict=True):
-            if since is not None and section in sheet:
-                blocks.append(sheet.fill(section, {"since": str(since), "step": str(view.step)}))
+            if since is not None and section in template:
+                blocks.append(template.fill(section, {"since": str(since), "step": str(view.step)}))
     return "\n\n".join(block for block in blocks if block)
 
 
 def _records(
-    section: str, items: tuple[Recollection, ...], sheet: PromptTemplate, worth: Callable[[Outcome], float]
+    section: str, items: tuple[Recollection, ...], template: PromptTemplate, worth: Callable[[Outcome], float]
 ) -> str:
-    if not items or section not in sheet:
+    if not items or section not in template:
         return ""
     entry = f"{section} record"
-    entries = [sheet.fill(entry, _gaps(item, worth)) for item in items]
-    return sheet.fill(section, {"count": str(len(items)), "records": sheet.listing(entry, entries)})
+    entries = [template.fill(entry, _gaps(item, worth)) for item in items]
+    return template.fill(section, {"count": str(len(items)), "records": template.listing(entry, entries)})
 
 
 def _gaps(item: Recollection, worth: Callable[[Outcome], float]) -> dict[str, str]:
-    outlook = worth(item.outcome) if item.outlook is None else item.outlook
+    outlook = worth(item.outcome) if item.value_estimate is None else item.value_estimate
     return {
         "action": item.action,
         "times": f"{item.n:g}",

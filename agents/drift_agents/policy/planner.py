@@ -14,11 +14,11 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.lessons import read_advice
+from drift_agents.prompt.lessons import parse_lessons
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.registry import PLANNERS
 
-SIGNS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
+STATE_MARKERS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
 """What the present state says in the worlds of each planner."""
 
 
@@ -80,10 +80,10 @@ class Planner:
         """
         view = parse_prompt(prompt)
         state = view.state
-        if view.lessons and (advice := read_advice(view.lessons)):
+        if view.lessons and (advice := parse_lessons(view.lessons)):
             prompt = replace(view, elsewhere=view.elsewhere + advice).render()
         for world, planner in self._planners.items():
-            if SIGNS[world] in state:
+            if STATE_MARKERS[world] in state:
                 return planner.decide(prompt, rng)
-        signs = ", ".join(f"{world}: {sign.strip(': ')}" for world, sign in SIGNS.items())
+        signs = ", ".join(f"{world}: {sign.strip(': ')}" for world, sign in STATE_MARKERS.items())
         raise ArgumentError(f"no planner knows a world with the state {state!r}. Known by what a state names: {signs}")

@@ -1,10 +1,10 @@
 """Prompts for language models as text files that a person can edit.
 
 * `PromptTemplate` - one such file: sections with gaps
-* `read_sheet` - the sheet of a world
-* `SHEETS` - the names of the sheets
+* `load_template` - the template of a world
+* `TEMPLATES` - the names of the sheets
 
-A sheet has sections under headings like `=== user ===`; gaps are written `$name`, a dollar sign `$$`.
+A template has sections under headings like `=== user ===`; gaps are written `$name`, a dollar sign `$$`.
 What stands above the first heading is for the reader of the file. `system` and `user` are needed; the
 others say how memory is told, and what they leave out is not told.
 """
@@ -21,7 +21,7 @@ from string import Template
 
 from drift_agents.errors import ArgumentError
 
-SHEETS = ("lake", "car", "shop", "plain", "react")
+TEMPLATES = ("lake", "car", "shop", "plain", "react")
 """The names of the sheets; `plain` is for worlds without one of their own, `react` for the format of that name."""
 
 SECTIONS = ("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson")
@@ -40,8 +40,8 @@ class PromptTemplate:
         ArgumentError: if a section is unknown, twice there, or needed and missing.
 
     Example:
-        >>> sheet = PromptTemplate("mine", "=== system ===\nYou play.\n=== user ===\nYou are at $place.\n")
-        >>> sheet.fill("user", {"place": "the start"})
+        >>> template = PromptTemplate("mine", "=== system ===\nYou play.\n=== user ===\nYou are at $place.\n")
+        >>> template.fill("user", {"place": "the start"})
         'You are at the start.'
     """
 
@@ -93,18 +93,18 @@ class PromptTemplate:
 
 
 @lru_cache(maxsize=16)
-def read_sheet(name: str, folder: str | os.PathLike[str] | None = None) -> PromptTemplate:
-    """The sheet of a world.
+def load_template(name: str, folder: str | os.PathLike[str] | None = None) -> PromptTemplate:
+    """The template of a world.
 
     Args:
-        name: one of `SHEETS`.
+        name: one of `TEMPLATES`.
         folder: a folder with sheets of one's own; ours count for those that it does not have.
 
     Raises:
         ArgumentError: if the file cannot be read or used.
 
     Example:
-        >>> "here record" in read_sheet("lake")
+        >>> "here record" in load_template("lake")
         True
     """
     own = None if folder is None else Path(folder) / f"{name}.txt"

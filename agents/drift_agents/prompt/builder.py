@@ -1,9 +1,9 @@
-"""How memory becomes a prompt.
+"""How a prompt is made from memory.
 
-* `Recall` - what of memory goes into a prompt
-* `FocusedMemory` - a memory that has something to say about few of the states that it knows
+* `Recall` - which records go into a prompt
+* `FocusedMemory` - a memory that holds items about few of its known states
 * `PromptSource` - what a prompt is made from: a memory, or a part of one
-* `PromptBuilder` - asks memory and renders, and keeps what did not change since the step before
+* `PromptBuilder` - queries memory and renders the prompt; lines of unchanged answers are cached
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from drift_agents.prompt.view import fold, render_prompt
 from drift_agents.types import AgentClock, Note, Record, RecordId, Retrieved
 
 KEPT = 8192
-"""Blocks of lines that are kept; more would be forgotten states, mostly."""
+"""The number of cached blocks of lines; the cache is cleared when it is full."""
 
 
 @dataclass(frozen=True)
 class Recall:
-    """What of memory goes into a prompt.
+    """Which records go into a prompt.
 
-    The present state is asked first, then every other state that memory knows (or has in mind, if it
-    is `FocusedMemory`), in order of first mention, so that a policy can join them into a model of the world
-    (GLOVE, appendix B.6). A matching rule that is `RelatedStates` leaves out states that have nothing to do
-    with the present one.
+    Memory is queried for the present state first, then for every other known state (of `FocusedMemory`,
+    for those it names), in order of first mention, so that a policy can join them into a model of the
+    environment (GLOVE, appendix B.6). A matching rule that is `RelatedStates` excludes unrelated states.
 
     Args:
-        k: records for each question; `None` leaves it to the memory.
-        states: how many other states are asked at the most.
-        outlook: when given, every record of the present state is shown with the highest score that
-            memory believes reachable from there, as in B.6; the value says how several outcomes of
-            one (state, action) are weighed (`drift_agents.prompt.conflict`).
+        k: the number of records for each query; `None` leaves it to the memory.
+        states: the maximum number of other states that are queried.
+        outlook: when given, every record of the present state is shown with its value estimate, the highest
+            score reachable from there according to memory, as in B.6; the value is the rule by which several
+            outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
 
     Raises:
-        ArgumentError: if a value can't be meant.
+        ArgumentError: if a value is outside its range.
 
     Example:
         >>> Recall(k=3, outlook="newest").states
@@ -52,7 +51,7 @@ class Recall:
     outlook: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Check the ranges."""
         check_integer("k", self.k, optional=True)
         check_integer("states", self.states, 0)
         if self.outlook is not None:
@@ -61,10 +60,10 @@ class Recall:
 
 @runtime_checkable
 class FocusedMemory(Protocol):
-    """A memory that answers about few of the states that it knows: prompts ask about those alone."""
+    """A memory that holds items about few of its known states: prompts query it for those alone."""
 
     def in_mind(self) -> Iterator[str]:
-        """One text for every state that it has something to say about, after it was asked about the present one."""
+        """One text for every state with an item, after the query for the present state."""
         ...
 
 
@@ -72,7 +71,7 @@ class PromptSource(Protocol):
     """What a prompt is made from: a memory, or a part of one (`drift_agents.memory.present`)."""
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """What is recalled in this state."""
+        """The records and items recalled in this state."""
         ...
 
     def states(self) -> Iterator[str]:
@@ -85,32 +84,32 @@ class PromptSource(Protocol):
 
 
 class _Block(NamedTuple):
-    """What memory answered about one state, and its lines in the prompt."""
+    """The records that memory retrieved for one state, and their lines in the prompt."""
 
     records: tuple[Record, ...]
     weights: tuple[float, ...]
     ids: list[RecordId]
     text: str
     own: bool
-    """Whether all records are about the state that was asked for."""
+    """Whether all records are about the queried state."""
 
 
 class PromptBuilder:
-    """Asks memory and renders the prompt.
+    """Queries memory and renders the prompt.
 
-    Most of a prompt stood in the one before. So the lines of a state are kept until memory answers
-    otherwise; the text is the same as without that.
+    Most lines of a prompt stood in the one before, so the lines of a state are cached until memory
+    retrieves other records; the text is the same as without the cache.
 
     Args:
         matching: when two states count as the same.
-        recall: what of memory goes into a prompt.
+        recall: which records go into a prompt.
     """
 
     def __init__(self, matching: Matching, recall: Recall) -> None:
         self.matching, self.recall = matching, recall
         self._related = matching.related if isinstance(matching, RelatedStates) else None
         self._blocks: dict[str, _Block] = {}
-        self._asked: PromptSource | None = None
+        self._source: PromptSource | None = None
         self._focused: FocusedMemory | None = None
 
     def make(
@@ -124,45 +123,45 @@ class PromptBuilder:
         surprised_since: int | None = None,
         strategy: str | None = None,
     ) -> tuple[str, tuple[RecordId, ...]]:
-        """The rendered prompt, and the ids of what stands in it.
+        """The rendered prompt, and the ids of its records and items.
 
         Args:
-            memory: what is asked; retrieval may leave its traces there.
+            memory: what is queried; retrieval may have side effects there.
             task: the task in words.
             state: the present state.
             actions: the admissible actions.
             now: the agent's clock.
             doubt_since: when a verifier found memory wrong.
             surprised_since: when memory was surprised, without a verifier.
-            strategy: words that stand before the memory's own notes.
+            strategy: a text that precedes the memory's own items.
         """
-        key, asked = self.matching.state_key(state), 0
+        key, queried = self.matching.state_key(state), 0
         answer = memory.retrieve(state, self.recall.k, now)
         here = answer
         notes: dict[RecordId, Note] = {note.id: note for note in answer.notes}
         blocks: list[_Block] = []
         state_key, k = self.matching.state_key, self.recall.k
         for other in list(self._others(memory)):
-            if asked >= self.recall.states:
+            if queried >= self.recall.states:
                 break
             if other == state or state_key(other) == key:
                 continue
             if self._related is not None and not self._related(state, other):
                 continue
-            asked += 1
+            queried += 1
             answer = memory.retrieve(other, k, now)
             blocks.append(self._block(other, answer))
             if answer.notes:
                 notes.update((note.id, note) for note in answer.notes)
-        belief = None
+        values = None
         if self.recall.outlook is not None and here.records:
-            belief = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
+            values = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
         elsewhere, ids = self._elsewhere(state, here, blocks)
         text = render_prompt(
             task,
             state,
             actions,
-            [item.line() for item in fold(here.records, belief, here.weights)],
+            [item.line() for item in fold(here.records, values, here.weights)],
             elsewhere,
             [*([] if strategy is None else [strategy]), *(note.text for note in notes.values())],
             now.step,
@@ -172,14 +171,14 @@ class PromptBuilder:
         return text, (*sorted(ids), *notes)
 
     def _others(self, memory: PromptSource) -> Iterator[str]:
-        """The states that are asked about beside the present one."""
-        if memory is not self._asked:
-            # Protocols are looked up attribute by attribute, so this is done once for each memory.
-            self._asked, self._focused = memory, memory if isinstance(memory, FocusedMemory) else None
+        """The states that are queried beside the present one."""
+        if memory is not self._source:
+            # `isinstance` of a protocol checks attribute by attribute, so this is done once for each memory.
+            self._source, self._focused = memory, memory if isinstance(memory, FocusedMemory) else None
         return memory.states() if self._focused is None else self._focused.in_mind()
 
     def _elsewhere(self, state: str, here: Retrieved, blocks: list[_Block]) -> tuple[list[str], list[RecordId]]:
-        """The lines about other states, and the ids of all records, those of this state included."""
+        """The lines of other states, and the ids of all records, those of this state included."""
         ids = [record.id for record in here.records]
         if _is_own(self.matching, state, here.records) and all(block.own for block in blocks):
             elsewhere = [block.text for block in blocks if block.text]

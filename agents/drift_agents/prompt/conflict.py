@@ -1,4 +1,4 @@
-"""How several outcomes of one (state, action) are weighed: one rule for every agent of a table.
+"""How contradicting outcomes of one (state, action) are weighed: one rule for all agents of a table.
 
 * `CONFLICTS` - the names of the rules
 * `check_conflict` - refuses any other name
@@ -21,13 +21,10 @@ CONFLICTS = ("majority", "newest", "frequency", "max")
 
 
 def check_conflict(conflict: str) -> str:
-    """The name of the rule, if there is such a rule.
-
-    Args:
-        conflict: one of `CONFLICTS`.
+    """Return the name of a rule.
 
     Raises:
-        ArgumentError: if it is none of them.
+        ArgumentError: if it is none of `CONFLICTS`.
     """
     return check_choice("conflict", conflict, CONFLICTS)
 
@@ -36,11 +33,11 @@ def settle(sightings: Sequence[tuple[T, float, int]], conflict: str) -> list[tup
     """The outcomes that count, with their shares.
 
     Args:
-        sightings: triples of an outcome, how much speaks for it (responses, each as strong as memory
-            recalls it), and when it was last seen; not empty.
+        sightings: triples of an outcome, its support (the number of responses, weighted as memory
+            recalls them), and when it was last seen; not empty.
         conflict: `majority` keeps the outcome with most responses, ties to the newest; `newest`
             the one seen last; `frequency` keeps all, each with its share of the responses; `max`
-            keeps all with share 1, and whoever asks takes the best.
+            keeps all with share 1, and the caller takes the best.
 
     Returns:
         Pairs of outcome and share. Shares sum to 1, except under `max`.

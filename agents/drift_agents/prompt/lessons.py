@@ -1,16 +1,15 @@
-r"""Advice in words: a way that somebody went, told in one sentence and read back from it.
+r"""Lessons that hold trajectories: rendered as one sentence, and parsed back from it.
 
-* `Trajectory` - steps that follow each other, and how they ended
-* `join_ways` - steps that follow each other, as ways
-* `tell_way` - a way in words
-* `read_ways` - the ways that a text tells
-* `read_advice` - what lessons say about single steps, as recollections of little weight
-* `ADVICE` - that weight
+* `Trajectory` - consecutive steps, and how they ended
+* `build_trajectories` - steps in order of time, split into trajectories
+* `render_trajectory`, `parse_trajectories` - a trajectory as a sentence, and the trajectories of a text
+* `parse_lessons` - the steps of all trajectories of some lessons, as recollections of low weight
+* `LESSON_WEIGHT` - that weight
 
-Strategies and items of a memory reach a policy as lessons, that is as words. A language model reads
-any words. The offline planner reads this one form, wherever it stands in a lesson, and nothing else:
-a way is as good to it as `ADVICE` times one lived response for each of its steps. That is declared, and
-the same for every agent. What it shows is that a mechanism works, not that words were understood.
+Strategies and derived items of a memory reach a policy as lessons, that is, as text. A language model
+reads any text. The offline planner parses this one form, wherever it stands in a lesson, and nothing
+else: each step of a trajectory counts as `LESSON_WEIGHT` responses. This is the same for all agents. It
+shows that a mechanism works, not that text was understood.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from typing import NamedTuple
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import Outcome
 
-ADVICE = 0.5
-"""How much a step of a way counts beside a lived response: what was lived, or verified, outweighs words."""
+LESSON_WEIGHT = 0.5
+"""How much a step of a trajectory in a lesson counts beside a recorded response, which outweighs it."""
 
 FROM, TO, THEN = "From ", " to get to ", ", then do "
 _START = re.compile(r"From (?=\S)")
@@ -37,14 +36,14 @@ _DECODER = json.JSONDecoder()
 
 
 class Trajectory(NamedTuple):
-    """Steps that follow each other, and how they ended.
+    """Consecutive steps, and how they ended.
 
     Args:
-        states: where the way leads along, its start included; one more than there are actions.
-        actions: what is done.
+        states: the states passed, the first one included; one more than there are actions.
+        actions: the actions.
         score: the score at its end.
         ended: whether the episode ended there.
-        last: when its end was last seen, in the agent's interactions.
+        last: when its last step was last seen, in the agent's interactions.
     """
 
     states: tuple[str, ...]
@@ -54,7 +53,7 @@ class Trajectory(NamedTuple):
     last: int
 
     def steps(self) -> tuple[Recollection, ...]:
-        """What it says about single steps; scores on the way are not told, so they count as 0."""
+        """Its single steps; scores before the last step are not part of the text, so they are 0."""
         final = len(self.actions) - 1
         return tuple(
             Recollection(
@@ -67,79 +66,75 @@ class Trajectory(NamedTuple):
                 ),
                 1.0,
                 self.last,
-                weight=ADVICE,
+                weight=LESSON_WEIGHT,
             )
             for place, action in enumerate(self.actions)
         )
 
 
-def join_ways(steps: Iterable[Recollection]) -> tuple[Trajectory, ...]:
-    """Steps that follow each other, as ways; where one does not begin where the last one led to, a new way begins.
+def build_trajectories(steps: Iterable[Recollection]) -> tuple[Trajectory, ...]:
+    """Split steps into trajectories: a step that does not begin where the last one led to begins a new one.
 
     Args:
-        steps: in the order in which they were lived.
+        steps: in order of time.
 
     Example:
         >>> steps = [Recollection(f"[{n}]", "0", Outcome(f"[{n + 1}]", 0.0, False), 1.0, n) for n in (1, 2, 7)]
-        >>> [way.states for way in join_ways(steps)]
+        >>> [trajectory.states for trajectory in build_trajectories(steps)]
         [('[1]', '[2]', '[3]'), ('[7]', '[8]')]
     """
-    ways: list[list[Recollection]] = []
+    groups: list[list[Recollection]] = []
     for step in steps:
-        if ways and not ways[-1][-1].outcome.ended and ways[-1][-1].outcome.state == step.state:
-            ways[-1].append(step)
+        if groups and not groups[-1][-1].outcome.ended and groups[-1][-1].outcome.state == step.state:
+            groups[-1].append(step)
         else:
-            ways.append([step])
+            groups.append([step])
     return tuple(
         Trajectory(
-            (way[0].state, *(step.outcome.state for step in way)),
-            tuple(step.action for step in way),
-            way[-1].outcome.score,
-            way[-1].outcome.ended,
-            way[-1].last,
+            (group[0].state, *(step.outcome.state for step in group)),
+            tuple(step.action for step in group),
+            group[-1].outcome.score,
+            group[-1].outcome.ended,
+            group[-1].last,
         )
-        for way in ways
+        for group in groups
     )
 
 
-def tell_way(way: Trajectory) -> str:
-    """A way in words.
+def render_trajectory(trajectory: Trajectory) -> str:
+    """A trajectory as one sentence.
 
     Args:
-        way: states are texts of one line.
+        trajectory: its states are texts of one line.
 
     Example:
-        >>> tell_way(Trajectory(("[1]", "[2]", "[3]"), ("0", "1"), 1.0, True, 7))
+        >>> render_trajectory(Trajectory(("[1]", "[2]", "[3]"), ("0", "1"), 1.0, True, 7))
         'From [1] do "0" to get to [2], then do "1" to get to [3]: score 1, the end, last seen at step 7.'
     """
-    does = [
+    steps = [
         json.dumps(action, ensure_ascii=False) + TO + after
-        for action, after in zip(way.actions, way.states[1:], strict=True)
+        for action, after in zip(trajectory.actions, trajectory.states[1:], strict=True)
     ]
-    end = ", the end" if way.ended else ""
-    return f"{FROM}{way.states[0]} do {THEN.join(does)}: score {way.score:.6g}{end}, last seen at step {way.last}."
+    end = f"score {trajectory.score:.6g}{', the end' if trajectory.ended else ''}"
+    return f"{FROM}{trajectory.states[0]} do {THEN.join(steps)}: {end}, last seen at step {trajectory.last}."
 
 
-def read_ways(text: str) -> tuple[Trajectory, ...]:
-    """The ways that a text tells, in order; states that are no JSON texts are not read.
+def parse_trajectories(text: str) -> tuple[Trajectory, ...]:
+    """The trajectories of a text, in order; those with states that are no JSON texts are skipped.
 
     Args:
         text: any text.
 
     Example:
-        >>> way = Trajectory(('{"at": 1}', '{"at": 2}'), ("0",), 0.5, False, 3)
-        >>> read_ways(f"Be careful. {tell_way(way)} From then on it is easy.") == (way,)
+        >>> one = Trajectory(('{"at": 1}', '{"at": 2}'), ("0",), 0.5, False, 3)
+        >>> parse_trajectories(f"Be careful. {render_trajectory(one)} From then on it is easy.") == (one,)
         True
     """
-    ways = []
-    for start in _START.finditer(text):
-        way = _read_way(text, start.end())
-        if way is not None:
-            ways.append(way)
-    return tuple(ways)
+    found = (_parse_trajectory(text, start.end()) for start in _START.finditer(text))
+    return tuple(trajectory for trajectory in found if trajectory is not None)
 
 
-def _read_way(text: str, place: int) -> Trajectory | None:
+def _parse_trajectory(text: str, place: int) -> Trajectory | None:
     states: list[str] = []
     actions: list[str] = []
     try:
@@ -169,32 +164,32 @@ def _decode(text: str, place: int) -> tuple[str, int]:
 
 
 @lru_cache(maxsize=4096)
-def _read_lesson(text: str) -> tuple[Trajectory, ...]:
-    return read_ways(text)
+def _parse_lesson(text: str) -> tuple[Trajectory, ...]:
+    return parse_trajectories(text)
 
 
-def read_advice(lessons: Sequence[str]) -> tuple[Recollection, ...]:
-    """What lessons say about single steps, as recollections of little weight.
+def parse_lessons(lessons: Sequence[str]) -> tuple[Recollection, ...]:
+    """The steps of all trajectories of some lessons, as recollections of low weight.
 
-    A step that several ways tell alike is told once, as often as they do.
+    Equal steps of several trajectories become one recollection with the sum of their responses.
 
     Args:
-        lessons: derived items in words, as they stand in a prompt.
+        lessons: derived items as text, as they stand in a prompt.
 
     Example:
-        >>> lesson = tell_way(Trajectory(('{"at": 1}', '{"at": 2}'), ("0",), 1.0, True, 3))
-        >>> [(item.action, item.outcome.score, item.support) for item in read_advice(("Keep calm.", lesson))]
+        >>> lesson = render_trajectory(Trajectory(('{"at": 1}', '{"at": 2}'), ("0",), 1.0, True, 3))
+        >>> [(item.action, item.outcome.score, item.support) for item in parse_lessons(("Keep calm.", lesson))]
         [('0', 1.0, 0.5)]
     """
-    told: dict[tuple[str, str, Outcome], Recollection] = {}
+    merged: dict[tuple[str, str, Outcome], Recollection] = {}
     for item in _steps(lessons):
         key = item.state, item.action, item.outcome
-        known = told.get(key)
-        told[key] = item if known is None else known._replace(n=known.n + item.n, last=max(known.last, item.last))
-    return tuple(told.values())
+        known = merged.get(key)
+        merged[key] = item if known is None else known._replace(n=known.n + item.n, last=max(known.last, item.last))
+    return tuple(merged.values())
 
 
 def _steps(lessons: Iterable[str]) -> Iterable[Recollection]:
     for lesson in lessons:
-        for way in _read_lesson(lesson):
-            yield from way.steps()
+        for trajectory in _parse_lesson(lesson):
+            yield from trajectory.steps()

@@ -1,11 +1,11 @@
-"""How high a score memory believes reachable, by joining records end to end.
+"""Value estimates: the highest score reachable according to memory, by value iteration over its records.
 
-* `ValueEstimate` - the outlook of any outcome, for one memory content
-* `outlook` - the outlook of one record
+* `ValueEstimate` - the values of all states of one memory content
+* `estimate_value` - the value of one record's outcome
 
 GLOVE's appendix B.6 prints it beside every record ("Max score achievable from this path"):
 "through concatenating experiences' s' with other experiences whose s is the same, the agent
-constructs its internal world model". Nothing is assumed about what was never tried.
+constructs its internal world model". Actions never tried have no value.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from drift_agents.prompt.conflict import check_conflict, settle
 from drift_agents.types import Outcome, Record
 
 SWEEPS = 10_000
-"""Sweeps at the most; needed by `frequency` alone, whose values are reached in the limit."""
+"""The maximum number of sweeps; only `frequency` needs it, whose values are reached in the limit."""
 CLOSE = 1e-9
-"""A sweep that changes no value by more than this is the last."""
+"""The tolerance: a sweep that changes no value by more than this is the last."""
 
 
-def _itself(state: str) -> Hashable:
+def _identity(state: str) -> Hashable:
     return state
 
 
 class ValueEstimate:
-    """The outlook of any outcome, for one memory content.
+    """The values of all states of one memory content.
 
     Args:
         records: the content, as in `memory.records()`.
@@ -38,7 +38,7 @@ class ValueEstimate:
     """
 
     def __init__(
-        self, records: Iterable[Record], conflict: str = "majority", key: Callable[[str], Hashable] = _itself
+        self, records: Iterable[Record], conflict: str = "majority", key: Callable[[str], Hashable] = _identity
     ) -> None:
         check_conflict(conflict)
         self._key = key
@@ -56,29 +56,29 @@ class ValueEstimate:
         for _ in range(SWEEPS):
             change = 0.0
             for state, actions in choices.items():
-                best = max(self._worth(answers, conflict) for answers in actions)
+                best = max(self._action_value(outcomes, conflict) for outcomes in actions)
                 change, self._best[state] = max(change, best - self._best[state]), best
             if change <= CLOSE:
                 break
 
-    def _worth(self, answers: list[tuple[Outcome, float]], conflict: str) -> float:
-        values = [share * self(outcome) for outcome, share in answers]
+    def _action_value(self, outcomes: list[tuple[Outcome, float]], conflict: str) -> float:
+        values = [share * self(outcome) for outcome, share in outcomes]
         return max(values) if conflict == "max" else sum(values)
 
     def __call__(self, outcome: Outcome) -> float:
-        """The highest score that is believed reachable after this outcome, at least the score so far."""
+        """The highest score reachable after this outcome, at least the score so far."""
         if outcome.ended:
             return outcome.score
         return max(outcome.score, self._best.get(self._key(outcome.state), 0.0))
 
 
-def outlook(
+def estimate_value(
     record: Record,
     records: Iterable[Record],
     conflict: str = "majority",
-    key: Callable[[str], Hashable] = _itself,
+    key: Callable[[str], Hashable] = _identity,
 ) -> float:
-    """The highest score that memory believes reachable after a record's outcome (GLOVE, appendix B.6).
+    """The highest score reachable after a record's outcome, according to memory (GLOVE, appendix B.6).
 
     Args:
         record: the record; of several outcomes the most probable one.
@@ -96,7 +96,7 @@ def outlook(
         >>> from drift_agents.types import AgentClock
         >>> there = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
         >>> gold = Record(1, "b", "1", ((Outcome("c", 0.5, True), 1.0),), 1, AgentClock())
-        >>> outlook(there, [there, gold])
+        >>> estimate_value(there, [there, gold])
         0.5
     """
     return ValueEstimate(records, conflict, key)(record.outcome)

@@ -1,18 +1,17 @@
-"""The one thing that a policy sees.
+"""The prompt: the only input of a policy.
 
-* `Recollection` - what memory says about one (state, action, outcome), equal records folded into one
-* `PromptView` - everything that goes into a prompt; `render` makes the text
+* `Recollection` - equal records folded into one: a (state, action, outcome) with its number of responses
+* `PromptView` - the content of a prompt; `render` makes the text
 * `fold` - records into recollections
 * `render_prompt` - the text from lines that are rendered already
 * `parse_line` - one line of a prompt back into a recollection
-* `parse_prompt` - the text back into a `PromptView`, for policies that compute instead of read
+* `parse_prompt` - the text back into a `PromptView`, for policies that plan
 
-The text is all that a policy gets, the offline planner and the language model alike: a policy
-that plans parses the rendered text, so nothing can reach it that does not stand there.
+A policy gets the text alone, the offline planner like the language model: a policy that plans
+parses the rendered text, so no other information can reach it.
 
-Rendering and parsing are exact inverses for worlds whose states are JSON texts of one line, as
-`text=True` makes them. Both are cached by the line, since most lines of a prompt stood in the one
-before.
+Rendering and parsing are exact inverses for environments whose states are JSON texts of one line, as
+`text=True` makes them. Both are cached by line, since most lines of a prompt stood in the one before.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ ANSWER = "Answer with one admissible action alone, exactly as it is written abov
 
 
 class Recollection(NamedTuple):
-    """What memory says about one (state, action, outcome).
+    """Equal records folded into one: a (state, action, outcome) with its number of responses.
 
     Args:
         state: the state before.
         action: the action, as text.
         outcome: what followed.
-        n: how many responses speak for it; a real number, since a summary shares its responses out.
-        last: when it was last written, in the agent's own interactions.
-        verified: whether a verifier vouches for it.
-        outlook: the highest score that memory believes reachable from there, if that is shown.
+        n: the number of responses; a real number, since a summary distributes its responses over outcomes.
+        last: when it was last written, in the agent's interactions.
+        verified: whether it comes from a verified summary.
+        value_estimate: the highest score reachable from there according to memory, if that is shown.
         weight: how strongly memory recalls it, in (0, 1]; the mean over its responses.
     """
 
@@ -59,16 +58,16 @@ class Recollection(NamedTuple):
     n: float
     last: int
     verified: bool = False
-    outlook: float | None = None
+    value_estimate: float | None = None
     weight: float = 1.0
 
     @property
     def support(self) -> float:
-        """How much speaks for it: responses, each as strong as memory recalls it. What planners count."""
+        """The number of responses times their weight: what planners count."""
         return self.n * self.weight
 
     def line(self) -> str:
-        """The line that stands in the prompt.
+        """The line of the prompt.
 
         Raises:
             ArgumentError: if a state has more than one line.
@@ -86,8 +85,8 @@ def _line(item: Recollection) -> str:
         parts.append("verified")
     if item.weight != 1:
         parts.append(f"recalled with weight {_number(item.weight)}")
-    if item.outlook is not None:
-        parts.append(f"highest score believed reachable from there {_number(item.outlook)}")
+    if item.value_estimate is not None:
+        parts.append(f"highest score believed reachable from there {_number(item.value_estimate)}")
     before, after = _one_line(item.state), _one_line(item.outcome.state)
     return f"- in {before} action {json.dumps(item.action, ensure_ascii=False)} led to {after} ({'; '.join(parts)})"
 
@@ -106,20 +105,20 @@ def _one_line(state: str) -> str:
 
 @dataclass(frozen=True)
 class PromptView:
-    """Everything that goes into a prompt.
+    """The content of a prompt.
 
     Args:
-        task: the task in words, as the world gave it.
-        state: the present state, as the text that the world showed.
+        task: the task in words, as the environment gave it.
+        state: the present state, as text.
         actions: the admissible actions, as text.
-        here: what memory says about this state.
-        elsewhere: what memory says about other states.
-        lessons: derived items in words.
+        here: recollections of this state.
+        elsewhere: recollections of other states.
+        lessons: derived items as text.
         step: the agent's interactions so far.
         doubt_since: the interaction at which a verifier found memory wrong, `None` if none did; what
-            was last seen before may be stale (`drift_agents.agent` says when it moves).
-        surprised_since: the same where no verifier looks: an outcome that memory had never seen.
-            Where the world answers by chance that says little.
+            was last seen before may be stale (`drift_agents.agent` defines when it moves).
+        surprised_since: the same for agents without a verifier: the interaction at which an outcome
+            occurred that memory had never seen; in stochastic environments weak evidence.
 
     Example:
         >>> view = PromptView("Reach the goal.", '{"at": 1}', ("0", "1"))
@@ -138,7 +137,7 @@ class PromptView:
     surprised_since: int | None = None
 
     def render(self) -> str:
-        """The text that the policy is given.
+        """The text.
 
         Raises:
             ArgumentError: if a state has more than one line.
@@ -170,12 +169,12 @@ def render_prompt(
     """The text of a prompt, from lines that are rendered already.
 
     Args:
-        task: as in `PromptView`, like all that is not named here.
+        task: the task in words.
         state: the present state.
         actions: the admissible actions.
         here: lines about this state; an entry may hold several.
         elsewhere: lines about other states; an entry may hold several.
-        lessons: derived items in words.
+        lessons: derived items as text.
         step: the agent's interactions so far.
         doubt_since: when a verifier found memory wrong.
         surprised_since: when memory was surprised, without a verifier.
@@ -197,14 +196,14 @@ def render_prompt(
 
 def fold(
     records: Iterable[Record],
-    outlook: Callable[[Outcome], float] | None = None,
+    value_estimate: Callable[[Outcome], float] | None = None,
     weights: Iterable[float] | None = None,
 ) -> tuple[Recollection, ...]:
     """Fold records into recollections: equal (state, action, outcome) become one, in order of first mention.
 
     Args:
-        records: what memory recalled.
-        outlook: how high a score memory believes reachable after an outcome, if that is to be shown.
+        records: the retrieved records.
+        value_estimate: the highest score reachable after an outcome, if that is to be shown.
         weights: one for each record, how strongly memory recalls it, in (0, 1]; all 1 if not given.
 
     Example:
@@ -222,15 +221,15 @@ def fold(
         for outcome, p in record.outcomes:
             key = (record.state, record.action, outcome)
             n, support, last, verified = folded.get(key, (0.0, 0.0, -1, False))
-            told = p * record.n
-            folded[key] = (n + told, support + told * weight, max(last, record.now.step), verified or record.verified)
+            added = p * record.n
+            folded[key] = (n + added, support + added * weight, max(last, record.now.step), verified or record.verified)
     return tuple(
         Recollection(
             *key,
             _rounded(n),
             last,
             verified,
-            None if outlook is None else _rounded(outlook(key[2])),
+            None if value_estimate is None else _rounded(value_estimate(key[2])),
             # Equal when no weight was below 1, since both sums were then made of the same terms.
             1.0 if support == n else float(f"{support / n:.3g}"),
         )
@@ -239,7 +238,7 @@ def fold(
 
 
 def _rounded(x: float) -> float:
-    """Six significant digits: more would only be noise to a reader, and sums of shares have it."""
+    """Six significant digits: sums of shares have rounding errors beyond."""
     return x if x.is_integer() else float(f"{x:.6g}")
 
 
@@ -249,7 +248,7 @@ _DETAILS = re.compile(
     rf" \((?P<ended>the episode ended; )?score (?P<score>{_NUMBER}); seen (?:once|(?P<n>{_NUMBER}) times); "
     rf"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
     rf"(?:; recalled with weight (?P<weight>{_NUMBER}))?"
-    rf"(?:; highest score believed reachable from there (?P<outlook>{_NUMBER}))?\)",
+    rf"(?:; highest score believed reachable from there (?P<value>{_NUMBER}))?\)",
     re.ASCII,
 )
 
@@ -285,7 +284,7 @@ def parse_line(line: str) -> Recollection:
         1.0 if details["n"] is None else float(details["n"]),
         int(details["last"]),
         details["verified"] is not None,
-        None if details["outlook"] is None else float(details["outlook"]),
+        None if details["value"] is None else float(details["value"]),
         1.0 if details["weight"] is None else float(details["weight"]),
     )
 
@@ -301,12 +300,12 @@ def _decode(line: str, start: int, mark: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=8)
 def parse_prompt(text: str) -> PromptView:
-    """Turn a rendered prompt back into its view.
+    """Parse a rendered prompt.
 
-    The last few are kept, since those who share a prompt each parse it.
+    The last few are cached, since several parts of an agent parse the same prompt.
 
     Args:
-        text: what `PromptView.render` made, for a world whose states are JSON texts of one line.
+        text: what `PromptView.render` made, for an environment whose states are JSON texts of one line.
 
     Raises:
         ArgumentError: if the text is not a rendered prompt; the message has the line.
@@ -316,7 +315,7 @@ def parse_prompt(text: str) -> PromptView:
     task, mark, rest = text.rpartition(f"\n\n{STATE}")
     if not mark:
         raise ArgumentError(f"not a rendered prompt, {STATE!r} is missing: {text[:80]!r}")
-    # Other states are most of a prompt, and often they stand there as in the one before.
+    # Other states are most of a prompt, and often equal to those of the prompt before.
     before, _, others = rest.partition(f"\n\n{ELSEWHERE}\n")
     others, _, after = others.partition("\n\n")
     elsewhere = _parse_block(others) if after == ANSWER or after.startswith(f"{LESSONS}\n") else None

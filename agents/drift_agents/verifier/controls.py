@@ -26,7 +26,7 @@ from drift_agents.types import AgentClock, Episode, Experience, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier, Prober
 from drift_agents.verifier.glove.evidence import contradicts, share
 from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, insert_all, realign
-from drift_agents.verifier.glove.surprise import SurpriseDetector, SurpriseVerifier, write_all
+from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerifier, write_all
 
 
 class Overwrite(BaseVerifier):
@@ -88,7 +88,7 @@ class Forget(SurpriseVerifier):
     def __init__(self, *, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
         super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
 
-    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         removed = memory.remove([record.id for record in found.counterparts])
         return Verdict(
             surprise=True,
@@ -124,7 +124,7 @@ class ProbeKeep(ProbingVerifier):
     ) -> None:
         super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
 
-    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
         probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
         verdict = Verdict(surprise=True, statistic=found.share, probed=probed.outcomes, cost=probed.cost)
@@ -179,7 +179,7 @@ class RandomProbe(ProbingVerifier):
         self._ways[key] = (experience.state, tuple(prefix))
         return super().verify(experience, memory, prefix, now)
 
-    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         observed = write_all(found.experiences, memory)
         known = [(key[1], *way) for key, way in self._ways.items() if memory.counterparts(way[0], key[1])]
         verdict = Verdict(surprise=True, statistic=found.share, observed=observed)

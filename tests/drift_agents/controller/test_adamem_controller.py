@@ -21,7 +21,7 @@ from drift_agents.matching.base import Exact
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.exemplar import Exemplar
 from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy
-from drift_agents.prompt.lessons import read_ways
+from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import PromptView, parse_line, parse_prompt
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
 
@@ -220,12 +220,12 @@ def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
     data = make_strategy(told)
     assert violations(data, STRATEGY) == []
     assert len(data["strategy"]) == 3
-    assert [way.states for bullet in data["strategy"] for way in read_ways(bullet)] == [
+    assert [way.states for bullet in data["strategy"] for way in parse_trajectories(bullet)] == [
         ("[1]", "[2]", "[3]", "[4]"),
         ("[3]", "[4]"),
         ("[1]", "[2]", "[3]", "[4]"),
     ]
-    (way,) = read_ways(make_strategy(told, horizon=2)["strategy"][0])
+    (way,) = parse_trajectories(make_strategy(told, horizon=2)["strategy"][0])
     assert (way.states, way.ended) == (("[1]", "[2]", "[3]"), False)
     assert violations(make_strategy(RETRIEVED + "None."), STRATEGY) == []
 

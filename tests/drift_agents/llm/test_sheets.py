@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.messages import arrange, render_messages, size, without_oldest
-from drift_agents.policy.prompt_template import SHEETS, PromptTemplate, read_sheet
+from drift_agents.policy.prompt_template import TEMPLATES, PromptTemplate, load_template
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
@@ -89,16 +89,16 @@ PROMPTS = Path(__file__).with_name("prompts")
 
 
 @pytest.mark.parametrize("form", ["paper", "full"])
-@pytest.mark.parametrize("world", SHEETS)
+@pytest.mark.parametrize("world", TEMPLATES)
 def test_each_sheet_rendered(world: str, form: str) -> None:
-    """The files under `prompts/` show what a model reads; edit a sheet and they have to follow."""
-    messages = render_messages(VIEWS[world], read_sheet(world), world, form)
+    """The files under `prompts/` show what a model reads; edit a template and they have to follow."""
+    messages = render_messages(VIEWS[world], load_template(world), world, form)
     shown = "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
     assert shown == (PROMPTS / f"{world}-{form}.txt").read_text("utf-8")
 
 
 def test_the_papers_form_is_that_of_its_appendix() -> None:
-    user = render_messages(VIEWS["lake"], read_sheet("lake"), "lake")[1].content
+    user = render_messages(VIEWS["lake"], load_template("lake"), "lake")[1].content
     assert (
         "--- Historical Experience from Similar States ---\n"
         "You have been at this position before. Here are 2 previous experience(s):\n\n"
@@ -113,30 +113,36 @@ def test_the_papers_form_is_that_of_its_appendix() -> None:
 
 def test_an_outlook_that_memory_tells_counts_more_than_one_that_is_worked_out() -> None:
     view = VIEWS["lake"]
-    told = PromptView(view.task, view.state, view.actions, (view.here[0]._replace(outlook=0.25),), view.elsewhere)
-    assert "Max score achievable from this path: 0.25" in render_messages(told, read_sheet("lake"), "lake")[1].content
+    told = PromptView(
+        view.task, view.state, view.actions, (view.here[0]._replace(value_estimate=0.25),), view.elsewhere
+    )
+    assert (
+        "Max score achievable from this path: 0.25" in render_messages(told, load_template("lake"), "lake")[1].content
+    )
 
 
-@pytest.mark.parametrize("world", SHEETS)
+@pytest.mark.parametrize("world", TEMPLATES)
 def test_memory_that_says_nothing_leaves_no_trace(world: str) -> None:
     view = VIEWS[world]
-    user = render_messages(PromptView(view.task, view.state, view.actions), read_sheet(world), world, "full")[1].content
+    user = render_messages(PromptView(view.task, view.state, view.actions), load_template(world), world, "full")[
+        1
+    ].content
     assert "---" not in user
     assert "\n\n\n" not in user
 
 
 def test_the_plain_sheet_does_not_say_how_to_answer() -> None:
-    user = render_messages(VIEWS["lake"], read_sheet("plain"), "plain", "plain")[1].content
+    user = render_messages(VIEWS["lake"], load_template("plain"), "plain", "plain")[1].content
     assert user.endswith('- "Keep away from the middle."')
     assert "Memory was found wrong at step: 45" in user
 
 
 def test_a_sheet_of_ones_own_takes_the_place_of_ours(tmp_path: Path) -> None:
     (tmp_path / "lake.txt").write_text("For me.\n=== system ===\nGo.\n=== user ===\nAt $cur_pos for $$5.\nThat's it.\n")
-    system, user = render_messages(VIEWS["lake"], read_sheet("lake", str(tmp_path)), "lake")
+    system, user = render_messages(VIEWS["lake"], load_template("lake", str(tmp_path)), "lake")
     assert system.content == "Go."
     assert user.content == "At [3, 2] for $5.\nThat's it."
-    assert read_sheet("car", str(tmp_path)).name == "car"
+    assert load_template("car", str(tmp_path)).name == "car"
 
 
 @pytest.mark.parametrize(
@@ -170,14 +176,14 @@ def test_a_gap_that_cannot_be_filled_is_told(user: str, told: str) -> None:
 def test_a_sheet_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "lake.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(ArgumentError, match="the prompts cannot be read: is not UTF-8"):
-        read_sheet("lake", str(tmp_path))
+        load_template("lake", str(tmp_path))
 
 
 def test_another_lake_is_refused_by_name() -> None:
     with pytest.raises(
         ArgumentError, match=re.escape("the task of a lake should tell its size, destinations and actions")
     ):
-        render_messages(PromptView("Skate.", on_ice(0, 0), ("0",)), read_sheet("lake"), "lake")
+        render_messages(PromptView("Skate.", on_ice(0, 0), ("0",)), load_template("lake"), "lake")
 
 
 def lasts(view: PromptView) -> tuple[list[int], list[int]]:

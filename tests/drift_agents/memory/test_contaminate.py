@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from drift_agents.memory.reasoning_bank.reasoning_bank import ReasoningBank
-from drift_agents.prompt.lessons import read_ways
+from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 
@@ -26,7 +26,7 @@ def test_every_other_item_is_wrong_and_says_what_nobody_lived() -> None:
     assert len(memory.items()) == 8
     wrong = [item for item in memory.items() if item.description == "What these actions lead to."]
     assert len(wrong) == 4
-    lies = {(way.actions[0], way.states[1]) for item in wrong for way in read_ways(item.content)}
+    lies = {(way.actions[0], way.states[1]) for item in wrong for way in parse_trajectories(item.content)}
     assert lies == {("l", '{"at": 1}'), ("r", '{"at": 9}')}
     evidence = {number: cited for number, _, cited in memory.audited()}
     records = {record.id: record for record in memory.records()}

@@ -8,7 +8,14 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from drift_agents.policy.planner import Planner
-from drift_agents.prompt.lessons import ADVICE, Trajectory, join_ways, read_advice, read_ways, tell_way
+from drift_agents.prompt.lessons import (
+    LESSON_WEIGHT,
+    Trajectory,
+    build_trajectories,
+    parse_lessons,
+    parse_trajectories,
+    render_trajectory,
+)
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 from hypothesis import given
@@ -33,7 +40,9 @@ def ways(draw: st.DrawFn) -> Trajectory:
 
 @given(st.lists(ways(), max_size=3))
 def test_what_is_told_reads_back(told: list[Trajectory]) -> None:
-    assert read_ways("Be careful. " + " Then: ".join(map(tell_way, told)) + " From here on: good luck.") == tuple(told)
+    assert parse_trajectories(
+        "Be careful. " + " Then: ".join(map(render_trajectory, told)) + " From here on: good luck."
+    ) == tuple(told)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +57,16 @@ def test_what_is_told_reads_back(told: list[Trajectory]) -> None:
     ],
 )
 def test_other_words_are_left_alone(text: str) -> None:
-    assert read_ways(text) == ()
-    assert read_advice((text,)) == ()
+    assert parse_trajectories(text) == ()
+    assert parse_lessons((text,)) == ()
 
 
 def test_a_step_told_by_several_ways_counts_as_often() -> None:
     way = Trajectory(("[1]", "[2]", "[3]"), ("0", "1"), 1.0, True, 7)
     later = Trajectory(("[1]", "[2]"), ("0",), 0.0, False, 9)
-    first, second = read_advice((tell_way(way), tell_way(later)))
-    assert (first.n, first.support, first.last) == (2.0, 2 * ADVICE, 9)
-    assert (second.outcome, second.support) == (Outcome("[3]", 1.0, True), ADVICE)
+    first, second = parse_lessons((render_trajectory(way), render_trajectory(later)))
+    assert (first.n, first.support, first.last) == (2.0, 2 * LESSON_WEIGHT, 9)
+    assert (second.outcome, second.support) == (Outcome("[3]", 1.0, True), LESSON_WEIGHT)
 
 
 def test_a_gap_begins_a_new_way() -> None:
@@ -66,7 +75,7 @@ def test_a_gap_begins_a_new_way() -> None:
         Recollection("[2]", "0", Outcome("[9]", 0.0, True), 1.0, 5),
         Recollection("[9]", "0", Outcome("[3]", 0.5, False), 1.0, 6),
     ]
-    assert [(way.states, way.ended, way.last) for way in join_ways(steps)] == [
+    assert [(way.states, way.ended, way.last) for way in build_trajectories(steps)] == [
         (("[1]", "[2]", "[9]"), True, 5),
         (("[9]", "[3]"), False, 6),
     ]
@@ -91,7 +100,7 @@ def test_the_planner_takes_advice_and_trusts_what_was_lived_more() -> None:
     detour = Trajectory((cell(0, 0), cell(1, 0), cell(1, 1), cell(1, 2)), ("1", "2", "2"), 0.0, False, 3)
     hole = Trajectory((cell(0, 0), cell(0, 1)), ("2",), 0.0, True, 3)
     assert decide() == {"2"}, "straight on"
-    assert decide(tell_way(hole)) == {"1"}, "words alone are heard"
-    assert decide(tell_way(hole), tell_way(detour)) == {"1"}
+    assert decide(render_trajectory(hole)) == {"1"}, "words alone are heard"
+    assert decide(render_trajectory(hole), render_trajectory(detour)) == {"1"}
     lived = Recollection(cell(0, 0), "2", Outcome(cell(0, 1), 0.0, False), 1.0, 1)
-    assert decide(tell_way(hole), here=(lived,)) == {"2"}, "what was lived outweighs words"
+    assert decide(render_trajectory(hole), here=(lived,)) == {"2"}, "what was lived outweighs words"

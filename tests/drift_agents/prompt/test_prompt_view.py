@@ -138,7 +138,7 @@ def test_fold_adds_up_what_is_equal_and_nothing_else() -> None:
         Recollection("a", "2", fell, 1.0, 4, False, 0.0),
         Recollection("a", "1", stood, 3.0, 9, True, 0.5),
     )
-    assert [item.outlook for item in fold(records)] == [None] * 3
+    assert [item.value_estimate for item in fold(records)] == [None] * 3
 
 
 def test_fold_keeps_six_digits_of_a_share() -> None:

@@ -127,7 +127,7 @@ class Reader:
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         view = parse_prompt(prompt)
-        known = sorted((*item[:5], item.outlook) for item in (*view.here, *view.elsewhere))
+        known = sorted((*item[:5], item.value_estimate) for item in (*view.here, *view.elsewhere))
         text = repr((view.state, known, view.step // 5, view.doubt_since))
         if rng.random() < 0.3:
             return Reply(view.actions[int(rng.integers(len(view.actions)))])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.rules import Rule
 from drift_agents.memory.voyager.critic import highest_score
-from drift_agents.prompt.lessons import join_ways, tell_way
+from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection, parse_line
 from drift_agents.types import Episode, Record
 
@@ -138,15 +138,19 @@ def make_items(text: str) -> dict[str, Any]:
         return {"items": []}
     score = float(result["score"])
     if score >= highest_score(task):
-        ways = " ".join(tell_way(way) for way in join_ways(steps[:HORIZON]))
+        ways = " ".join(render_trajectory(way) for way in build_trajectories(steps[:HORIZON]))
         item = ReasoningItem("A way that worked.", f"It reached a score of {score:g} in {len(steps)} steps.", ways)
         items = [item]
         if len(steps) > HORIZON:
-            (last,) = join_ways(steps[-1:])
-            items.append(ReasoningItem("How it ended.", "The last step of that way.", tell_way(last)))
+            (last,) = build_trajectories(steps[-1:])
+            items.append(ReasoningItem("How it ended.", "The last step of that way.", render_trajectory(last)))
     elif steps[-1].outcome.ended:
-        (last,) = join_ways(steps[-1:])
-        items = [ReasoningItem("What ended an attempt.", f"It ended with a score of {score:g} only.", tell_way(last))]
+        (last,) = build_trajectories(steps[-1:])
+        items = [
+            ReasoningItem(
+                "What ended an attempt.", f"It ended with a score of {score:g} only.", render_trajectory(last)
+            )
+        ]
     else:
         items = []
     return {"items": [item._asdict() for item in items]}

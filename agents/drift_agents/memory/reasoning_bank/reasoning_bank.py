@@ -23,7 +23,7 @@ from drift_agents.memory.episodic import Choice, EpisodicMemory, is_success
 from drift_agents.memory.ledger import Ledger
 from drift_agents.memory.reasoning_bank.items import ITEMS, RULES, ReasoningItem, tell_episode
 from drift_agents.memory.synapse import TaskIndex
-from drift_agents.prompt.lessons import join_ways, tell_way
+from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import (
     AgentClock,
@@ -166,7 +166,7 @@ class ReasoningBank(EpisodicMemory):
         """An item that claims what nobody lived, in the words of a sound one."""
         self._wrong += 1
         steps = [Recollection(*claim, 1.0, now.step) for claim in claims]
-        ways = " ".join(tell_way(way) for way in join_ways(steps))
+        ways = " ".join(render_trajectory(way) for way in build_trajectories(steps))
         evidence = [self._ledger.append(Experience(*claim, 0.0, now), now) for claim in claims]
         return self._write(ReasoningItem("A way that worked.", "What these actions lead to.", ways), evidence)
 

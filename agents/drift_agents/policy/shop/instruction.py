@@ -1,7 +1,7 @@
 """What a shopper is asked to buy, read out of the instruction.
 
 * `ParsedInstruction` - an instruction as words to look for, a price limit and a class of colours
-* `read_wish` - from the text to that
+* `parse_instruction` - from the text to that
 * `stems` - the words of a text, each brought down to its stem
 * `read_price` - a price as pages show it
 * `prior_colors` - which colours people call warm or cool: the planner's prior, not the shop's rule
@@ -57,14 +57,14 @@ class ParsedInstruction(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def read_wish(instruction: str) -> ParsedInstruction:
+def parse_instruction(instruction: str) -> ParsedInstruction:
     """Read an instruction.
 
     Args:
         instruction: the task in words.
 
     Example:
-        >>> wish = read_wish("Find me long sleeve shirts with color: red, and price lower than 20.00 dollars")
+        >>> wish = parse_instruction("Find me long sleeve shirts with color: red, and price lower than 20.00 dollars")
         >>> sorted(wish.words), sorted(wish.choices), wish.limit
         (['long', 'shirt', 'sleev'], ['red'], 20.0)
     """

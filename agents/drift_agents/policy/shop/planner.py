@@ -17,7 +17,7 @@ from drift_agents.checks import check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.page import AD, CONFIRM, DONE, ITEM, RESULTS, SUB_PAGE, ShopState, read_shop_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.shop.instruction import prior_colors, read_price, read_wish, stems
+from drift_agents.policy.shop.instruction import parse_instruction, prior_colors, read_price, stems
 from drift_agents.policy.shop.listing import (
     Listing,
     ListingPage,
@@ -121,7 +121,7 @@ class _Visit:
     def __init__(self, view: PromptView, page: ShopState, conflict: str, looks: int, rng: np.random.Generator) -> None:
         self.page, self.rng = page, rng
         self.actions = view.actions
-        self.wish = read_wish(view.task)
+        self.wish = parse_instruction(view.task)
         self.prior = prior_colors(self.wish.color_class)
         self.notes: ShopNotes = take_notes(page, (*view.here, *view.elsewhere), conflict)
         doubt = view.doubt_since
@@ -279,7 +279,7 @@ class _Visit:
 
     def _colors_of(self, purchase: RecalledPurchase) -> list[str]:
         """The colours among the choices of a purchase; none where another class was asked for, or no class."""
-        if not self.prior or read_wish(purchase.instruction).color_class != self.wish.color_class:
+        if not self.prior or parse_instruction(purchase.instruction).color_class != self.wish.color_class:
             return []
         return [value for name, value in purchase.options if "color" in name.lower() or stems(value) & self.prior]
 

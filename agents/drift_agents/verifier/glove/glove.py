@@ -21,7 +21,7 @@ from drift_agents.types import AgentClock, Record, Verdict
 from drift_agents.verifier.base import Prober, later_doubt
 from drift_agents.verifier.glove.evidence import contradicts
 from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, RealignmentResult, insert_all, realign
-from drift_agents.verifier.glove.surprise import SurpriseDetector, write_all
+from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
 
 DETERMINISTIC: Mapping[str, Any] = {"epsilon": 0.5, "persistence": 1, "budget": 1, "minimum": 1}
 """The defaults: where one response is the whole truth, the first other one is a surprise."""
@@ -145,7 +145,7 @@ class Glove(ProbingVerifier):
         if self.spread and realigned.contradicted:
             self._doubt.note_drift(counterparts[-1].now.step, now.step)
 
-    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
         probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
         if not probed.transitions:

@@ -22,7 +22,7 @@ from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId
 from drift_agents.verifier.base import FollowingProber, Prober
 from drift_agents.verifier.glove.evidence import contradicts, summarise
 from drift_agents.verifier.glove.statistics import probe_budget
-from drift_agents.verifier.glove.surprise import SurpriseDetector, SurpriseVerifier
+from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerifier
 
 Budget = int | Mapping[str, Any]
 """A number of probes, or `{outcomes: K, accuracy: eps, confidence: delta}` for theorem 4.2."""
@@ -55,7 +55,7 @@ class ProbingVerifier(SurpriseVerifier):
             )
         self.prober = prober
         self.budget = read_budget(budget)
-        self._waiting: dict[tuple[Hashable, str], SurpriseDetector] = {}
+        self._waiting: dict[tuple[Hashable, str], DetectedSurprise] = {}
         if prober.privileged:
             self.supervision = "privileged"
 
@@ -83,7 +83,7 @@ class ProbingVerifier(SurpriseVerifier):
         waiting = [experience for found in self._waiting.values() for experience in found.experiences]
         return tuple(sorted([*super().quarantined, *waiting], key=lambda experience: experience.now))
 
-    def _meet(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _meet(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         """Respond at once, or put it off until the world may be reset."""
         if not self.prober.live:
             return self._respond(found, memory, now)

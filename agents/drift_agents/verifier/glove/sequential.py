@@ -20,7 +20,7 @@ from drift_agents.verifier.base import BaseVerifier, Prober
 from drift_agents.verifier.glove.evidence import tabulate
 from drift_agents.verifier.glove.probing import ProbingVerifier, insert_all, realign
 from drift_agents.verifier.glove.statistics import change_statistic, log_ratio
-from drift_agents.verifier.glove.surprise import SurpriseDetector, write_all
+from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
 
 
 class GlovePassive(BaseVerifier):
@@ -129,7 +129,7 @@ class GloveActive(ProbingVerifier):
         self.outcomes = check_integer("outcomes", outcomes)
         self.strict = check_flag("strict", strict)
 
-    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         fresh, cost, drifted = self._test(found)
         verdict = Verdict(
             surprise=True,
@@ -144,7 +144,7 @@ class GloveActive(ProbingVerifier):
         inserted: RecordId | None = insert_all(fresh, memory, self._matching, now)
         return verdict._replace(observed=observed, inserted=inserted)
 
-    def _test(self, found: SurpriseDetector) -> tuple[list[Transition], ProbeCost, bool]:
+    def _test(self, found: DetectedSurprise) -> tuple[list[Transition], ProbeCost, bool]:
         """Probe until it is decided; the probes, what they cost, and whether the world has drifted."""
         newest = found.experiences[-1]
         # All that was lived before the probes stands against them. Memory alone is what was lived until something

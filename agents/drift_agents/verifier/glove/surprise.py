@@ -1,6 +1,6 @@
 """Phase I of GLOVE: is the new outcome at odds with what memory says, and has it been so for long enough?
 
-* `SurpriseDetector` - what was found when it has
+* `DetectedSurprise` - what was found when it has
 * `SurpriseVerifier` - the part that GLOVE and its controls share; they differ in what they do next
 
 A control that differs from GLOVE in one respect must not differ in another by accident. So all of
@@ -23,7 +23,7 @@ from drift_agents.verifier.base import BaseVerifier
 from drift_agents.verifier.glove.evidence import share
 
 
-class SurpriseDetector(NamedTuple):
+class DetectedSurprise(NamedTuple):
     """An outcome at odds with memory, `persistence` times in a row.
 
     Args:
@@ -103,14 +103,14 @@ class SurpriseVerifier(BaseVerifier, ABC):
         if len(row) < self.persistence:
             return Verdict(surprise=True, statistic=q_hist)
         del self._quarantine[key]
-        return self._meet(SurpriseDetector(tuple(row), tuple(known), q_hist, tuple(prefix)), memory, now)
+        return self._meet(DetectedSurprise(tuple(row), tuple(known), q_hist, tuple(prefix)), memory, now)
 
-    def _meet(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _meet(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         """Respond at once; verifiers that cannot do so put it off."""
         return self._respond(found, memory, now)
 
     @abstractmethod
-    def _respond(self, found: SurpriseDetector, memory: Memory, now: AgentClock) -> Verdict:
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         """Decide what becomes of the experiences and of their counterparts; nothing may get lost."""
 
     def _write(self, experience: Experience, memory: Memory, now: AgentClock) -> RecordId | None:

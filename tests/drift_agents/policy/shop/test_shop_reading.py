@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from drift_agents.matching.page import read_shop_state
-from drift_agents.policy.shop.instruction import read_price, read_wish, stems
+from drift_agents.policy.shop.instruction import parse_instruction, read_price, stems
 from drift_agents.policy.shop.listing import OptionGroup, find_options, read_item, read_results
 from drift_agents.policy.shop.notes import take_notes
 from drift_agents.prompt.conflict import CONFLICTS
 
 
 def test_an_instruction_is_taken_apart() -> None:
-    wish = read_wish(
+    wish = parse_instruction(
         "Find me fleece lined men's hoodies with wash cold with color: blue, and size: xl, "
         "and price lower than 50.00 dollars"
     )
@@ -23,7 +23,7 @@ def test_an_instruction_is_taken_apart() -> None:
 
 
 def test_a_class_of_colours_is_no_word_to_look_for() -> None:
-    wish = read_wish(
+    wish = parse_instruction(
         "Find me zip closure backpacks with padded straps in a warm color, and price lower than 60.00 dollars"
     )
     assert wish.color_class == "warm"
@@ -32,7 +32,7 @@ def test_a_class_of_colours_is_no_word_to_look_for() -> None:
 
 
 def test_an_instruction_without_anything() -> None:
-    wish = read_wish("")
+    wish = parse_instruction("")
     assert (wish.words, wish.limit, wish.size) == (frozenset(), float("inf"), 1)
 
 
@@ -42,7 +42,7 @@ def test_prices(text: str, price: float | None) -> None:
 
 
 def test_options_by_name_come_first() -> None:
-    wish = read_wish("Find me a red shirt with color: blue, and size: x")
+    wish = parse_instruction("Find me a red shirt with color: blue, and size: x")
     groups = [
         OptionGroup("color", (("red", "click[red]"), ("blue", "click[blue]"))),
         OptionGroup("size", (("xl", "click[xl]"), ("x", "click[x]"))),
@@ -51,7 +51,7 @@ def test_options_by_name_come_first() -> None:
 
 
 def test_options_without_a_name_by_their_words() -> None:
-    wish = read_wish("i need a 120 ml hair mask with argan oil, lightly scented")
+    wish = parse_instruction("i need a 120 ml hair mask with argan oil, lightly scented")
     groups = [
         OptionGroup("size", (("60ml", "click[60ml]"), ("120ml", "click[120ml]"))),
         OptionGroup(
@@ -64,7 +64,7 @@ def test_options_without_a_name_by_their_words() -> None:
 
 
 def test_a_named_value_that_is_not_there_is_not_replaced() -> None:
-    wish = read_wish("a red mug with color: green")
+    wish = parse_instruction("a red mug with color: green")
     assert find_options(wish, [OptionGroup("color", (("red", "click[red]"),))]) == {}
 
 
