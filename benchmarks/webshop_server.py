@@ -27,7 +27,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 from webshop_server.client import Client
-from webshop_server.generate import cache_dir, generate
+from webshop_server.generate import generate, get_cache_dir
 from webshop_server.inventory import Inventory
 from webshop_server.renderer import render_html
 from webshop_server.shop import Shop
@@ -156,7 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How fast the shop is.")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each walk (default: %(default)s)")
     parser.add_argument("--products", type=int, help="measure a generated catalogue of this size instead")
-    parser.add_argument("--cache", type=Path, default=cache_dir(), help="where big catalogues are kept")
+    parser.add_argument("--cache", type=Path, default=get_cache_dir(), help="where big catalogues are kept")
     given = parser.parse_args()
     if given.products:
         big(given.products, given.cache)

@@ -18,15 +18,14 @@ ROOT = Path(__file__).resolve().parent.parent
 # between files nor between the folder's own subfolders.
 ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
-        ["colors", "command_line", "errors", "images", "product", "vocabulary"],
-        ["catalog", "jsonstream", "settings", "urls"],
-        ["action", "generate", "goals", "importer", "page_model", "search"],
+        ["command_line", "errors", "product", "vocabulary"],
+        ["catalogue", "checks", "jsonstream", "urls"],
+        ["action", "generate", "goals", "importer", "page_model", "search", "settings"],
         ["inventory", "parser", "renderer", "reward"],
         ["page_builder"],
         ["shop"],
         ["client", "oracle", "sessions"],
         ["routes"],
-        ["admin"],
         ["app"],
         ["__init__", "__main__"],
     ],

@@ -1,12 +1,11 @@
-"""A local clone of WebShop: catalogue, search, instructions, score, pages and a web server.
+"""A local clone of WebShop (Yao et al., 2022): catalogue, search, goals, score, and a web server.
 
-Floors, each of which imports only from those below:
+From bottom to top; each row imports only from rows above it in this list:
 
-1. `errors`, `product`, `colors` - records and words
-2. `catalog`, `vocabulary`, `generate`, `jsonstream`, `importer`, `settings` - the catalogue file, and what an
-   operator may change
-3. `search`, `goals`, `reward` - finding, asking and paying
-4. `location`, `page`, `inventory`, `pages`, `action`, `shop` - the page model and the state machine
-5. `oracle`, `render`, `images`, `htmlpage`, `sessions` - what is built on them
-6. `views`, `admin`, `app`, `client`, `__main__` - the web application
+1. `errors`, `checks`, `product`, `vocabulary` - records and argument checks
+2. `catalogue`, `generate`, `jsonstream`, `importer` - the catalogue file
+3. `search`, `goals`, `settings`, `inventory`, `reward` - results, goals, settings and the score
+4. `urls`, `page_model`, `page_builder`, `action`, `shop` - pages, actions and the session
+5. `oracle` - optimal purchases; `renderer`, `parser` - HTML from and to page models
+6. `sessions`, `routes`, `app`, `client`, `__main__` - the web server
 """

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from webshop_server.app import Config, create_app
-from webshop_server.catalog import KINDS
+from webshop_server.catalogue import KINDS
 from webshop_server.errors import ArgumentError, ShopError
 from webshop_server.generate import DEFAULT_PRODUCTS, generate
 

@@ -1,43 +1,45 @@
-"""What a shopper can do, as text.
+"""The text actions `search[words]` and `click[label]`.
 
-* `parse_action` - `search[words]` or `click[label]` as its two parts
-* `check_search`, `check_click` - whether that can be done on a page
-* `Clickable` - what these need to know about a page
-* `MAX_ACTION` - how long an action may be
+* `parse_action` - an action as name and argument
+* `check_search`, `check_click` - the query or target of an action that is valid on a page
+* `ActionablePage` - the part of a page that these functions read
+* `MAX_ACTION` - the maximum length of an action
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from webshop_server.errors import ArgumentError
-from webshop_server.urls import normal_query
+from webshop_server.urls import normalize_query
 
 MAX_ACTION = 4096
-"""The characters that an action may have."""
+"""The maximum length of an action, in characters."""
+
+T_co = TypeVar("T_co", covariant=True)
 
 _ACTION = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
 
 
-class Clickable(Protocol):
-    """A page, as far as actions need it."""
+class ActionablePage(Protocol[T_co]):
+    """The part of a page that decides which actions are valid."""
 
     @property
-    def clickables(self) -> Mapping[str, Any]:
-        """What can be clicked, by label in lower case; `None` for the search button."""
+    def clickables(self) -> Mapping[str, T_co | None]:
+        """The target of each label, in lower case; `None` for the search button."""
 
     @property
     def has_search_bar(self) -> bool:
-        """Whether words can be searched from here."""
+        """Whether the page accepts `search[words]`."""
 
 
 def parse_action(action: object) -> tuple[str, str]:
-    """Give an action's name and argument.
+    """Split an action into name and argument.
 
     Raises:
-        ArgumentError: it is not of the form `search[words]` or `click[label]`.
+        ArgumentError: it does not have the form `search[words]` or `click[label]`.
 
     Example:
         >>> parse_action("Click[Buy Now]")
@@ -53,25 +55,25 @@ def parse_action(action: object) -> tuple[str, str]:
     return found[1].lower(), found[2].strip()
 
 
-def check_search(page: Clickable, words: str) -> str:
-    """Give the query that words become on this page.
+def check_search(page: ActionablePage[object], words: str) -> str:
+    """Return the normalised query of a search on this page.
 
     Raises:
-        ArgumentError: the page has no search bar, or there are no words.
+        ArgumentError: the page has no search bar, or the query is empty.
     """
     if not page.has_search_bar:
         raise ArgumentError("there is no search bar on this page")
-    keywords = normal_query(words)
+    keywords = normalize_query(words)
     if not keywords:
         raise ArgumentError("a search needs words: search[words]")
     return keywords
 
 
-def check_click(page: Clickable, label: str) -> Any:
-    """Give what a label leads to on this page.
+def check_click(page: ActionablePage[T_co], label: str) -> T_co:
+    """Return the target of a label on this page.
 
     Raises:
-        ArgumentError: nothing on the page has the label, or it is the search button without words.
+        ArgumentError: no element of the page has the label, or it is the search button.
     """
     wanted = label.lower()
     if wanted not in page.clickables:

@@ -1,6 +1,6 @@
-"""The shop as a web application.
+"""The shop as a Flask application.
 
-* `Config` - what an application is made from
+* `Config` - the configuration
 * `create_app` - the application factory
 """
 
@@ -12,39 +12,38 @@ from dataclasses import dataclass, field
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from webshop_server import routes as views
-from webshop_server.admin import admin_pages
-from webshop_server.catalog import Catalogue
+from webshop_server.catalogue import Catalogue
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.inventory import Inventory
 from webshop_server.renderer import SECURITY_HEADERS, render_message
+from webshop_server.routes import admin_routes, shop_routes, show_error
 from webshop_server.sessions import SessionLog, SessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
 MAX_BODY = 64 * 1024
-"""The bytes that a request may send."""
+"""The maximum size of a request body, in bytes."""
 
-MAX_ADDRESS = 16 * 1024
-"""The characters that an address may have."""
+MAX_URL = 16 * 1024
+"""The maximum length of a URL, in characters."""
 
 STYLE_SECONDS = 3600
-"""How long a browser may keep the style sheet: it would ask for it with every page otherwise."""
+"""How long a browser may cache the style sheet, in seconds; otherwise it requests it with every page."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What an application is made from.
+    """The configuration of an application.
 
     Args:
-        catalogue: a catalogue file, or an inventory; the generated default if not given.
-        settings: what an operator may change.
+        catalogue: a catalogue file, or an inventory; by default the generated catalogue.
+        settings: the initial settings.
         goal_kind: `synthetic`, `human` or `color_class`.
-        seed: decides price limits and the order in which new sessions get goals.
-        admin_token: opens `/admin`; without one it does not exist.
-        log_dir: where session logs go; without one nothing is logged.
-        max_sessions: how many shoppers there can be.
-        idle_seconds: how long one may do nothing.
+        seed: seeds price limits and the goals of new sessions.
+        admin_token: the token for `/admin`, at least 8 characters; without one `/admin` does not exist.
+        log_dir: the directory of session logs; without one nothing is logged.
+        max_sessions: the maximum number of sessions.
+        idle_seconds: sessions that are idle for longer are deleted.
     """
 
     catalogue: str | os.PathLike[str] | Inventory | None = None
@@ -58,10 +57,10 @@ class Config:
 
 
 def create_app(config: Config | None = None) -> Flask:
-    """Make the application.
+    """Create the application.
 
     Args:
-        config: what it is made from; the defaults if not given.
+        config: the configuration.
 
     Raises:
         CatalogueError: the catalogue cannot be used.
@@ -77,7 +76,7 @@ def create_app(config: Config | None = None) -> Flask:
     if config.admin_token is not None and len(config.admin_token) < 8:
         raise ArgumentError("`admin_token` should have at least 8 characters")
     shop = Shop(_inventory(config), config.settings, goal_kind=config.goal_kind)
-    len(shop.goals)  # a catalogue without goals of this kind is refused here, not at the first shopper
+    len(shop.goals)  # a catalogue without goals of this kind is refused here, not at the first request
     app = Flask("webshop_server")
     app.config.update(
         MAX_CONTENT_LENGTH=MAX_BODY,
@@ -91,14 +90,14 @@ def create_app(config: Config | None = None) -> Flask:
     )
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
     if config.admin_token is not None:
-        app.register_blueprint(admin_pages)
-    app.register_blueprint(views.shopper_pages)
-    app.register_error_handler(ArgumentError, views.refuse)
-    app.register_error_handler(SessionError, views.refuse)
-    app.register_error_handler(ShopError, _fail)
-    app.register_error_handler(HTTPException, _http_error)
-    app.before_request(_check_address)
-    app.after_request(_secure)
+        app.register_blueprint(admin_routes)
+    app.register_blueprint(shop_routes)
+    app.register_error_handler(ArgumentError, show_error)
+    app.register_error_handler(SessionError, show_error)
+    app.register_error_handler(ShopError, _show_failure)
+    app.register_error_handler(HTTPException, _show_http_error)
+    app.before_request(_check_url)
+    app.after_request(_add_security_headers)
     return app
 
 
@@ -110,25 +109,25 @@ def _inventory(config: Config) -> Inventory:
     return Inventory(Catalogue(config.catalogue), config.seed)
 
 
-def _check_address() -> Response | None:
-    if len(request.full_path) > MAX_ADDRESS:
-        text = render_message("This address is too long", f"An address has at most {MAX_ADDRESS} characters.")
+def _check_url() -> Response | None:
+    if len(request.full_path) > MAX_URL:
+        text = render_message("This URL is too long", f"A URL has at most {MAX_URL} characters.")
         return Response(text, status=414, mimetype="text/html")
     return None
 
 
-def _secure(response: Response) -> Response:
+def _add_security_headers(response: Response) -> Response:
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     return response
 
 
-def _fail(error: Exception) -> Response:
+def _show_failure(error: Exception) -> Response:
     text = render_message("The shop cannot answer", "The catalogue cannot be read. Please try again later.")
     return Response(text, status=503, mimetype="text/html")
 
 
-def _http_error(error: HTTPException) -> Response:
+def _show_http_error(error: HTTPException) -> Response:
     if error.response is not None:
         return error.response  # type: ignore[return-value]
     text = render_message(error.name, error.description or "")

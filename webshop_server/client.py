@@ -1,8 +1,8 @@
-"""The shop over HTTP, for programs.
+"""A client of the shop's HTTP server.
 
-* `Client` - a connection to a server: lets shoppers in, and turns the operator's settings
-* `ClientSession` - one shopper over HTTP, with the methods of `Session`
-* `ClientOutcome` - what an action led to
+* `Client` - a connection: starts sessions and changes settings
+* `ClientSession` - a session over HTTP, with the methods of `Session`
+* `ClientResult` - the result of an action
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from webshop_server.action import check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError, ShopError
-from webshop_server.parser import FormRequest, HtmlPage, read_html
-from webshop_server.shop import OVER
+from webshop_server.parser import FormRequest, ParsedPage, parse_html
+from webshop_server.shop import SESSION_OVER
 
 _MAX_REDIRECTS = 5
-_MAX_ANSWER = 16 << 20
+_MAX_RESPONSE = 16 << 20
 
 
-class ClientOutcome(NamedTuple):
-    """What an action led to.
+class ClientResult(NamedTuple):
+    """The result of an action.
 
     Args:
-        page: the page that is shown now.
-        reward: the score of a purchase that this action completed, else 0.0.
+        page: the current page.
+        reward: the score of the purchase if this action completed it, else 0.0.
         is_done: whether the session is over.
-        error: why the action did nothing, or `None`.
+        error: the reason why the action was invalid, or `None`.
     """
 
-    page: HtmlPage
+    page: ParsedPage
     reward: float
     is_done: bool
     error: str | None
 
 
 class Client:
-    """A connection to a server; not to be shared between threads.
+    """A connection to a server; not thread-safe.
 
     Args:
-        base_url: its address, such as `http://127.0.0.1:3000`.
-        token: opens `/admin`, where the server has it.
-        timeout: seconds to wait for an answer.
+        base_url: the URL of the server, such as `http://127.0.0.1:3000`.
+        token: the token for `/admin`.
+        timeout: seconds to wait for a response.
 
     Raises:
-        ArgumentError: the address is no `http://` address.
+        ArgumentError: the URL does not start with `http://`.
     """
 
     def __init__(self, base_url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
@@ -62,29 +62,29 @@ class Client:
         self._connection.close()
 
     def start(self, goal: int | None = None) -> ClientSession:
-        """Let a shopper in.
+        """Start a session.
 
         Args:
-            goal: the goal's number; the server draws one if not given.
+            goal: the goal's number; by default drawn by the server.
 
         Raises:
             ArgumentError: no goal has this number.
         """
         path, document = self.fetch(FormRequest("GET", "/" if goal is None else f"/?goal={goal}"))
-        return ClientSession(self, path.strip("/"), read_html(document, path))
+        return ClientSession(self, path.strip("/"), parse_html(document, path))
 
-    def fetch(self, press: FormRequest) -> tuple[str, str]:
-        """Follow a link or send a form.
+    def fetch(self, form: FormRequest) -> tuple[str, str]:
+        """Follow a link or submit a form.
 
         Returns:
-            The path of the page that was reached, and its document.
+            The path of the resulting page, and its document.
 
         Raises:
-            ArgumentError: the server refused.
-            SessionError: the server does not know the session.
+            ArgumentError: the server refused the request.
+            SessionError: there is no such session.
             ShopError: the server cannot be reached, or failed.
         """
-        method, path, fields = press
+        method, path, fields = form
         body = urlencode(fields) if method == "POST" else None
         for _ in range(_MAX_REDIRECTS):
             headers = {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
@@ -95,21 +95,21 @@ class Client:
                 continue
             if status == 200:
                 return path, answer
-            _, _, reason = read_html(answer).text.partition(" [SEP] ")
+            _, _, reason = parse_html(answer).text.partition(" [SEP] ")
             reason = reason.partition(" [SEP] ")[0] or f"the server answered {status}"
             raise SessionError(reason) if reason.startswith("there is no session") else _error(status)(reason)
         raise ShopError(f"{self.base_url} redirected more than {_MAX_REDIRECTS} times")
 
     def admin(self, method: str, path: str, data: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Ask the operator's endpoint.
+        """Send a request to `/admin`.
 
         Args:
             method: `GET`, `POST`, `PATCH` or `DELETE`.
-            path: the address behind `/admin`, such as `/settings`.
-            data: what to send.
+            path: the path below `/admin`, such as `/settings`.
+            data: the body.
 
         Raises:
-            ArgumentError: the server refused.
+            ArgumentError: the server refused the request.
             ShopError: the server cannot be reached, or has no such endpoint.
         """
         headers = {"Authorization": f"Bearer {self._token or ''}", "Content-Type": "application/json"}
@@ -124,7 +124,7 @@ class Client:
         raise _error(status)(reason)
 
     def configure(self, **changes: Any) -> dict[str, Any]:
-        """Change settings for all sessions; needs the token."""
+        """Change settings of all sessions; needs the token."""
         return self.admin("PATCH", "/settings", changes)
 
     def _send(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, str, str]:
@@ -133,11 +133,11 @@ class Client:
                 self._connection.request(method, path, body, headers)
                 response = self._connection.getresponse()
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                # An idle connection that the server has closed meanwhile: nothing was answered, ask once more.
+                # The server has closed the idle connection: nothing was answered, so send the request once more.
                 self._connection.close()
                 self._connection.request(method, path, body, headers)
                 response = self._connection.getresponse()
-            data = response.read(_MAX_ANSWER)
+            data = response.read(_MAX_RESPONSE)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._connection.close()
             raise ShopError(f"{self.base_url} cannot be reached: {error}") from error
@@ -149,15 +149,15 @@ def _error(status: int) -> type[ShopError]:
 
 
 class ClientSession:
-    """One shopper over HTTP.
+    """A session over HTTP.
 
     Args:
         client: the connection.
         session_id: the session's name.
-        page: the page that it shows.
+        page: its current page.
     """
 
-    def __init__(self, client: Client, session_id: str, page: HtmlPage) -> None:
+    def __init__(self, client: Client, session_id: str, page: ParsedPage) -> None:
         self.client = client
         self.session_id = session_id
         self.page = page
@@ -169,14 +169,14 @@ class ClientSession:
 
     @property
     def available_actions(self) -> dict[str, Any]:
-        """What can be done on this page, in the original's form."""
+        """`has_search_bar` and `clickables` of the current page, as in the original."""
         return {"has_search_bar": self.page.has_search_bar, "clickables": list(self.page.clickables)}
 
-    def act(self, action: str) -> ClientOutcome:
-        """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
+    def act(self, action: str) -> ClientResult:
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
-            action: the action, in any case.
+            action: the action; case is ignored.
 
         Raises:
             ShopError: the server cannot be reached.
@@ -184,20 +184,20 @@ class ClientSession:
         try:
             name, argument = parse_action(action)
             if self.is_done:
-                raise SessionError(OVER)
+                raise SessionError(SESSION_OVER)
             if name == "search":
                 keywords = check_search(self.page, argument)
                 self._go(FormRequest("POST", self.page.search, (("search_query", keywords),)))
             else:
                 self._go(check_click(self.page, argument))
         except (ArgumentError, SessionError) as error:
-            return ClientOutcome(self.page, 0.0, self.is_done, str(error))
-        return ClientOutcome(self.page, self.page.reward or 0.0, self.is_done, None)
+            return ClientResult(self.page, 0.0, self.is_done, str(error))
+        return ClientResult(self.page, self.page.reward or 0.0, self.is_done, None)
 
     def configure(self, **changes: Any) -> dict[str, Any]:
-        """Change settings for this session alone; needs the token."""
+        """Change settings of this session; needs the token."""
         return self.client.admin("PATCH", f"/sessions/{quote(self.session_id, safe='')}/settings", changes)
 
-    def _go(self, press: FormRequest) -> None:
-        path, document = self.client.fetch(press)
-        self.page = read_html(document, path)
+    def _go(self, form: FormRequest) -> None:
+        path, document = self.client.fetch(form)
+        self.page = parse_html(document, path)

@@ -1,18 +1,18 @@
-"""Every error that a user of `webshop_server` can cause.
+"""The errors that a user of `webshop_server` can cause.
 
-* `ShopError` - the base of them all, so that one `except` catches what is ours
+* `ShopError` - the base class
 * `CatalogueError` - a catalogue file or its index that cannot be used
-* `ImportProblem` - the files to import cannot be read at all (a single bad record is only counted)
-* `SettingsError` - a setting that does not exist, or a value that it does not allow
-* `ArgumentError` - an argument of a function or a command breaks a rule
-* `SessionError` - a session that does not exist, or a call that it does not allow any more
+* `ImportProblem` - the files to import cannot be read (single invalid records are skipped and counted)
+* `SettingsError` - an unknown setting, or an invalid value
+* `ArgumentError` - an invalid argument of a function or a command
+* `SessionError` - an unknown session, or an action after its end
 """
 
 from __future__ import annotations
 
 
 class ShopError(Exception):
-    """The base of all errors of this package."""
+    """The base class of the errors of this package."""
 
 
 class CatalogueError(ShopError, OSError):
@@ -32,4 +32,4 @@ class ArgumentError(ShopError, ValueError):
 
 
 class SessionError(ShopError, RuntimeError):
-    """A session does not exist, or it is over and the call came too late."""
+    """A session does not exist, or it is over."""

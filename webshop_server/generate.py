@@ -1,10 +1,10 @@
-"""Catalogues made from a seed.
+"""Catalogues generated from a seed.
 
-* `generate` - writes a catalogue that reads like a real one
-* `default_catalogue` - the catalogue that is used when none is named; made on first use
-* `cache_dir` - where made catalogues are kept
+* `generate` - writes a catalogue
+* `make_default_catalogue` - the default catalogue, generated on first use
+* `get_cache_dir` - the directory of generated catalogues
 
-Equal arguments give equal files, byte for byte (with one version of SQLite).
+Equal arguments give equal files, byte for byte, with one version of SQLite.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from webshop_server.catalog import Catalogue, CatalogueWriter
-from webshop_server.errors import ArgumentError, CatalogueError
+from webshop_server.catalogue import Catalogue, CatalogueWriter
+from webshop_server.checks import check_integer
+from webshop_server.errors import CatalogueError
 from webshop_server.product import Instruction, Option, Product, Review
 from webshop_server.vocabulary import (
     ADJECTIVES,
@@ -25,13 +26,13 @@ from webshop_server.vocabulary import (
     COLORS_OFFERED,
     GROUP_NAMES,
     GROUPS,
-    MAKES,
     REVIEW_BODIES,
     REVIEW_TITLES,
     SELLERS,
     SENTENCES,
     USES,
     ProductKind,
+    load_product_kinds,
 )
 
 GENERATOR_VERSION = 1
@@ -43,24 +44,22 @@ _DIGITS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
 def generate(path: str | os.PathLike[str], products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Catalogue:
-    """Write a catalogue that reads like a real one, over the original's five departments.
+    """Write a generated catalogue over the original's five departments.
 
-    Half of the articles are offered by one seller, the others by two or three: equal listings, apart
-    from the seller. Articles that come in colours have instructions that ask for a class of colours.
+    Half of the articles have one seller, the others two or three, whose listings differ in the seller only.
+    Articles with colours have instructions for classes of colours.
 
     Args:
-        path: the file to make; one that exists is replaced.
-        products: how many listings, 1 to 10,000,000.
-        seed: decides everything.
+        path: the file; an existing one is replaced.
+        products: the number of listings, 1 to 10,000,000.
+        seed: the seed, 0 to 2**63 - 1.
 
     Raises:
         ArgumentError: a number is out of its bounds.
         CatalogueError: the file cannot be written.
     """
-    if not 1 <= products <= 10_000_000:
-        raise ArgumentError(f"`products` should be in the interval [1, 10000000]. Received {products}")
-    if not 0 <= seed < 2**63:
-        raise ArgumentError(f"`seed` should be a whole number in the interval [0, 2**63). Received {seed}")
+    check_integer("products", products, 1, 10_000_000)
+    check_integer("seed", seed, 0, 2**63 - 1)
     with CatalogueWriter(path) as writer:
         listings = generate_products(products, seed)
         while batch := list(islice(listings, _BATCH)):
@@ -69,17 +68,18 @@ def generate(path: str | os.PathLike[str], products: int = DEFAULT_PRODUCTS, see
 
 
 def generate_products(count: int, seed: int) -> Iterator[Product]:
-    """Give the listings that `generate` writes."""
+    """Generate the listings that `generate` writes."""
     draw = random.Random(f"webshop-{GENERATOR_VERSION}-{seed}")
-    departments = list(MAKES)
+    kinds = load_product_kinds()
+    departments = list(kinds)
     made = article = 0
     while made < count:
         department = departments[article % len(departments)]
-        makes = MAKES[department]
-        make = makes[article // len(departments) % len(makes)]
+        choices = kinds[department]
+        kind = choices[article // len(departments) % len(choices)]
         offers = draw.choices((1, 2, 3), (5, 4, 1))[0]
         offers = min(offers, count - made)
-        base = _article(draw, department, make)
+        base = _article(draw, department, kind)
         sellers = draw.sample(SELLERS, offers)
         for offer, seller in enumerate(sellers):
             yield base._replace(
@@ -90,7 +90,7 @@ def generate_products(count: int, seed: int) -> Iterator[Product]:
 
 
 def _asin(number: int, seed: int) -> str:
-    """A name like the originals': B0 and eight signs; scattered, so that neighbours do not look alike."""
+    """An asin: `B0` and eight characters, scattered so that consecutive listings have dissimilar asins."""
     size = len(_DIGITS) ** 8
     value = (number * 1_034_567_891_011 + 7_919 * (seed % 1_000_003) + 123_456_789) % size
     signs = []
@@ -100,15 +100,15 @@ def _asin(number: int, seed: int) -> str:
     return "B0" + "".join(reversed(signs))
 
 
-def _article(draw: random.Random, department: str, make: ProductKind) -> Product:
+def _article(draw: random.Random, department: str, kind: ProductKind) -> Product:
     brand = draw.choice(BRANDS[department])
     adjective = draw.choice(ADJECTIVES)
-    feature = draw.choice(make.features)
+    feature = draw.choice(kind.features)
     use = draw.choice(USES[department])
-    attributes = tuple(draw.sample(make.attributes, 3))
-    options = tuple(_option(draw, group) for group in make.groups)
-    name = make.name.lower().removeprefix("women's ").removeprefix("men's ")
-    title = f"{brand} {adjective} {make.name} with {feature}, {attributes[0].title()}, {attributes[1].title()}"
+    attributes = tuple(draw.sample(kind.attributes, 3))
+    options = tuple(_option(draw, group) for group in kind.groups)
+    name = kind.name.lower().removeprefix("women's ").removeprefix("men's ")
+    title = f"{brand} {adjective} {kind.name} with {feature}, {attributes[0].title()}, {attributes[1].title()}"
     words = {
         "brand": brand,
         "use": use,
@@ -119,24 +119,24 @@ def _article(draw: random.Random, department: str, make: ProductKind) -> Product
     first, second, *rest = SENTENCES
     description = " ".join(text.format(**words) for text in (first, second, *draw.sample(rest, 2)))
     bullets = (
-        f"{attributes[0].capitalize()}, {attributes[1]}: {make.query} made for {use}",
+        f"{attributes[0].capitalize()}, {attributes[1]}: {kind.query} made for {use}",
         f"With {feature.lower()}, chosen by {brand}",
         f"Also {attributes[2]}, and easy to live with",
     )
     reviews = tuple(_review(draw, words) for _ in range(draw.randint(1, 4)))
     asked = tuple(draw.sample(attributes, 2))
-    text = f"Find me {asked[0]} {make.query} with {asked[1]}"
+    text = f"Find me {asked[0]} {kind.query} with {asked[1]}"
     has_classes = any(option.name == "color" and set(option.values) >= _CLASS_COLORS for option in options)
     return Product(
         asin="",
         title=title,
         description=description,
         bullets=bullets,
-        prices=_prices(draw, make.price),
+        prices=_prices(draw, kind.price),
         rating=f"{sum(review.score for review in reviews) / len(reviews):.1f}",
         category=department,
-        query=make.query,
-        product_category=" › ".join(make.path),
+        query=kind.query,
+        product_category=" › ".join(kind.path),
         attributes=attributes,
         options=options,
         reviews=reviews,
@@ -147,7 +147,7 @@ def _article(draw: random.Random, department: str, make: ProductKind) -> Product
 
 def _option(draw: random.Random, group: str) -> Option:
     if group == "color":
-        if draw.random() < 0.5:  # every colour that a class may ever ask for, and some others
+        if draw.random() < 0.5:  # every colour of a class, and two others
             others = [color for color in COLORS_OFFERED if color not in _CLASS_COLORS]
             chosen = {*_CLASS_COLORS, *draw.sample(others, 2)}
         else:
@@ -160,7 +160,7 @@ def _option(draw: random.Random, group: str) -> Option:
 
 def _prices(draw: random.Random, bounds: tuple[float, float]) -> tuple[float, ...]:
     low, high = bounds
-    price = round(low + (high - low) * draw.random() ** 2) - 0.01  # cheap ones are more common
+    price = round(low + (high - low) * draw.random() ** 2) - 0.01  # low prices are more frequent
     price = round(max(price, low), 2)
     if draw.random() < 0.15:
         return price, round(price * draw.uniform(1.1, 1.5), 2)
@@ -173,8 +173,8 @@ def _review(draw: random.Random, words: dict[str, str]) -> Review:
     return Review(draw.choice(REVIEW_TITLES[score]), float(score), body[0].upper() + body[1:])
 
 
-def cache_dir() -> Path:
-    """Give the directory where made catalogues are kept: `WEBSHOP_CACHE`, or the user's cache directory."""
+def get_cache_dir() -> Path:
+    """Return the directory of generated catalogues: `WEBSHOP_CACHE`, or the user's cache directory."""
     named = os.environ.get("WEBSHOP_CACHE")
     if named:
         return Path(named)
@@ -182,26 +182,26 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "webshop-server"
 
 
-def default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Path:
-    """Give the path of a generated catalogue; it is made on first use and kept in `cache_dir()`.
+def make_default_catalogue(products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Path:
+    """Return the path of a generated catalogue, which is created on first use in `get_cache_dir()`.
 
-    Several processes may ask at once: each makes a file of its own, all of them equal, and the last one stays.
+    Concurrent processes write separate, equal files; the last one is kept.
 
     Raises:
         CatalogueError: the cache cannot be written.
     """
-    place = cache_dir() / f"generated-{GENERATOR_VERSION}-{products}-{seed}.sqlite"
-    if place.is_file():
+    path = get_cache_dir() / f"generated-{GENERATOR_VERSION}-{products}-{seed}.sqlite"
+    if path.is_file():
         try:
-            Catalogue(place)
+            Catalogue(path)
         except CatalogueError:
-            pass  # damaged, or of another version: made again below
+            pass  # damaged, or of another version: generated again below
         else:
-            return place
-    own = place.with_name(f"{place.stem}.{os.getpid()}.{threading.get_ident()}.sqlite")
+            return path
+    own = path.with_name(f"{path.stem}.{os.getpid()}.{threading.get_ident()}.sqlite")
     try:
         generate(own, products, seed)
-        os.replace(own, place)
-    except OSError as error:  # ours are of this kind too
+        os.replace(own, path)
+    except OSError as error:  # includes CatalogueError
         raise CatalogueError(f"{error}; set WEBSHOP_CACHE to a directory that can be written") from error
-    return place
+    return path

@@ -1,9 +1,9 @@
-"""What a shopper is asked to buy.
+"""The goals of a catalogue.
 
-* `Goal` - one task: the instruction and what the score is computed from
-* `GoalSet` - all tasks of a catalogue, in an order that a number selects from
+* `Goal` - one task: the instruction and the inputs of the score
+* `GoalSet` - the numbered goals of a catalogue
 * `SPLITS` - the published split
-* `draw` - a reproducible number in [0, 1) from a seed and names
+* `draw_uniform` - a number in [0, 1) as a hash of a seed and names
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import bisect
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-from webshop_server.catalog import KINDS, Catalogue
+from webshop_server.catalogue import KINDS, Catalogue
+from webshop_server.checks import check_choice, check_integer
 from webshop_server.errors import ArgumentError
 from webshop_server.product import UNKNOWN_PRICE, Instruction, Product
 
@@ -27,21 +29,21 @@ NO_LIMIT = 1_000_000.0
 """The price limit of a goal without one, in dollars, as in the original."""
 
 MAX_GOALS = 100_000
-"""The goals of a catalogue that are offered: those of its first listings, up to about this many."""
+"""The maximum number of goals of a catalogue; the first listings that reach it are used."""
 
 SPLITS = {"test": (0, 500), "eval": (500, 1500), "train": (1500, None)}
 """The published split: first and last goal number of each part, the last one excluded."""
 
 _BATCH = 500
-_SHUFFLE_SEED = 233  # the original's: with its full data and human goals, numbers mean the same goals
+_SHUFFLE_SEED = 233  # the original's: with its data and human goals, the goal numbers are equal
 _LIMITS = tuple(10.0 * i for i in range(1, 100))
 
 
-def draw(seed: int, *names: object) -> float:
-    """Give a number in [0, 1) that depends on nothing but the arguments.
+def draw_uniform(seed: int, *names: object) -> float:
+    """Return a number in [0, 1), a hash of the arguments.
 
     Example:
-        >>> draw(0, "price", "B01") == draw(0, "price", "B01") != draw(1, "price", "B01")
+        >>> draw_uniform(0, "price", "B01") == draw_uniform(0, "price", "B01") != draw_uniform(1, "price", "B01")
         True
     """
     text = "\x1f".join(str(name) for name in (seed, *names))
@@ -49,18 +51,18 @@ def draw(seed: int, *names: object) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 9007199254740992.0
 
 
-def price_of(product: Product, seed: int) -> float:
-    """Give what a listing costs: for a price range, a value inside it that the seed decides."""
+def resolve_price(product: Product, seed: int) -> float:
+    """Return the price of a listing, in dollars; of a price range, a seeded value in it."""
     if not product.prices:
         return UNKNOWN_PRICE
     if len(product.prices) == 1:
         return product.prices[0]
     low, high = product.prices[:2]
-    return low + (high - low) * draw(seed, "price", product.asin)
+    return low + (high - low) * draw_uniform(seed, "price", product.asin)
 
 
-def price_limit(price: float, seed: int, *names: object) -> float:
-    """Draw a goal's price limit: the larger of two of the next four multiples of ten above the price.
+def draw_price_limit(price: float, seed: int, *names: object) -> float:
+    """Draw a goal's price limit: the larger of two of the next four multiples of 10 above the price.
 
     Returns:
         The limit in dollars, or `NO_LIMIT` where fewer than two of 10, 20, ..., 990 lie above the price.
@@ -69,7 +71,7 @@ def price_limit(price: float, seed: int, *names: object) -> float:
     if len(above) < 2:
         return NO_LIMIT
     pairs = [max(i, j) for i in range(len(above)) for j in range(i)]
-    return above[pairs[int(draw(seed, "limit", *names) * len(pairs))]]
+    return above[pairs[int(draw_uniform(seed, "limit", *names) * len(pairs))]]
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,15 @@ class Goal:
     """One task.
 
     Args:
-        text: the instruction as the shopper reads it.
-        asin: the listing that it was written for; others can pay as much.
+        text: the instruction.
+        asin: the listing that it was written for; other listings can have the same score.
         title: that listing's title.
         category: its department.
         query: its query.
-        product_category: its place in the tree of categories.
-        attributes: what the purchase has to be.
-        options: `(name, value)` pairs of the choices to make; the name may be "".
-        color_class: a class of colours, such as `warm`, out of which a colour has to be chosen; it
-            counts as one more option.
+        product_category: its category path.
+        attributes: the required attributes.
+        options: the required options, as `(name, value)` pairs; the name may be "".
+        color_class: a class of colours, such as `warm`, of which one is required; counts as one option.
         price_upper: the highest price in dollars, or `NO_LIMIT`.
     """
 
@@ -105,7 +106,7 @@ class Goal:
         return self  # frozen, hence shared
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the goal as plain data with the original's names, for logs."""
+        """Return the goal as plain data with the original's keys, for logs."""
         return {
             "asin": self.asin,
             "category": self.category,
@@ -121,26 +122,23 @@ class Goal:
 
 
 class GoalSet(Sequence[Goal]):
-    """All tasks of a catalogue.
+    """The numbered goals of a catalogue, in the original's shuffled order.
 
-    Goals are made when they are asked for, so that a million of them cost a list of numbers. Their
-    order is shuffled as the original shuffles it.
+    Goals are created on access: a million of them need the memory of a list of integers.
 
     Args:
-        catalogue: where the listings are.
+        catalogue: the listings.
         kind: `synthetic` (one goal for each combination of options), `human`, or `color_class` (a colour
-            of a class such as `warm` is asked for).
-        seed: decides prices out of ranges and price limits.
-        limit: stop at the listing that reaches this many goals.
+            of a class such as `warm` is required).
+        seed: seeds prices in ranges and price limits.
+        limit: stop at the listing that reaches this number of goals.
 
     Raises:
-        ArgumentError: the kind is unknown, or the catalogue has no goal of it.
+        ArgumentError: the kind is unknown, or the catalogue has no goal of this kind.
     """
 
     def __init__(self, catalogue: Catalogue, kind: str = "synthetic", *, seed: int = 0, limit: int = MAX_GOALS) -> None:
-        if kind not in KINDS:
-            raise ArgumentError(f"`kind` should be one of {', '.join(KINDS)}. Received {kind!r}")
-        self.kind = kind
+        self.kind = check_choice("kind", kind, KINDS)
         self.seed = seed
         self._catalogue = catalogue
         counts = catalogue.goal_counts(kind, limit)
@@ -150,47 +148,49 @@ class GoalSet(Sequence[Goal]):
         self._ends = np.cumsum([count for _, count in counts]).tolist()
         self._order = list(range(self._ends[-1]))
         random.Random(_SHUFFLE_SEED).shuffle(self._order)
-        self._sums: np.ndarray | None = None
-        self._weights: np.ndarray | None = None
+        self._sums: NDArray[np.float64] | None = None
+        self._weights: NDArray[np.float64] | None = None
         self._make = lru_cache(maxsize=4096)(self._build)
 
     def __len__(self) -> int:
         return len(self._order)
 
-    def __getitem__(self, index: Any) -> Any:
-        """Give the goal of a number, or a list of them for a slice.
+    @overload
+    def __getitem__(self, index: int) -> Goal: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Goal]: ...
+
+    def __getitem__(self, index: int | slice) -> Goal | list[Goal]:
+        """Return the goal of a number, or a list of goals for a slice.
 
         Raises:
             ArgumentError: no goal has this number.
         """
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < len(self):
-            raise ArgumentError(f"`goal_index` should be a whole number in 0 to {len(self) - 1}. Received {index!r}")
-        return self._make(self._order[int(index)])
+        return self._make(self._order[check_integer("goal_index", index, 0, len(self) - 1)])
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Goal]:
         return (self[i] for i in range(len(self)))
 
     def split(self, name: str) -> range:
-        """Give the numbers of the goals of a part of the published split.
+        """Return the goal numbers of a part of the published split.
 
         Raises:
             ArgumentError: the part is unknown.
         """
-        if name not in SPLITS:
-            raise ArgumentError(f"`split` should be one of {', '.join(SPLITS)}. Received {name!r}")
-        start, stop = SPLITS[name]
+        start, stop = SPLITS[check_choice("split", name, SPLITS)]
         return range(min(start, len(self)), len(self) if stop is None else min(stop, len(self)))
 
     def weight(self, index: int) -> float:
-        """Give how likely a goal is drawn, relative to the others: the mean inverse frequency of its attributes."""
+        """Return the weight of a goal in `pick`: the mean inverse frequency of its attributes; 1 unless synthetic."""
         if self.kind != "synthetic":
             return 1.0
         return float(self._row_weights()[self._row(self._order[index])[0]])
 
     def pick(self, number: float) -> int:
-        """Turn a uniform number in [0, 1) into a goal number, by the goals' weights."""
+        """Map a uniform number in [0, 1) to a goal number, by the goals' weights."""
         if self.kind != "synthetic":  # all weights are 1
             return min(int(number * len(self)), len(self) - 1)
         if self._sums is None:
@@ -199,11 +199,11 @@ class GoalSet(Sequence[Goal]):
         return min(int(np.searchsorted(self._sums, number * self._sums[-1], side="right")), len(self) - 1)
 
     def _row(self, place: int) -> tuple[int, int]:
-        """Give the row of the listing that makes the goal at a place, and the goal's number in it."""
+        """Return the row of a goal's listing, and the goal's number within the listing."""
         row = bisect.bisect_right(self._ends, place)
         return row, place - (self._ends[row - 1] if row else 0)
 
-    def _row_weights(self) -> np.ndarray:
+    def _row_weights(self) -> NDArray[np.float64]:
         """The weight of each listing's goals: the mean inverse frequency of its attributes."""
         if self._weights is None:
             counts: Counter[str] = Counter()
@@ -224,44 +224,44 @@ class GoalSet(Sequence[Goal]):
         row, rest = self._row(place)
         product = self._catalogue.at(self._numbers[row])
         if self.kind == "human":
-            asked = [instruction for instruction in product.human if instruction.attributes][rest]
-            pairs = tuple(("", value) for value in asked.options)
-            return make_goal(product, asked, pairs, seed=self.seed, names=(product.asin, rest))
+            instruction = [instruction for instruction in product.human if instruction.attributes][rest]
+            pairs = tuple(("", value) for value in instruction.options)
+            return make_goal(product, instruction, pairs, seed=self.seed, names=(product.asin, rest))
         if self.kind == "color_class":
             return make_goal(product, product.by_class[rest], seed=self.seed, names=(product.asin, "class", rest))
-        asked = product.synthetic or Instruction("", ())
+        instruction = product.synthetic or Instruction("", ())
         chosen = []
         for option in sorted(product.options, reverse=True):  # the last name varies fastest, as in the original
             rest, which = divmod(rest, len(option.values))
             chosen.append((option.name, option.values[which]))
         pairs = tuple(reversed(chosen))
-        return make_goal(product, asked, pairs, seed=self.seed, names=(product.asin,))
+        return make_goal(product, instruction, pairs, seed=self.seed, names=(product.asin,))
 
 
 def make_goal(
     product: Product,
-    asked: Instruction,
+    instruction: Instruction,
     options: tuple[tuple[str, str], ...] = (),
     *,
     seed: int = 0,
     names: tuple[object, ...] = (),
 ) -> Goal:
-    """Make a goal out of a listing and what is asked about it.
+    """Make a goal from a listing and an instruction.
 
     Args:
         product: the listing.
-        asked: text and attributes, and perhaps a class of colours.
-        options: the `(name, value)` pairs to choose.
-        seed: decides the price limit.
-        names: what tells this goal's draws from others'.
+        instruction: text, attributes and optional colour class.
+        options: the required options, as `(name, value)` pairs.
+        seed: seeds the price limit.
+        names: keys of the random number of this goal.
     """
-    limit = price_limit(price_of(product, seed), seed, *names)
-    text = asked.text.strip().strip(".")
+    limit = draw_price_limit(resolve_price(product, seed), seed, *names)
+    text = instruction.text.strip().strip(".")
     named = ", and ".join(f"{name}: {value}" for name, value in options if name)
     if named:
         text += f" with {named}"
-    if asked.color_class:
-        text += f" in a {asked.color_class} color"
+    if instruction.color_class:
+        text += f" in a {instruction.color_class} color"
     if limit < NO_LIMIT:
         text += f", and price lower than {limit:.2f} dollars"
     return Goal(
@@ -271,8 +271,8 @@ def make_goal(
         category=product.category,
         query=product.query,
         product_category=product.product_category,
-        attributes=asked.attributes,
+        attributes=instruction.attributes,
         options=options,
-        color_class=asked.color_class,
+        color_class=instruction.color_class,
         price_upper=limit,
     )

@@ -1,8 +1,8 @@
-"""Catalogues made from the original WebShop's files.
+"""Catalogues imported from the original WebShop's files.
 
-* `import_products` - streams the files into a catalogue; goes on where an earlier call stopped
-* `Report` - what became of the records
-* `read_product` - one record of the original as a `Product`
+* `import_products` - streams the files into a catalogue; resumes an interrupted import
+* `ImportReport` - the numbers of imported and skipped records
+* `parse_product` - one record of the original as a `Product`
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from webshop_server.catalog import CatalogueWriter, closed_on_error
+from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem
 from webshop_server.jsonstream import stream_entries
 from webshop_server.product import Instruction, Option, Product, Review, clean
 
 MAX_ASIN = 10
 MAX_VALUES = 1000
-"""The values of an option, and the bullet points and reviews of a listing, that are kept."""
+"""The maximum number of values of an option, and of bullet points and reviews of a listing."""
 
 MAX_TEXT = 20_000
-"""The characters of a text that are kept."""
+"""The maximum length of a text, in characters; longer ones are cut."""
 
 _BATCH = 1000
 _MAX_PROBLEMS = 100
@@ -39,13 +39,13 @@ _NOT_PRICE = re.compile(r"[^\d.]")
 
 
 @dataclass(frozen=True)
-class Report:
-    """What became of the records.
+class ImportReport:
+    """The result of an import.
 
     Args:
         path: the catalogue.
-        products: the listings in it.
-        skipped: the records that were left out: bad ones, names longer than ten characters, doubles.
+        products: the number of listings in it.
+        skipped: the number of skipped records: invalid ones, asins longer than ten characters, duplicates.
         problems: the first hundred reasons, with file and position.
     """
 
@@ -64,24 +64,24 @@ def import_products(
     *,
     resume: bool = True,
     progress: bool = False,
-) -> Report:
+) -> ImportReport:
     """Stream the original's files into a catalogue.
 
-    Memory stays bounded whatever the size of the files: what belongs to a listing is looked up in a
-    scratch file. An interrupted import goes on where it stopped. A record that is no good is
-    reported with its position, skipped and counted.
+    Memory use does not depend on the size of the files: the data of other files is looked up in a scratch
+    file. An interrupted import is resumed. An invalid record is reported with its position, skipped and
+    counted.
 
     Args:
-        out: the catalogue to make.
+        out: the catalogue file.
         products: `items_shuffle.json`.
         attributes: `items_ins_v2.json`.
         human: `items_human_ins.json`.
         reviews: `reviews.json`.
-        resume: go on with an interrupted import of the same files.
+        resume: continue an interrupted import of the same files.
         progress: show a progress bar on standard error.
 
     Raises:
-        ImportProblem: a file cannot be read, or another import of other files was interrupted.
+        ImportProblem: a file cannot be read, or an import of other files was interrupted.
         CatalogueError: the catalogue cannot be written.
     """
     sides = {"attributes": attributes, "human": human, "reviews": reviews}
@@ -93,7 +93,7 @@ def import_products(
         noted = writer.note("source")
         if noted is not None and noted != source:
             raise ImportProblem(
-                f"`{writer.partial}` is left from an import of other files ({noted}); begin anew with --fresh"
+                f"`{writer.partial}` is left from an import of other files ({noted}); start again with --fresh"
             )
         writer.add((), {"source": source})
         scratch = Path(f"{out}.scratch")
@@ -104,7 +104,7 @@ def import_products(
         if writer.count == 0:
             raise ImportProblem(f"`{products}` should hold at least one product. It holds none that can be used")
         catalogue = writer.finish(f"imported {source} {writer.count}")
-        return Report(catalogue.path, len(catalogue), skipped, tuple(problems))
+        return ImportReport(catalogue.path, len(catalogue), skipped, tuple(problems))
 
 
 def _identity(path: str | os.PathLike[str]) -> str:
@@ -160,7 +160,7 @@ def _load(writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Pr
     def flush(offset: int, number: int) -> None:
         nonlocal skipped
         mark = {"offset": offset, "number": number, "skipped": 0, "problems": problems}
-        # The count of doubles is known only after the insertion; both go into one transaction with the next mark.
+        # The number of duplicates is known after the insertion; both are stored with the next mark.
         skipped += len(batch) - writer.add(batch)
         writer.add((), {"progress": json.dumps({**mark, "skipped": skipped})})
         batch.clear()
@@ -171,7 +171,7 @@ def _load(writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Pr
         reason = entry.problem
         if not reason:
             try:
-                batch.append(read_product(entry.value, _look_up(side, entry.value)))
+                batch.append(parse_product(entry.value, _look_up(side, entry.value)))
             except ImportProblem as error:
                 reason = str(error)
         if reason:
@@ -196,18 +196,18 @@ def _look_up(side: sqlite3.Connection, record: object) -> dict[str, Any]:
     }
 
 
-def read_product(record: object, side: Mapping[str, Any] | None = None) -> Product:
-    """Read one record of the original.
+def parse_product(record: object, side: Mapping[str, Any] | None = None) -> Product:
+    """Parse one record of the original.
 
     Args:
         record: an element of `items_shuffle.json`.
-        side: what the other files say about it: `attributes`, `human`, `reviews`.
+        side: its data in the other files: `attributes`, `human`, `reviews`.
 
     Raises:
-        ImportProblem: the record has no usable asin, or no name.
+        ImportProblem: the record has no valid asin, or no name.
 
     Example:
-        >>> product = read_product({"asin": "B01", "name": "Mug", "pricing": "$4.50 - $6", "query": "Mugs"})
+        >>> product = parse_product({"asin": "B01", "name": "Mug", "pricing": "$4.50 - $6", "query": "Mugs"})
         >>> product.prices, product.query
         ((4.5, 6.0), 'mugs')
     """
@@ -219,11 +219,11 @@ def read_product(record: object, side: Mapping[str, Any] | None = None) -> Produ
         raise ImportProblem(f"`asin` should have 1 to {MAX_ASIN} characters. Received {asin[:40]!r}")
     if not isinstance(record.get("name"), str):
         raise ImportProblem(f"`name` of {asin} should be a text. Received {str(record.get('name'))[:40]!r}")
-    told = side.get("attributes")
-    told = told if isinstance(told, dict) else {}
+    given = side.get("attributes")
+    given = given if isinstance(given, dict) else {}
     synthetic = None
-    if told.get("instruction"):
-        synthetic = Instruction(_text(told["instruction"]), _texts(told.get("instruction_attributes")))
+    if given.get("instruction"):
+        synthetic = Instruction(_text(given["instruction"]), _texts(given.get("instruction_attributes")))
     reviewed = side.get("reviews")
     reviewed = reviewed if isinstance(reviewed, dict) else {}
     return Product(
@@ -231,12 +231,12 @@ def read_product(record: object, side: Mapping[str, Any] | None = None) -> Produ
         title=_text(record["name"]),
         description=_text(record.get("full_description")),
         bullets=_bullets(record.get("small_description")),
-        prices=read_prices(record.get("pricing")),
+        prices=parse_prices(record.get("pricing")),
         rating=_text(reviewed.get("average_rating") or record.get("average_rating"))[:20],
         category=_text(record.get("category")),
         query=_text(record.get("query")).lower(),
         product_category=_text(record.get("product_category")),
-        attributes=_texts(told.get("attributes")),
+        attributes=_texts(given.get("attributes")),
         options=tuple(_options(record.get("customization_options"))),
         reviews=tuple(_reviews(reviewed.get("reviews"))),
         synthetic=synthetic,
@@ -244,11 +244,11 @@ def read_product(record: object, side: Mapping[str, Any] | None = None) -> Produ
     )
 
 
-def read_prices(value: object) -> tuple[float, ...]:
-    """Read a price such as `$4.50` or `$4.50 - $6.00`; what is no price gives nothing.
+def parse_prices(value: object) -> tuple[float, ...]:
+    """Parse a price such as `$4.50` or `$4.50 - $6.00`; other values give an empty tuple.
 
     Example:
-        >>> read_prices("$1,234.5"), read_prices("from $3"), read_prices("soon"), read_prices(None)
+        >>> parse_prices("$1,234.5"), parse_prices("from $3"), parse_prices("soon"), parse_prices(None)
         ((1234.5,), (3.0,), (), ())
     """
     prices = []

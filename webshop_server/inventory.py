@@ -1,7 +1,8 @@
-"""What many shops and sessions share, and never change: listings, search index, goals.
+"""The read-only data that shops and sessions share: listings, search index, goals.
 
-* `Inventory` - one catalogue with its index and goals; copies of it are itself
-* `is_target` - whether an operator's targets name a listing
+* `Inventory` - one catalogue with its index and goals; copying returns the same object
+* `is_target` - whether a setting's targets select a listing
+* `get_price_factor` - the current factor on a listing's prices
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from webshop_server.catalog import Catalogue
-from webshop_server.generate import DEFAULT_PRODUCTS, default_catalogue
-from webshop_server.goals import GoalSet, price_of
+from webshop_server.catalogue import Catalogue
+from webshop_server.generate import DEFAULT_PRODUCTS, make_default_catalogue
+from webshop_server.goals import GoalSet, resolve_price
 from webshop_server.page_model import BASE_CHARSET
 from webshop_server.product import Product
 from webshop_server.search import SearchIndex
@@ -24,20 +25,19 @@ from webshop_server.settings import Settings
 
 _CACHED_QUERIES = 4096
 _LOCK = threading.Lock()
-# What this process has open, for as long as somebody holds it: read-only, so that sharing it cannot be noticed.
+# The inventories in use by this process.
 _OPEN: WeakValueDictionary[tuple[Any, ...], Inventory] = WeakValueDictionary()
 
 
 class Inventory:
     """One catalogue with its index and goals.
 
-    Everything in it is read-only, so that any number of shops, sessions and threads may share one.
-    Copying gives the same object; pickling hands on the path, and unpickling in one process gives
-    one object however often it happens.
+    It is read-only and thread-safe. Copying returns the same object; pickling stores the path, and
+    unpickling returns one object per process.
 
     Args:
         catalogue: the listings.
-        seed: decides prices out of ranges and the goals' price limits.
+        seed: seeds prices in ranges and the goals' price limits.
     """
 
     def __init__(self, catalogue: Catalogue, seed: int = 0) -> None:
@@ -50,7 +50,7 @@ class Inventory:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], seed: int = 0) -> Inventory:
-        """Give the inventory of a catalogue file; the same object while the file is the same.
+        """Return the inventory of a catalogue file; the same object while the file is unchanged.
 
         Raises:
             CatalogueError: the file cannot be used.
@@ -66,17 +66,17 @@ class Inventory:
 
     @classmethod
     def default(cls, products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Inventory:
-        """Give the inventory of a generated catalogue, which is made on first use and cached.
+        """Return the inventory of a generated catalogue, which is created on first use and cached on disk.
 
         Args:
-            products: how many listings.
-            seed: decides the catalogue.
+            products: the number of listings.
+            seed: the seed of the catalogue.
 
         Example:
             >>> len(Inventory.default(products=100))
             100
         """
-        return cls.open(default_catalogue(products, seed))
+        return cls.open(make_default_catalogue(products, seed))
 
     def _find(self, keywords: str) -> tuple[int, ...]:
         return tuple(self.index.search(keywords))
@@ -85,7 +85,7 @@ class Inventory:
         return GoalSet(self.catalogue, kind, seed=self.seed)
 
     def results(self, keywords: str, settings: Settings) -> Sequence[Product]:
-        """Give the listings that a search shows, in the operator's order."""
+        """Return the results of a search, in the order of the settings."""
         products: Sequence[Product] = self.catalogue.many(self.find(keywords))
         order = settings.result_order
         if order == "reversed":
@@ -100,9 +100,9 @@ class Inventory:
         return products
 
     def price(self, product: Product, settings: Settings) -> float:
-        """Give what a listing costs now, in dollars."""
-        factor = factor_of(product, settings)
-        price = price_of(product, self.seed)
+        """Return the current price of a listing, in dollars."""
+        factor = get_price_factor(product, settings)
+        price = resolve_price(product, self.seed)
         return price if factor == 1.0 else round(price * factor, 2)
 
     def __len__(self) -> int:
@@ -118,8 +118,8 @@ class Inventory:
         return Inventory.open, (str(self.catalogue.path), self.seed)
 
 
-def factor_of(product: Product, settings: Settings) -> float:
-    """Give by how much a listing's prices are multiplied now."""
+def get_price_factor(product: Product, settings: Settings) -> float:
+    """Return the current factor on a listing's prices."""
     if settings.price_factor == 1.0:
         return 1.0
     targets = settings.price_targets
@@ -127,7 +127,7 @@ def factor_of(product: Product, settings: Settings) -> float:
 
 
 def is_target(product: Product, targets: tuple[str, ...]) -> bool:
-    """Whether an operator's targets name a listing.
+    """Whether a setting's targets select a listing.
 
     Args:
         product: the listing.

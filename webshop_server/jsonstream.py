@@ -1,6 +1,6 @@
 """JSON files that are larger than memory, one entry at a time.
 
-* `JsonEntry` - one entry: where it stands, and its value or what is wrong with it
+* `JsonEntry` - one entry: its position, and its value or the reason why it is invalid
 * `stream_entries` - the entries of a file whose outermost value is a list or an object
 """
 
@@ -18,7 +18,7 @@ from webshop_server.errors import ImportProblem
 
 CHUNK = 1 << 20
 MAX_ENTRY = 8 << 20
-"""The characters that one entry may have; a larger one is reported and left out."""
+"""The maximum length of an entry, in characters; a longer one is reported and skipped."""
 
 _SPACE = " \t\r\n"
 _BETWEEN = _SPACE + ","
@@ -31,12 +31,12 @@ class JsonEntry(NamedTuple):
     """One entry.
 
     Args:
-        number: its place, from 0.
-        end: the byte behind it; a later call can begin there.
+        number: its index, from 0.
+        end: the offset after it, in bytes; a later call can start there.
         key: its key in an object, or "".
         value: its value, or `None`.
-        problem: what is wrong with it, or "".
-        start: the byte where it begins.
+        problem: why it is invalid, or "".
+        start: its offset, in bytes.
     """
 
     number: int
@@ -48,15 +48,15 @@ class JsonEntry(NamedTuple):
 
 
 def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 0) -> Iterator[JsonEntry]:
-    """Give the entries of a file whose outermost value is a list or an object.
+    """Iterate over the entries of a file whose outermost value is a list or an object.
 
-    Only about a chunk of the file is in memory at a time. An entry that is no JSON is given as a
-    problem, and reading goes on behind it.
+    About one chunk of the file is in memory at a time. An invalid entry is yielded with a `problem`, and
+    reading continues after it.
 
     Args:
         path: the file, in UTF-8.
-        offset: the `end` of the last entry that was read before; 0 begins at the beginning.
-        number: the number of the first entry given.
+        offset: the `end` of the last entry that was read before; 0 is the start of the file.
+        number: the number of the first entry.
 
     Raises:
         ImportProblem: the file cannot be read, or is neither a list nor an object.
@@ -69,7 +69,7 @@ def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 
 
 
 class _Reader:
-    """A window on the file: `text` holds what has been read; the byte `base` is where its place `at` is."""
+    """A window on the file: `text` holds the decoded part; index `at` in it is byte `base` of the file."""
 
     def __init__(self, path: Path, file: Any) -> None:
         self.path, self.file = path, file
@@ -80,7 +80,7 @@ class _Reader:
         self.mark: re.Pattern[str] | None = None
 
     def more(self) -> bool:
-        """Read on; tell whether there was anything."""
+        """Read the next chunk; return whether there was one."""
         if self.is_over:
             return False
         data = self.file.read(CHUNK)
@@ -89,14 +89,14 @@ class _Reader:
         return not self.is_over
 
     def consume(self, upto: int) -> None:
-        """Go to a place, and forget what lies before it from time to time."""
+        """Move to an index, and drop the text before it from time to time."""
         self.base += len(self.text[self.at : upto].encode("utf-8", "surrogateescape"))
         self.at = upto
-        if upto > CHUNK:  # seldom, since it copies the window
+        if upto > CHUNK:  # rarely, since it copies the window
             self.text, self.at = self.text[upto:], 0
 
     def after(self, at: int, between: str) -> int:
-        """Give the next place from `at` on whose sign is not one of `between`; the end if there is none."""
+        """Return the next index from `at` on whose character is not in `between`, or the end."""
         while True:
             while at < len(self.text) and self.text[at] in between:
                 at += 1
@@ -104,21 +104,21 @@ class _Reader:
                 return at
 
     def value(self, at: int) -> tuple[Any, int, str]:
-        """Give the value that begins at `at`, where it ends, and what is wrong with it."""
+        """Return the value that starts at `at`, its end, and the problem with it."""
         while True:
             try:
                 value, end = self.decode(self.text, at)
-                if end + _LONGEST_NUMBER <= len(self.text) or not self.more():  # a number may go on
+                if end + _LONGEST_NUMBER <= len(self.text) or not self.more():  # a number may continue
                     return value, end, ""
             except (ValueError, RecursionError) as error:
                 if len(self.text) - at > MAX_ENTRY or not self.more():
                     return None, self.behind(at), f"{type(error).__name__}: {str(error)[:120]}"
 
     def behind(self, at: int) -> int:
-        """Find where a damaged value ends.
+        """Find the end of an invalid value.
 
-        Entries of one file begin alike, so that the next one that begins as the good ones did is the
-        place to go on; without such a mark it is the value's closing bracket, else the end.
+        Entries of one file start with the same key: the next start like that of valid entries is the end.
+        Without one it is the value's closing bracket, else the end of the text.
         """
         if self.mark is not None:
             while True:
@@ -141,7 +141,7 @@ class _Reader:
         return len(self.text)
 
     def learn(self, start: str, value: object, *, is_keyed: bool) -> None:
-        """Remember how a good entry begins, from its text."""
+        """Store the start of a valid entry as a pattern."""
         first = _FIRST_KEY.match(start)
         if self.mark is None and isinstance(value, dict) and first:
             key = re.escape(first[1])
@@ -156,7 +156,7 @@ class _Reader:
         self.consume(self.after(0, _SPACE))
         opening = self.text[self.at : self.at + 1]
         if opening not in ("[", "{"):
-            raise ImportProblem(f"`{self.path}` should hold a JSON list or object. Its first sign is {opening!r}")
+            raise ImportProblem(f"`{self.path}` should hold a JSON list or object. Its first character is {opening!r}")
         self.consume(self.at + 1)
         if offset:
             self.file.seek(offset)
@@ -165,10 +165,10 @@ class _Reader:
         is_keyed = opening == "{"
         while True:
             self.consume(self.after(self.at, _BETWEEN))
-            sign = self.text[self.at : self.at + 1]
-            if sign == ("}" if is_keyed else "]"):
+            char = self.text[self.at : self.at + 1]
+            if char == ("}" if is_keyed else "]"):
                 return
-            if not sign:
+            if not char:
                 yield JsonEntry(number, self.base, "", None, "the file ends too early", self.base)
                 return
             start = self.base
@@ -178,7 +178,7 @@ class _Reader:
             number += 1
 
     def entry(self, at: int, *, is_keyed: bool) -> tuple[str, Any, int, str]:
-        """Give key and value of the entry that begins at `at`, where it ends, and what is wrong with it."""
+        """Return key and value of the entry that starts at `at`, its end, and the problem with it."""
         key = ""
         if is_keyed:
             name, end, problem = self.value(at)

@@ -1,11 +1,9 @@
-"""A shopper who knows the goal: for tests, and to tell which goals can be reached.
+"""Optimal purchases, computed from the goal and the settings, which agents cannot read.
 
-* `OptimalPurchase` - a listing, what to choose, and what it pays
-* `best_purchase` - the purchase that pays most under an operator's settings
-* `best_purchases` - all that pay as much and need no more pages of results
-* `solve` - the actions that lead a session there
-
-It reads what no shopper may read: the goal's record and the operator's settings.
+* `OptimalPurchase` - a listing, its options, and its score
+* `best_purchase` - the purchase with the highest score under given settings
+* `best_purchases` - all purchases with that score on the same page of results
+* `solve` - executes a purchase in a session
 """
 
 from __future__ import annotations
@@ -17,26 +15,26 @@ from typing import NamedTuple
 
 from webshop_server.goals import Goal
 from webshop_server.inventory import is_target
-from webshop_server.page_builder import PAGE_SIZE
+from webshop_server.page_builder import RESULTS_PER_PAGE
 from webshop_server.product import Product
 from webshop_server.reward import Score, matches_class, matches_option
 from webshop_server.settings import Pairs, Settings
 from webshop_server.shop import Session, Shop
-from webshop_server.urls import PageKind, normal_query
+from webshop_server.urls import PageKind, normalize_query
 
-_MOST_CHOICES = 64
-"""The ways to choose a listing's options that are compared."""
+_MAX_COMBINATIONS = 64
+"""The combinations of options compared for each listing."""
 
 
 class OptimalPurchase(NamedTuple):
-    """A listing, what to choose, and what it pays.
+    """A listing, its options, and its score.
 
     Args:
         asin: the listing.
-        options: what to choose, as `(name, value)` pairs.
-        score: what it pays.
-        place: its place in the results of a search for `words`, from 0.
-        words: what to search for.
+        options: the options to choose, as `(name, value)` pairs.
+        score: the score of the purchase.
+        place: its rank in the results of a search for `words`, from 0.
+        words: the query.
     """
 
     asin: str
@@ -47,7 +45,7 @@ class OptimalPurchase(NamedTuple):
 
 
 def _choices(product: Product, goal: Goal, settings: Settings) -> list[list[tuple[str, str]]]:
-    """For each group of options that the goal asks about, what can be chosen, as `(name, value)` pairs."""
+    """For each group of options in the goal, the values that meet it, as `(name, value)` pairs."""
     groups = []
     for option in product.options:
         exact = [value for value in option.values if (option.name, value) in goal.options]
@@ -75,15 +73,15 @@ def _words(goal: Goal, product: Product | None) -> Iterator[str]:
 
 
 def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> OptimalPurchase | None:
-    """Give the purchase that pays most, among what searches for the goal's listing find.
+    """Return the purchase with the highest score in the results of searches for the goal's listing.
 
     Args:
-        shop: where to buy.
-        goal: what should be bought.
-        settings: the operator's settings; the shop's if not given.
+        shop: the shop.
+        goal: the goal.
+        settings: the settings; by default the shop's.
 
     Returns:
-        The purchase, the first of those that pay the same; `None` where nothing can be bought.
+        The purchase, the first one on ties; `None` if nothing can be bought.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -94,7 +92,7 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> O
     settings = settings or shop.settings
     best: OptimalPurchase | None = None
     for words in _words(goal, shop.inventory.catalogue.product(goal.asin)):
-        for place, product in enumerate(shop.inventory.results(normal_query(words), settings)):
+        for place, product in enumerate(shop.inventory.results(normalize_query(words), settings)):
             if is_target(product, settings.sold_out):
                 continue
             options = _options(product, goal, settings)
@@ -107,17 +105,17 @@ def best_purchase(shop: Shop, goal: Goal, settings: Settings | None = None) -> O
 
 
 def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> tuple[OptimalPurchase, ...]:
-    """Give all purchases that pay as much as the best one and need no more pages of results.
+    """Return all purchases with the highest score on the results page of the best one.
 
-    Of options that the goal does not ask about, none is chosen.
+    Options that are not part of the goal are not chosen.
 
     Args:
-        shop: where to buy.
-        goal: what should be bought.
-        settings: the operator's settings; the shop's if not given.
+        shop: the shop.
+        goal: the goal.
+        settings: the settings; by default the shop's.
 
     Returns:
-        The purchases, in the order of the results of one search; none where nothing can be bought.
+        The purchases, in the order of the results; empty if nothing can be bought.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -129,13 +127,13 @@ def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> 
     best = best_purchase(shop, goal, settings)
     if best is None:
         return ()
-    start = best.place // PAGE_SIZE * PAGE_SIZE
+    start = best.place // RESULTS_PER_PAGE * RESULTS_PER_PAGE
     found = []
-    shown = shop.inventory.results(normal_query(best.words), settings)[start : start + PAGE_SIZE]
+    shown = shop.inventory.results(normalize_query(best.words), settings)[start : start + RESULTS_PER_PAGE]
     for place, product in enumerate(shown, start):
         if is_target(product, settings.sold_out):
             continue
-        for options in islice(itertools.product(*_choices(product, goal, settings)), _MOST_CHOICES):
+        for options in islice(itertools.product(*_choices(product, goal, settings)), _MAX_COMBINATIONS):
             score = shop.score(goal, product, options, settings)
             if score.reward == best.score.reward:
                 found.append(OptimalPurchase(product.asin, options, score, place, best.words))
@@ -143,14 +141,14 @@ def best_purchases(shop: Shop, goal: Goal, settings: Settings | None = None) -> 
 
 
 def solve(session: Session, purchase: OptimalPurchase | None = None) -> list[str]:
-    """Lead a session to the purchase that pays most, or to another one.
+    """Execute a purchase in a session.
 
     Args:
-        session: at any page but the last one; it is changed.
-        purchase: what to buy; the one that pays most if not given.
+        session: the session, at any page except the last one; it is modified.
+        purchase: the purchase; by default the best one.
 
     Returns:
-        The actions that were done; none where nothing can be bought.
+        The executed actions; empty if nothing can be bought.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -171,12 +169,12 @@ def solve(session: Session, purchase: OptimalPurchase | None = None) -> list[str
         do(f"click[{session.settings.label(name).lower()}]")
 
     while not session.page.has_search_bar:
-        if session.page.location.kind is PageKind.AD:  # the way out of an advertisement is through it
+        if session.page.url.kind is PageKind.AD:  # an advertisement has no other exit
             do(f"click[{session.settings.ad_right_button.lower()}]")
         else:
             click("Back to Search")
     do(f"search[{purchase.words}]")
-    for _ in range(purchase.place // PAGE_SIZE):
+    for _ in range(purchase.place // RESULTS_PER_PAGE):
         click("Next >")
     do(f"click[{purchase.asin.lower()}]")
     for wanted in purchase.options:
@@ -185,8 +183,8 @@ def solve(session: Session, purchase: OptimalPurchase | None = None) -> list[str
                 do(f"click[{element.label}]")
                 break
     click("Buy Now")
-    if session.page.location.kind is PageKind.AD:
+    if session.page.url.kind is PageKind.AD:
         do(f"click[{session.settings.ad_right_button.lower()}]")
-    if session.page.location.kind is PageKind.CONFIRM:
+    if session.page.url.kind is PageKind.CONFIRM:
         click("Place Order")
     return done

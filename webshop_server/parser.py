@@ -1,26 +1,26 @@
-"""The page model read back out of HTML, for backends that get documents.
+"""HTML documents parsed back to texts and clickables, the inverse of `renderer`.
 
-* `HtmlPage` - the same texts and clickables as the `Page` that the document was made from
-* `FormRequest` - what a click on a part of a document sends
-* `read_html` - a document as an `HtmlPage`
+* `ParsedPage` - the same texts and clickables as the `PageModel` of the document
+* `FormRequest` - the request of a link or form
+* `parse_html` - parses a document
 """
 
 from __future__ import annotations
 
 from functools import cached_property
 from html.parser import HTMLParser
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from webshop_server.page_model import MAX_LENGTH, SEPARATOR, Element, rich_text
+from webshop_server.page_model import MAX_LENGTH, SEPARATOR, Element, format_rich_text
 
 
 class FormRequest(NamedTuple):
-    """What a click on a part of a document sends.
+    """The request of a link or form.
 
     Args:
         method: `GET` or `POST`.
-        path: where to.
-        fields: the form's fields.
+        path: the path of the URL.
+        fields: the fields of the form.
     """
 
     method: str
@@ -28,16 +28,16 @@ class FormRequest(NamedTuple):
     fields: tuple[tuple[str, str], ...] = ()
 
 
-class HtmlPage:
-    """The texts and clickables of a document, under the names that `Page` has.
+class ParsedPage:
+    """The texts and clickables of a document, under the names that `PageModel` has.
 
     Args:
-        elements: what stands in its `main`, in reading order; targets are not filled.
-        clickables: what can be clicked, by label in lower case.
-        path: its address without host.
-        reward: the score that it shows, or `None`.
-        search: where its search form goes, or "".
-        max_length: how long a text may be.
+        elements: the content of `main`, in reading order; targets are empty.
+        clickables: the request of each label, in lower case; `None` for the search button.
+        path: the path of the document's URL.
+        reward: the score shown, or `None`.
+        search: the path of the search form, or "".
+        max_length: the maximum length of a text.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class HtmlPage:
 
     @property
     def has_search_bar(self) -> bool:
-        """Whether words can be searched from here."""
+        """Whether the page accepts `search[words]`."""
         return bool(self.search)
 
     @cached_property
@@ -74,20 +74,20 @@ class HtmlPage:
 
     @cached_property
     def text_rich(self) -> str:
-        """The visible texts with marks for what can be clicked."""
-        return rich_text(self.elements)[: self.max_length]
+        """The visible texts with marks around what can be clicked."""
+        return format_rich_text(self.elements)[: self.max_length]
 
 
-def read_html(document: str, path: str = "", *, max_length: int = MAX_LENGTH) -> HtmlPage:
-    """Give a document as a page.
+def parse_html(document: str, path: str = "", *, max_length: int = MAX_LENGTH) -> ParsedPage:
+    """Parse a document.
 
     Args:
-        document: the HTML, as the server sent it or as a browser gives it back.
-        path: its address without host.
-        max_length: how long a text may be.
+        document: the HTML, from the server or from the DOM of a browser.
+        path: the path of its URL.
+        max_length: the maximum length of a text.
 
     Example:
-        >>> page = read_html('<main id="page"><p>Hello</p><a class="btn" href="/abc">Back</a></main>')
+        >>> page = parse_html('<main id="page"><p>Hello</p><a class="btn" href="/abc">Back</a></main>')
         >>> page.text, page.clickables["back"].path
         ('Hello [SEP] Back', '/abc')
     """
@@ -100,7 +100,7 @@ def read_html(document: str, path: str = "", *, max_length: int = MAX_LENGTH) ->
             reward = float(reader.reward)
         except ValueError:
             reward = None
-    return HtmlPage(
+    return ParsedPage(
         tuple(reader.elements),
         reader.clickables,
         path=path,
@@ -114,7 +114,7 @@ _KINDS = {"btn": "button", "option": "option", "product-link": "product"}
 
 
 class _Reader(HTMLParser):
-    """Collects the text nodes inside `main`, and what the links and buttons around them do."""
+    """Collects the text nodes inside `main`, and the requests of the links and buttons around them."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -176,15 +176,15 @@ class _Reader(HTMLParser):
         tag, found = self._tag
         kind = next((_KINDS[name] for name in found.get("class", "").split() if name in _KINDS), "text")
         label = found.get("data-label") or text.lower()
-        press: Any = FormRequest("GET", found.get("href", ""))
+        form: FormRequest | None = FormRequest("GET", found.get("href", ""))
         if tag == "button":
             kind = "submit"
             name = found.get("name")
-            press = FormRequest(*self._form, ((name, found.get("value", "")),) if name else ())
+            form = FormRequest(*self._form, ((name, found.get("value", "")),) if name else ())
             if self.search and self._form[1] == self.search:
-                press = None  # the search button needs words
+                form = None  # the search button needs words
         if kind == "option" and "data-label" in found and found["data-label"] == "":
             return Element(kind, text)
-        self.clickables[label] = press
+        self.clickables[label] = form
         is_chosen = "aria-current" in found or "data-visited" in found
         return Element(kind, text, None, label, found.get("data-name", ""), is_chosen)

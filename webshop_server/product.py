@@ -1,10 +1,10 @@
-"""What the shop sells, as frozen records.
+"""The records of a catalogue, frozen.
 
 * `Option` - a group of values to choose from, such as sizes
-* `Review` - one buyer's words
-* `Instruction` - what somebody is asked to buy, written for one product
+* `Review` - a customer review
+* `Instruction` - an instruction to buy, written for one product
 * `Product` - one listing
-* `clean` - a text as the shop keeps it: no control characters, single spaces
+* `clean` - normalises a text: no control characters, single spaces
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _JUNK = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\
 
 
 def clean(text: object) -> str:
-    r"""Give a text as the shop keeps it: one line, single spaces, nothing invisible or bidirectional.
+    r"""Normalise a text: one line, single spaces, no invisible or bidirectional characters.
 
     Example:
         >>> clean("  two\n\tlines\x00 ")
@@ -35,7 +35,7 @@ class Option(NamedTuple):
 
     Args:
         name: the group, in lower case, such as `color`.
-        values: what can be chosen, in lower case.
+        values: the values, in lower case.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Option(NamedTuple):
 
 
 class Review(NamedTuple):
-    """One buyer's words.
+    """A customer review.
 
     Args:
         title: the headline.
@@ -57,14 +57,13 @@ class Review(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """What somebody is asked to buy, written for one product.
+    """An instruction to buy, written for one product.
 
     Args:
-        text: the request, without options and price limit.
-        attributes: what the product has to be.
-        options: the values to choose; empty for a synthetic instruction, which asks for each
-            combination in turn.
-        color_class: a class of colours, such as `warm`, that is asked for instead of one colour.
+        text: the text, without options and price limit.
+        attributes: the required attributes.
+        options: the required values; empty for a synthetic instruction, which stands for each combination.
+        color_class: a class of colours, such as `warm`, of which one is required.
     """
 
     text: str
@@ -77,24 +76,24 @@ class Product(NamedTuple):
     """One listing.
 
     Args:
-        asin: its name in the shop, at most ten characters.
+        asin: its identifier, at most ten characters.
         title: its title.
         description: a paragraph.
         bullets: its bullet points.
-        prices: nothing, one price, or the ends of a range, in dollars.
-        rating: the mean of its stars as a text, or "".
+        prices: empty, one price, or the ends of a range, in dollars.
+        rating: its mean stars as a text, or "".
         category: one of the shop's five departments.
-        query: the search that it was found with; in lower case.
-        product_category: its place in the tree of categories, parts joined by ` › `.
-        attributes: what it is, such as `machine washable`.
-        options: what can be chosen.
-        reviews: what buyers wrote.
-        seller: who offers it, or "".
-        group: what the listing shares with equal offers of other sellers, or "".
-        offer: its place among these equal offers, from 0.
-        synthetic: an instruction made from its attributes, or `None`.
-        human: instructions that people wrote for it.
-        by_class: instructions that ask for a class of colours.
+        query: the query of its product type, in lower case.
+        product_category: its category path, parts joined by ` › `.
+        attributes: its attributes, such as `machine washable`.
+        options: its options.
+        reviews: its reviews.
+        seller: the name of the seller, or "".
+        group: a key shared by equal offers of several sellers, or "".
+        offer: its index among these equal offers, from 0.
+        synthetic: the instruction generated from its attributes, or `None`.
+        human: instructions written by people.
+        by_class: instructions that require a class of colours.
     """
 
     asin: str
@@ -118,7 +117,7 @@ class Product(NamedTuple):
 
     @property
     def combinations(self) -> int:
-        """How many ways there are to choose one value of every option."""
+        """The number of combinations of one value of every option."""
         count = 1
         for option in self.options:
             count *= len(option.values)
@@ -126,16 +125,16 @@ class Product(NamedTuple):
 
     @property
     def has_synthetic(self) -> bool:
-        """Whether a synthetic instruction exists, and asks for something."""
+        """Whether a synthetic instruction with attributes exists."""
         return self.synthetic is not None and bool(self.synthetic.attributes)
 
     def to_json(self) -> str:
-        """Give the record as one line of JSON; `from_json` reads it."""
+        """Return the record as one line of JSON."""
         return json.dumps(self, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Product:
-        """Read what `to_json` wrote.
+        """Parse the output of `to_json`.
 
         Example:
             >>> mug = Product("MUG0000001", "A mug", prices=(4.5,), options=(Option("color", ("red", "blue")),))
@@ -155,7 +154,7 @@ class Product(NamedTuple):
         )
 
     def shown_texts(self) -> Iterator[str]:
-        """Give every text of the listing that a page can show."""
+        """Iterate over every text of the listing that a page can show."""
         yield from (self.asin, self.title, self.description, self.rating, self.seller)
         yield from (self.category, self.query, self.product_category)
         yield from self.bullets

@@ -1,23 +1,26 @@
-"""A page as HTML.
+"""Page models as HTML, and the pictures in it.
 
-* `render_html` - the whole document of a page
-* `render_message` - a document that says what went wrong
-* `SECURITY_HEADERS` - the headers that every answer carries
+* `render_html` - the document of a page
+* `render_message` - the document of an error
+* `draw_picture` - an SVG of a listing, by department and colour
+* `SECURITY_HEADERS` - the headers of every response
 
-The document needs no script and nothing from another host. Inside `<main id="page">` the text nodes
-are exactly `Page.parts`, in order; the last element of the document has the id `ready`.
+All HTML comes from `templates/`; it needs no script and nothing from another host. Inside `<main id="page">`
+the text nodes are exactly `PageModel.parts`, in order; the last element of the document has the id `ready`.
 """
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from webshop_server.page_model import PageModel
+from webshop_server.urls import PageUrl, build_path
 
-from webshop_server.page_model import Page
-from webshop_server.urls import Location, to_path
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
@@ -27,60 +30,99 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""What every answer carries: nothing from elsewhere is loaded, nothing is kept."""
+"""Browsers load nothing from other hosts and store nothing."""
+
+HUES = {
+    "black": "#2b2b2e",
+    "white": "#f7f7f5",
+    "red": "#c8372d",
+    "yellow": "#ecc531",
+    "blue": "#2f6fc4",
+    "green": "#3c8d4f",
+    "orange": "#e58a2b",
+    "purple": "#7a4fa3",
+    "pink": "#e58bb0",
+    "brown": "#80583a",
+    "gray": "#8d9499",
+    "grey": "#8d9499",
+    "teal": "#1f8a88",
+}
+"""The fill of a picture by colour word; other words take one of `_FALLBACK`."""
+
+_PASTELS = ("#e8eff5", "#f3ece4", "#e9f2ea", "#f4e9ec", "#efecf6", "#f5f1df")
+_FALLBACK = ("#4d7ea8", "#8a6d4f", "#5f8f6b", "#a8677c", "#7b6ca8", "#a39042")
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    return Environment(
+@lru_cache(maxsize=8)
+def _template(name: str) -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # text observations need no templates
+
+    environment = Environment(
         loader=PackageLoader("webshop_server", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    return environment.get_template(name)
 
 
-@lru_cache(maxsize=8)
-def _template(name: str) -> Template:
-    return _environment().get_template(name)
-
-
-def render_html(page: Page) -> str:
-    """Give the document of a page.
+def render_html(page: PageModel) -> str:
+    """Return the document of a page.
 
     Example:
         >>> from webshop_server.page_model import Element, PageSection
-        >>> page = Page(Location(), "abc", (PageSection("hero", (Element("title", "1 < 2"),)),))
+        >>> page = PageModel(PageUrl(), "abc", (PageSection("hero", (Element("title", "1 < 2"),)),))
         >>> "<h1>1 &lt; 2</h1>" in render_html(page)
         True
     """
     session_id = page.session_id
 
-    def href(target: Location) -> str:
-        return to_path(target, session_id)
+    def href(target: PageUrl) -> str:
+        return build_path(target, session_id)
 
-    return _template("page.html").render(page=page, href=href, fit=page.fit, image=image_path)
+    return _template("page.html").render(page=page, href=href, fit=page.fit, image=build_image_path)
 
 
 def render_message(title: str, text: str, *, back: str = "/", label: str = "Start shopping") -> str:
-    """Give a document that says what went wrong and where to go on.
+    """Return the document of an error.
 
     Args:
-        title: what happened, in a few words.
+        title: the error in a few words.
         text: the reason.
-        back: where its link leads.
-        label: what its link says.
+        back: the target of the link below.
+        label: the text of the link.
     """
     return _template("message.html").render(title=title, text=text, back=back, label=label)
 
 
-def image_path(asin: str, options: tuple[tuple[str, str], ...] = ()) -> str:
-    """Give the address of a listing's picture, in the chosen colour.
+def build_image_path(asin: str, options: tuple[tuple[str, str], ...] = ()) -> str:
+    """Return the path of a listing's picture, in the chosen colour.
 
     Example:
-        >>> image_path("B01", (("color", "red"),))
+        >>> build_image_path("B01", (("color", "red"),))
         '/image/B01.svg?color=red'
     """
-    color: Any = dict(options).get("color")
+    color = dict(options).get("color")
     return f"/image/{quote(asin, safe='')}.svg" + (f"?color={quote(color, safe='')}" if color else "")
+
+
+def draw_picture(asin: str, category: str, color: str = "") -> str:
+    """Draw a listing.
+
+    Args:
+        asin: the listing; selects the background.
+        category: the department; selects the shape.
+        color: a colour word; any text.
+
+    Returns:
+        An SVG document; it contains none of the arguments' text.
+
+    Example:
+        >>> draw_picture("B01", "fashion", "red").startswith("<svg ")
+        True
+    """
+    number = hashlib.blake2b(asin.encode("utf-8", "replace"), digest_size=2).digest()
+    hue = next((HUES[word] for word in color.lower().split() if word in HUES), _FALLBACK[number[1] % len(_FALLBACK)])
+    ground = _PASTELS[number[0] % len(_PASTELS)]
+    return _template("picture.svg").render(category=category, hue=hue, ground=ground)

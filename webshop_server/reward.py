@@ -1,9 +1,10 @@
-"""What a purchase pays: pure functions that return every part of the score.
+"""The score of a purchase, as pure functions.
 
 * `Score` - the score and its parts
 * `score_purchase` - the original's formula
-* `nouns` - the words of a title that say what the thing is
-* `matches_option` - whether a choice is what was asked for
+* `COLORS`, `normalize_color` - the colour words, and the first of them in a seller's colour name
+* `extract_nouns` - the nouns of a title, by rule
+* `matches_option` - whether a chosen value matches a wanted one
 
 The formula is WebShop's (Yao et al., 2022, section 3 and its published code):
 `r = r_type * (attributes met + options met + r_price) / (attributes + options + 1)`.
@@ -18,12 +19,11 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from webshop_server.colors import COLORS, normalize_color
 from webshop_server.goals import Goal
 from webshop_server.product import Product
 
 MATCH = 85
-"""Two texts are the same when their token-set ratio is above this, in percent."""
+"""Two texts match when their token-set ratio is above this, in percent."""
 
 _NOT_WORDS = re.compile(r"[\W_]+")
 _TITLE_WORD = re.compile(r"[^\W\d_]{3,}")
@@ -49,18 +49,31 @@ _ADJECTIVES = frozenset(_ADJECTIVES_TEXT.split())
 _ADJECTIVE_ENDINGS = ("able", "ible", "ful", "less", "ous", "ive", "proof", "ly", "ed", "ish")
 
 
+_COLOR_WORDS = """
+    alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel camo
+    caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry cream crystal
+    dark denim eggplant elephant espresso fuchsia gold granite grape graphite grass gray green grey heather indigo
+    ivory ivy khaki lavender lemon leopard light lilac lime magenta maroon mauve merlot midnight mint mocha multicolor
+    mushroom mustard natural navy nude olive orange peach pewter pink plum purple rainbow red rose royal rust sand
+    sapphire seashell silver skull slate steel stone stonewash sunflower tan taupe teal tiger turquoise violet walnut
+    wheat white wine yellow
+"""
+COLORS = tuple(_COLOR_WORDS.split())
+"""WebShop's colour words; the first one that occurs in a name counts (`navy blue melange` is `blue`)."""
+
+
 class Score(NamedTuple):
-    """What a purchase pays, and why.
+    """The score of a purchase and its parts.
 
     Args:
         reward: the score, 0 to 1.
-        r_type: how far the kind of thing is right: 0, 0.1, 0.5 or 1.
+        r_type: the match of the product type: 0, 0.1, 0.5 or 1.
         r_att: the share of the attributes that are met, 0 to 1.
-        r_option: the share of the options that are met; `None` where none is asked for.
+        r_option: the share of the options that are met; `None` if the goal has none.
         r_price: whether the price is within the limit.
         title_score: the share of the nouns in the goal's title that the bought title has.
-        query_match: whether both were found with the same query.
-        category_match: whether two or more parts of their categories agree.
+        query_match: whether listing and goal have the same query.
+        category_match: whether their category paths share two or more parts.
         w_att: the weight of the attributes in the sum.
         w_option: the weight of the options.
         w_price: the weight of the price.
@@ -79,22 +92,42 @@ class Score(NamedTuple):
     w_price: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the parts as plain data, for logs."""
+        """Return the parts as plain data, for logs."""
         return self._asdict()
 
 
 @lru_cache(maxsize=65536)
-def nouns(title: str) -> frozenset[str]:
-    """Give the words of a title that say what the thing is.
+def normalize_color(value: str) -> str:
+    """Return the first colour word in a seller's colour name, as WebShop's option score does.
 
-    The original asks a language model for the nouns. Here a noun is a word of three letters or more
-    that is neither a function word, a colour, a common adjective, nor ends like an adjective or
-    adverb (`-able`, `-ful`, `-less`, `-ous`, `-ive`, `-proof`, `-ly`, `-ed`, `-ish`); a plural counts
-    as its singular. Where nothing is left, every word counts. Only the thresholds 0, 0.1 and 0.2 of
-    the share of common nouns touch the score, so that a word more or less seldom matters.
+    Args:
+        value: an option's value, in lower case.
+
+    Returns:
+        The first entry of `COLORS` that is a substring of `value`, else `value` itself.
 
     Example:
-        >>> sorted(nouns("Solid Reclaimed Wood Console Tables for the Hallway, Brown"))
+        >>> normalize_color("navy blue"), normalize_color("10.5 wide")
+        ('blue', '10.5 wide')
+    """
+    for color in COLORS:
+        if color in value:
+            return color
+    return value
+
+
+@lru_cache(maxsize=65536)
+def extract_nouns(title: str) -> frozenset[str]:
+    """Return the set of nouns in a title, by rule.
+
+    The original uses a language model. Here a noun is a word of three letters or more that is neither a
+    function word, a colour, nor a common adjective, and does not end like an adjective or adverb (`-able`,
+    `-ful`, `-less`, `-ous`, `-ive`, `-proof`, `-ly`, `-ed`, `-ish`); plurals are reduced to the singular. If
+    none is left, every word counts. A repeated noun counts once; the original counts each occurrence. Only
+    the thresholds 0, 0.1 and 0.2 of the share of common nouns enter the score.
+
+    Example:
+        >>> sorted(extract_nouns("Solid Reclaimed Wood Console Tables for the Hallway, Brown"))
         ['console', 'hallway', 'table', 'wood']
     """
     words = [word for word in _TITLE_WORD.findall(title.lower()) if word not in _FUNCTION_WORDS]
@@ -121,30 +154,30 @@ def _singular(word: str) -> str:
 
 @lru_cache(maxsize=65536)
 def _plain(text: str) -> str:
-    """Lower case, ASCII alone, everything but letters and digits a space: what the original compares."""
+    """Lower case ASCII letters and digits, everything else a space, as the original compares texts."""
     return " ".join(_NOT_WORDS.sub(" ", text.encode("ascii", "ignore").decode()).lower().split())
 
 
 @lru_cache(maxsize=262144)
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts count as the same: equal, or with a token-set ratio above `MATCH`.
+    """Whether two texts match: equal, or with a token-set ratio above `MATCH`.
 
     Example:
         >>> is_same("machine washable", "washable machine"), is_same("red", "blue")
         (True, False)
     """
-    if one == other:  # also texts without a letter that could be compared, such as Chinese ones
+    if one == other:  # includes texts without ASCII letters, such as Chinese ones
         return True
     return round(fuzz.token_set_ratio(_plain(one), _plain(other))) > MATCH
 
 
 def matches_option(wanted: str, chosen: str) -> bool:
-    """Whether a chosen value is what was asked for, both brought down to their colours."""
+    """Whether a chosen value matches a wanted one, after colour normalisation."""
     return is_same(normalize_color(wanted.lower()), normalize_color(chosen.lower()))
 
 
 def matches_class(name: str, chosen: str, classes: Mapping[str, frozenset[str]]) -> bool:
-    """Whether a chosen value is a colour of the class, as the operator defines it."""
+    """Whether a chosen value is a colour of the class, as the settings define it."""
     colors = classes.get(name, frozenset())
     return chosen in colors or normalize_color(chosen) in colors
 
@@ -154,8 +187,8 @@ def _type_parts(product: Product, goal: Goal) -> tuple[float, float, bool, bool]
     bought = {part.strip() for part in product.product_category.split("›")}
     wanted = {part.strip() for part in goal.product_category.split("›")}
     category_match = len(bought & wanted) >= 2
-    goal_nouns = nouns(goal.title)
-    title_score = len(nouns(product.title) & goal_nouns) / len(goal_nouns) if goal_nouns else 0.2
+    goal_nouns = extract_nouns(goal.title)
+    title_score = len(extract_nouns(product.title) & goal_nouns) / len(goal_nouns) if goal_nouns else 0.2
     r_type = 1.0 if query_match or category_match or title_score > 0.2 else 0.5
     if title_score < 0.1:
         r_type = 0.1
@@ -184,14 +217,14 @@ def score_purchase(
     options: Mapping[str, str] | Iterable[tuple[str, str] | str],
     classes: Mapping[str, frozenset[str]] | None = None,
 ) -> Score:
-    """Give what a purchase pays.
+    """Return the score of a purchase.
 
     Args:
         product: the listing that was bought.
-        goal: what should have been bought.
-        price: what was paid, in dollars; `None` where it is unknown, which is never within a limit.
-        options: what was chosen: a mapping, `(name, value)` pairs, or values alone.
-        classes: the colours of each class that a goal may ask for.
+        goal: the goal.
+        price: the price paid, in dollars; `None` (unknown) is never within a limit.
+        options: the chosen options: a mapping, `(name, value)` pairs, or values.
+        classes: the colours of each class.
 
     Example:
         >>> mug = Product("M1", "Coffee Mug", query="mugs", attributes=("dishwasher safe",))

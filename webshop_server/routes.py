@@ -1,137 +1,222 @@
-"""The pages that shoppers see, under the original's addresses.
+"""The URLs that the server answers.
 
-* `shopper_pages` - the blueprint
+* `shop_routes` - the pages, under the original's paths
+* `admin_routes` - settings and sessions for the operator, under `/admin`; registered only with a token
 
-Every address becomes a `Location` that the session visits; an answer whose page has another address
-is a redirection there, so that the address bar always tells the truth.
+A path is parsed to a `PageUrl`, which the session visits. Where the session shows a page with another URL,
+the response is a redirect to it.
+
+| request | meaning |
+|---|---|
+| `GET /admin/settings` | the settings of all sessions |
+| `PATCH /admin/settings` | change settings of all sessions, as a JSON object |
+| `POST /admin/sessions` | start a session: `{"goal": 7}` |
+| `GET /admin/sessions/ID` | a session's goal, page, purchase and score |
+| `PATCH /admin/sessions/ID/settings` | change settings of one session |
+| `DELETE /admin/sessions/ID` | delete a session |
+
+Every request below `/admin` carries `Authorization: Bearer TOKEN`. Changes take effect with the next page.
 """
 
 from __future__ import annotations
 
+import hmac
 from typing import Any
 
-from flask import Blueprint, Response, current_app, redirect, request
+from flask import Blueprint, Response, abort, current_app, jsonify, redirect, request
+from werkzeug.wrappers import Response as BaseResponse
 
-from webshop_server.errors import ArgumentError, SessionError
-from webshop_server.images import picture
-from webshop_server.renderer import render_html, render_message
+from webshop_server.checks import refuse
+from webshop_server.errors import ArgumentError, SessionError, SettingsError, ShopError
+from webshop_server.renderer import draw_picture, render_html, render_message
 from webshop_server.sessions import RESERVED, SessionLog, SessionStore
 from webshop_server.shop import Session
-from webshop_server.urls import Location, PageKind, normal_query, parse_keywords, parse_options, parse_page
+from webshop_server.urls import PageKind, PageUrl, normalize_query, parse_keywords, parse_options, parse_page_number
 
-shopper_pages = Blueprint("shopper", __name__)
+shop_routes = Blueprint("shop", __name__)
+admin_routes = Blueprint("admin", __name__, url_prefix="/admin")
 
 BOTH = ("GET", "POST")
-Answer = Response | Any
 
 
-def store() -> SessionStore:
-    """Give the sessions of the app that answers."""
-    return current_app.extensions["webshop"]
+def get_store() -> SessionStore:
+    """Return the sessions of the current application."""
+    store: SessionStore = current_app.extensions["webshop"]
+    return store
 
 
-def _log() -> SessionLog | None:
-    return current_app.extensions["webshop_log"]
-
-
-def visit(session_id: str, location: Location) -> Answer:
-    """Let a session go to a page, and answer with it."""
-    with store().use(session_id) as session:
-        page = session.visit(location)
-        if page.location != location._replace(button=""):
+def visit(session_id: str, url: PageUrl) -> BaseResponse:
+    """Move a session to a page and respond with it."""
+    with get_store().use(session_id) as session:
+        page = session.visit(url)
+        if page.url != url._replace(button=""):
             return redirect(page.path, 303)
-        return _answer(session)
+        return respond(session)
 
 
-def _answer(session: Session) -> Answer:
-    log = _log()
+def respond(session: Session) -> Response:
+    """Respond with a session's page, and log it."""
+    log: SessionLog | None = current_app.extensions["webshop_log"]
     if log is not None:
         log.write(session, request.host_url.rstrip("/") + session.page.path)
     return Response(render_html(session.page), mimetype="text/html")
 
 
-@shopper_pages.get("/")
-def enter() -> Answer:
-    """Let a new shopper in, under a random name; `/?goal=7` asks for a goal."""
-    asked = request.args.get("goal", "")
-    if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 12):
-        raise ArgumentError(f"`goal` should be a whole number. Received {asked[:40]!r}")
-    return redirect("/" + store().create(goal=int(asked) if asked else None), 303)
-
-
-@shopper_pages.route("/<session_id>", methods=BOTH)
-def index(session_id: str) -> Answer:
-    """The search page; a name that is new is let in, as in the original (`/fixed_7` gets goal 7)."""
-    if session_id in RESERVED:
-        raise SessionError(f"there is no session {session_id!r}")
-    store().create(name=session_id)
-    keywords = normal_query(request.form.get("search_query", ""))
-    if request.method == "POST" and keywords:
-        with store().use(session_id) as session:
-            return redirect(session.visit(Location(PageKind.RESULTS, keywords)).path, 303)
-    return visit(session_id, Location(PageKind.START))
-
-
-@shopper_pages.route("/search_results/<session_id>/<keywords>/<page>", methods=BOTH)
-def search_results(session_id: str, keywords: str, page: str) -> Answer:
-    """Ten listings of a search."""
-    return visit(session_id, Location(PageKind.RESULTS, parse_keywords(keywords), parse_page(page)))
-
-
-@shopper_pages.route("/item_page/<session_id>/<asin>/<keywords>/<page>/<options>", methods=BOTH)
-def item_page(session_id: str, asin: str, keywords: str, page: str, options: str) -> Answer:
-    """A listing."""
-    place = Location(PageKind.ITEM, parse_keywords(keywords), parse_page(page), asin, parse_options(options))
-    return visit(session_id, place)
-
-
-@shopper_pages.route("/item_sub_page/<session_id>/<asin>/<keywords>/<page>/<sub_page>/<options>", methods=BOTH)
-def item_sub_page(session_id: str, asin: str, keywords: str, page: str, sub_page: str, options: str) -> Answer:
-    """Description, features, reviews or attributes of a listing."""
-    place = Location(PageKind.SUB, parse_keywords(keywords), parse_page(page), asin, parse_options(options), sub_page)
-    return visit(session_id, place)
-
-
-@shopper_pages.route("/ad/<session_id>/<asin>/<options>/<depth>", methods=BOTH)
-def advertisement(session_id: str, asin: str, options: str, depth: str) -> Answer:
-    """An advertisement, or where its button leads."""
-    button = request.form.get("button", "")[:256] if request.method == "POST" else ""
-    level = int(depth) if depth.isascii() and depth.isdigit() and len(depth) < 6 else 0
-    place = Location(PageKind.AD, asin=asin, options=parse_options(options), depth=level, button=button)
-    return visit(session_id, place)
-
-
-@shopper_pages.route("/confirm/<session_id>/<asin>/<options>", methods=BOTH)
-def confirm(session_id: str, asin: str, options: str) -> Answer:
-    """The order, before it is placed."""
-    return visit(session_id, Location(PageKind.CONFIRM, asin=asin, options=parse_options(options)))
-
-
-@shopper_pages.route("/done/<session_id>/<asin>/<options>", methods=BOTH)
-def done(session_id: str, asin: str, options: str) -> Answer:
-    """The purchase. Only a posted form buys; reading the address shows what has been bought."""
-    place = Location(PageKind.DONE, asin=asin, options=parse_options(options))
-    if request.method == "POST":
-        return visit(session_id, place)
-    with store().use(session_id) as session:
-        if session.is_done and session.page.location == place:
-            return _answer(session)
-    return visit(session_id, place._replace(kind=PageKind.ITEM))
-
-
-@shopper_pages.get("/image/<asin>.svg")
-def image(asin: str) -> Answer:
-    """A drawn picture of a listing, in a colour."""
-    product = store().shop.inventory.catalogue.product(asin)
-    if product is None:
-        raise ArgumentError(f"there is no product {asin[:40]!r}")
-    drawn = picture(product.asin, product.category, request.args.get("color", "")[:64])
-    answer = Response(drawn, mimetype="image/svg+xml")
-    answer.headers["Cache-Control"] = "private, max-age=3600"
-    return answer
-
-
-def refuse(error: Exception) -> Answer:
-    """Answer with a page that says what went wrong."""
+def show_error(error: Exception) -> Response:
+    """Respond with the reason, as a page with status 404."""
     text = render_message("This page does not exist", str(error))
     return Response(text, status=404, mimetype="text/html")
+
+
+@shop_routes.get("/")
+def start_session() -> BaseResponse:
+    """Start a session with a random name; `/?goal=7` selects the goal."""
+    goal = request.args.get("goal", "")
+    if goal and not (goal.isascii() and goal.isdigit() and len(goal) < 12):
+        raise refuse("goal", "a whole number", goal[:40], ArgumentError)
+    return redirect("/" + get_store().create(goal=int(goal) if goal else None), 303)
+
+
+@shop_routes.route("/<session_id>", methods=BOTH)
+def show_start(session_id: str) -> BaseResponse:
+    """Show the search page; a new name starts a session, as in the original (`/fixed_7` selects goal 7)."""
+    if session_id in RESERVED:
+        raise SessionError(f"there is no session {session_id!r}")
+    get_store().create(name=session_id)
+    keywords = normalize_query(request.form.get("search_query", ""))
+    if request.method == "POST" and keywords:
+        with get_store().use(session_id) as session:
+            return redirect(session.visit(PageUrl(PageKind.RESULTS, keywords)).path, 303)
+    return visit(session_id, PageUrl(PageKind.START))
+
+
+@shop_routes.route("/search_results/<session_id>/<keywords>/<page>", methods=BOTH)
+def show_results(session_id: str, keywords: str, page: str) -> BaseResponse:
+    """Show a page of results."""
+    return visit(session_id, PageUrl(PageKind.RESULTS, parse_keywords(keywords), parse_page_number(page)))
+
+
+@shop_routes.route("/item_page/<session_id>/<asin>/<keywords>/<page>/<options>", methods=BOTH)
+def show_item(session_id: str, asin: str, keywords: str, page: str, options: str) -> BaseResponse:
+    """Show a listing."""
+    query, number = parse_keywords(keywords), parse_page_number(page)
+    return visit(session_id, PageUrl(PageKind.ITEM, query, number, asin, parse_options(options)))
+
+
+@shop_routes.route("/item_sub_page/<session_id>/<asin>/<keywords>/<page>/<sub_page>/<options>", methods=BOTH)
+def show_sub_page(session_id: str, asin: str, keywords: str, page: str, sub_page: str, options: str) -> BaseResponse:
+    """Show a listing's description, features, reviews or attributes."""
+    query, number = parse_keywords(keywords), parse_page_number(page)
+    return visit(session_id, PageUrl(PageKind.SUB, query, number, asin, parse_options(options), sub_page))
+
+
+@shop_routes.route("/ad/<session_id>/<asin>/<options>/<depth>", methods=BOTH)
+def show_ad(session_id: str, asin: str, options: str, depth: str) -> BaseResponse:
+    """Show an advertisement, or the page that its button leads to."""
+    button = request.form.get("button", "")[:256] if request.method == "POST" else ""
+    level = int(depth) if depth.isascii() and depth.isdigit() and len(depth) < 6 else 0
+    url = PageUrl(PageKind.AD, asin=asin, options=parse_options(options), depth=level, button=button)
+    return visit(session_id, url)
+
+
+@shop_routes.route("/confirm/<session_id>/<asin>/<options>", methods=BOTH)
+def show_confirmation(session_id: str, asin: str, options: str) -> BaseResponse:
+    """Show the order before it is placed."""
+    return visit(session_id, PageUrl(PageKind.CONFIRM, asin=asin, options=parse_options(options)))
+
+
+@shop_routes.route("/done/<session_id>/<asin>/<options>", methods=BOTH)
+def buy(session_id: str, asin: str, options: str) -> BaseResponse:
+    """Buy (`POST`), or show a completed purchase (`GET`)."""
+    url = PageUrl(PageKind.DONE, asin=asin, options=parse_options(options))
+    if request.method == "POST":
+        return visit(session_id, url)
+    with get_store().use(session_id) as session:
+        if session.is_done and session.page.url == url:
+            return respond(session)
+    return visit(session_id, url._replace(kind=PageKind.ITEM))
+
+
+@shop_routes.get("/image/<asin>.svg")
+def show_picture(asin: str) -> Response:
+    """Send the drawn picture of a listing; `?color=red` selects the colour."""
+    product = get_store().shop.inventory.catalogue.product(asin)
+    if product is None:
+        raise ArgumentError(f"there is no product {asin[:40]!r}")
+    picture = draw_picture(product.asin, product.category, request.args.get("color", "")[:64])
+    response = Response(picture, mimetype="image/svg+xml")
+    response.headers["Cache-Control"] = "private, max-age=3600"
+    return response
+
+
+@admin_routes.before_request
+def check_token() -> None:
+    """Refuse a request without the token."""
+    given = request.headers.get("Authorization", "")
+    wanted = f"Bearer {current_app.config['WEBSHOP_ADMIN_TOKEN']}"
+    if not hmac.compare_digest(given.encode(), wanted.encode()):
+        abort(Response("the token is missing or wrong\n", status=401, mimetype="text/plain"))
+
+
+@admin_routes.errorhandler(ShopError)
+def send_error(error: ShopError) -> tuple[Response, int]:
+    """Respond with the reason, as JSON."""
+    return jsonify(error=str(error)), 400 if isinstance(error, (SettingsError, ArgumentError)) else 404
+
+
+def read_body() -> dict[str, Any]:
+    """Return the JSON object in the body."""
+    data = request.get_json(silent=True)
+    if not isinstance(data, dict):
+        raise ArgumentError("the body should be a JSON object")
+    return data
+
+
+@admin_routes.get("/settings")
+def show_settings() -> Response:
+    """Send the settings of all sessions."""
+    return jsonify(get_store().shop.settings.to_dict())
+
+
+@admin_routes.patch("/settings")
+def change_settings() -> Response:
+    """Change settings of all sessions."""
+    return jsonify(get_store().shop.configure(**read_body()).to_dict())
+
+
+@admin_routes.post("/sessions")
+def create_session() -> Response:
+    """Start a session."""
+    name = get_store().create(goal=read_body().get("goal"))
+    return jsonify(session=name, path=f"/{name}")
+
+
+@admin_routes.get("/sessions/<session_id>")
+def show_session(session_id: str) -> Response:
+    """Send a session's goal, page, purchase and score."""
+    with get_store().use(session_id) as session:
+        return jsonify(
+            session=session_id,
+            goal_index=session.goal_index,
+            goal=session.goal.to_dict(),
+            path=session.page.path,
+            done=session.is_done,
+            reward=session.reward,
+            reward_info=session.score.to_dict() if session.score else None,
+            bought={"asin": session.bought.asin, "options": dict(session.bought.options)} if session.bought else None,
+            settings=session.settings.to_dict(),
+        )
+
+
+@admin_routes.patch("/sessions/<session_id>/settings")
+def change_session(session_id: str) -> Response:
+    """Change settings of one session."""
+    with get_store().use(session_id) as session:
+        return jsonify(session.configure(**read_body()).to_dict())
+
+
+@admin_routes.delete("/sessions/<session_id>")
+def remove_session(session_id: str) -> Response:
+    """Delete a session."""
+    get_store().remove(session_id)
+    return jsonify(removed=session_id)

@@ -1,15 +1,15 @@
-"""Finding listings by words: BM25 as the original's Lucene index has it.
+"""Full-text search: BM25 with the formula and the tokens of the original's Lucene index.
 
 * `SearchIndex` - the index: built from a catalogue, saved beside it, memory-mapped
 * `tokenize` - a text as terms
-* `document` - the text of a listing that is searched
-* `rough_lengths` - lengths as Lucene keeps them, in one byte
-* `MAX_RESULTS` - how many listings a search finds at most
+* `join_fields` - the indexed text of a listing
+* `round_lengths` - lengths as Lucene stores them, in one byte
+* `MAX_RESULTS` - the maximum number of results
 
 BM25 (Robertson and Zaragoza, 2009) with Lucene's inverse document frequency, k1 = 0.9 and b = 0.4,
-over title, description, first bullet point and options. Terms are Lucene's: words in lower case,
-without a possessive `'s`, without its 33 English stop words, as Porter stems. Lengths are rounded as
-Lucene rounds them, and equal scores are ordered by the listing's number.
+over title, description, first bullet point and options. Terms are lower-case words without a possessive
+`'s` and without Lucene's 33 English stop words, as Porter stems. Lengths are rounded as Lucene rounds
+them, and ties are ordered by the listing's number.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ import numpy as np
 import Stemmer
 from scipy.sparse import csr_array
 
-from webshop_server.catalog import Catalogue
+from webshop_server.catalogue import Catalogue
 from webshop_server.errors import CatalogueError
 from webshop_server.product import Product
 
 K1, B = 0.9, 0.4
 MAX_RESULTS = 50
 MAX_TERMS = 64
-"""The terms of a query that count; what follows is left out."""
+"""The maximum number of terms of a query; further terms are ignored."""
 
 _STOP_WORDS_TEXT = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
@@ -58,7 +58,7 @@ _WORD = re.compile(
     rf"[^\W_{_IDEOGRAPH}](?:[^\W{_IDEOGRAPH}]|(?<=[^\W\d_])[.:'’‘·：](?=[^\W\d_{_IDEOGRAPH}])|(?<=\d)[.,;'’](?=\d))*"
     rf"|[{_IDEOGRAPH}]|[{_PICTOGRAPH}]\ufe0f?"
 )
-# Two places where the stemmer's author departed from his paper, and Lucene follows: -bli becomes -ble, -logi -log.
+# Two departures of Porter's own stemmer from his paper, which Lucene shares: -bli becomes -ble, -logi -log.
 _MEASURE = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)[^aeiouy]")
 _ENDINGS = ((re.compile(r"bl(?:y|i|ies)$"), "ble"), (re.compile(r"log(?:y|i|ies)$"), "log"))
 _INDEX_VERSION = 2
@@ -67,7 +67,7 @@ _CHUNK = 1 << 22
 
 
 class _Stems:
-    """Words to stems, remembered: a stemmer costs more than a look-up, and is not safe to share."""
+    """A cache of stems; the stemmer is slower than a lookup and not thread-safe."""
 
     def __init__(self) -> None:
         self._stemmer = Stemmer.Stemmer("porter", 0)
@@ -100,7 +100,7 @@ _stem = _Stems()
 
 
 def tokenize(text: str) -> list[str]:
-    """Give a text as terms.
+    """Split a text into terms.
 
     Example:
         >>> tokenize("The Men's Running-Shoes, size 10.5")
@@ -110,39 +110,37 @@ def tokenize(text: str) -> list[str]:
     return [stem for stem in stems if stem]
 
 
-def document(product: Product) -> str:
-    """Give the text of a listing that is searched: title, description, first bullet point, options."""
+def join_fields(product: Product) -> str:
+    """Return the indexed text of a listing: title, description, first bullet point, options."""
     options = " ".join(f"{option.name}: {', '.join(option.values)}" for option in product.options)
     return " ".join((product.title, product.description, product.bullets[0] if product.bullets else "", options))
 
 
-def rough_lengths(lengths: np.ndarray) -> np.ndarray:
-    """Give lengths as Lucene keeps them: exact up to 40, then with four significant bits, counted from 24.
+def round_lengths(lengths: np.ndarray) -> np.ndarray:
+    """Round lengths as Lucene stores them: exact up to 40, then 24 plus a number of four significant bits.
 
     Args:
-        lengths: whole numbers of terms, of any shape.
+        lengths: numbers of terms, of any shape.
 
     Example:
-        >>> rough_lengths(np.array([7, 40, 41, 100]))
+        >>> round_lengths(np.array([7, 40, 41, 100]))
         array([ 7, 40, 40, 96])
     """
     above = np.maximum(lengths - 24, 0).astype(np.int64)
-    bits = np.frexp(above.astype(np.float64))[1]  # how many bits the number has
+    bits = np.frexp(above.astype(np.float64))[1]
     shift = np.maximum(bits - 4, 0)
     return np.where(lengths < 24, lengths, 24 + ((above >> shift) << shift))
 
 
 class SearchIndex:
-    """Finds listings by words.
-
-    For every term it holds the listings that have it and what the term adds to their scores.
+    """An inverted index with the score of every posting.
 
     Args:
-        vocabulary: the terms' numbers.
-        starts: where each term's listings begin, and where the last one's end.
-        listings: the listings' numbers, term by term.
-        weights: what the term adds to each of them.
-        size: how many listings there are.
+        vocabulary: the number of each term.
+        starts: the offset of each term's postings, and the total; int64, shape (terms + 1,).
+        listings: the listings' numbers, term by term; int32, shape (postings,).
+        weights: the term's contribution to the listing's score; float32, shape (postings,).
+        size: the number of listings.
     """
 
     def __init__(
@@ -159,15 +157,15 @@ class SearchIndex:
 
     @classmethod
     def build(cls, products: Iterable[Product]) -> SearchIndex:
-        """Make an index in memory.
+        """Build an index in memory.
 
         Args:
-            products: the listings; their numbers are their places in this order.
+            products: the listings, numbered in this order.
         """
         vocabulary: dict[str, int] = {}
         terms, counts, ends, lengths = array("i"), array("f"), array("q", (0,)), array("i")
         for product in products:
-            found = Counter(tokenize(document(product)))
+            found = Counter(tokenize(join_fields(product)))
             terms.extend([vocabulary.setdefault(term, len(vocabulary)) for term in found])
             counts.extend(found.values())
             ends.append(len(terms))
@@ -184,12 +182,12 @@ class SearchIndex:
         del by_listing, terms, counts, ends
         exact = np.frombuffer(lengths, np.int32)
         mean = exact.sum() / max(np.count_nonzero(exact), 1)
-        norms = (K1 * (1 - B + B * rough_lengths(exact) / mean)).astype(np.float32)
+        norms = (K1 * (1 - B + B * round_lengths(exact) / mean)).astype(np.float32)
         starts = by_term.indptr.astype(np.int64)
         having = np.diff(starts)
         rarity = np.log(1 + (np.count_nonzero(exact) - having + 0.5) / (having + 0.5)).astype(np.float32)
         weights, listings = by_term.data, by_term.indices.astype(np.int32, copy=False)
-        for begin in range(0, len(weights), _CHUNK):  # in place and in pieces: this is what memory is spent on
+        for begin in range(0, len(weights), _CHUNK):  # in place and in chunks, to limit memory
             part = slice(begin, begin + _CHUNK)
             term = np.searchsorted(starts, np.arange(begin, min(begin + _CHUNK, len(weights))), side="right") - 1
             weights[part] *= rarity[term] / (weights[part] + norms[listings[part]])
@@ -197,23 +195,23 @@ class SearchIndex:
 
     @classmethod
     def open(cls, catalogue: Catalogue) -> SearchIndex:
-        """Give the index of a catalogue: the one beside it, memory-mapped, or a new one.
+        """Open the index beside a catalogue, memory-mapped, or build and save it.
 
-        Where the place beside the catalogue cannot be written, the index is kept in memory.
+        If the directory cannot be written, the index is kept in memory.
 
         Raises:
             CatalogueError: the index beside the catalogue is damaged.
         """
-        place = index_path(catalogue.path)
+        place = get_index_path(catalogue.path)
         mark = {"version": _INDEX_VERSION, "fingerprint": catalogue.fingerprint, "size": len(catalogue)}
-        if _read_mark(place) == mark:
+        if _read_metadata(place) == mark:
             return cls._load(place, len(catalogue))
         index = cls.build(catalogue)
-        if not len(index._listings):  # nothing that could be mapped
+        if not len(index._listings):  # an empty file cannot be mapped
             return index
         try:
             index.save(place, mark)
-        except OSError:  # a place that cannot be written: it serves from memory
+        except OSError:  # the directory cannot be written
             return index
         return cls._load(place, len(catalogue))
 
@@ -230,7 +228,7 @@ class SearchIndex:
         return cls(vocabulary, np.asarray(starts), listings, weights, size)
 
     def save(self, place: Path, mark: dict[str, Any]) -> None:
-        """Write the index: into a directory of its own first, so that nobody ever reads half of one."""
+        """Write the index to a temporary directory, and rename it, so that readers see a complete index."""
         fresh = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
         fresh.mkdir()
         for part in _PARTS:
@@ -239,33 +237,33 @@ class SearchIndex:
         (fresh / "mark.json").write_text(json.dumps(mark), encoding="utf-8")
         try:
             os.replace(fresh, place)
-        except OSError:  # a directory is in the way: an old index, or one that another process has just made
-            if _read_mark(place) != mark:
+        except OSError:  # an old index exists, or another process has just written one
+            if _read_metadata(place) != mark:
                 shutil.rmtree(place, ignore_errors=True)
                 os.replace(fresh, place)
             else:
                 shutil.rmtree(fresh)
 
     def search(self, words: str, limit: int = MAX_RESULTS) -> list[int]:
-        """Give the numbers of the best listings, best first.
+        """Return the numbers of the best listings, best first.
 
         Args:
             words: the query; any text.
-            limit: how many at most.
+            limit: the maximum number of results.
         """
-        terms = tokenize(words[:4096])[:MAX_TERMS]  # a term that stands twice counts twice, as in Lucene
+        terms = tokenize(words[:4096])[:MAX_TERMS]  # a repeated term counts repeatedly, as in Lucene
         numbers = [self._vocabulary[term] for term in terms if term in self._vocabulary]
         if not numbers:
             return []
         parts = [slice(self._starts[number], self._starts[number + 1]) for number in numbers]
         listings = np.concatenate([self._listings[part] for part in parts])
         weights = np.concatenate([self._weights[part] for part in parts])
-        # Added with double precision, term by term, and rounded once, as in Lucene: it decides near ties.
+        # Summed in double precision, term by term, and rounded once, as in Lucene: this decides near ties.
         return _best(np.bincount(listings, weights, minlength=self._size).astype(np.float32), limit)
 
 
 def _best(scores: np.ndarray, limit: int) -> list[int]:
-    """Give the places of the highest positive scores, ties by place."""
+    """Return the indices of the highest positive scores, ties by index."""
     threshold = np.float32(0)
     if len(scores) > limit:
         threshold = np.partition(scores, len(scores) - limit)[len(scores) - limit]
@@ -274,12 +272,12 @@ def _best(scores: np.ndarray, limit: int) -> list[int]:
     return [int(place) for place in found[order][:limit]]
 
 
-def index_path(path: Path) -> Path:
-    """Give the directory of the index that belongs to the catalogue at `path`."""
+def get_index_path(path: Path) -> Path:
+    """Return the directory of the index of the catalogue at `path`."""
     return path.with_name(path.name + ".index")
 
 
-def _read_mark(place: Path) -> dict[str, Any] | None:
+def _read_metadata(place: Path) -> dict[str, Any] | None:
     try:
         return dict(json.loads((place / "mark.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Who is in the shop now.
+"""The sessions of the server.
 
-* `SessionStore` - sessions by name, each with a lock; the idle and the oldest are let go
-* `SessionLog` - what shoppers did, in the original's form, one JSON object a line
+* `SessionStore` - sessions by name, each with a lock; idle and surplus sessions are deleted
+* `SessionLog` - JSON Lines of the pages of each session, in the original's form
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from webshop_server.checks import check_integer
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.shop import Session, Shop
-from webshop_server.urls import PageKind, session_goal
+from webshop_server.urls import PageKind, parse_session_goal
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RESERVED = frozenset(("ad", "admin", "confirm", "done", "favicon", "image", "item_page", "item_sub_page", "static"))
-"""First parts of addresses that are no sessions."""
+"""First segments of paths that cannot be session names."""
 
 
 class SessionStore:
     """Sessions by name.
 
     Args:
-        shop: where the shoppers are.
-        limit: how many there can be; the one that was idle longest goes first.
-        idle_seconds: how long one may do nothing.
-        seed: decides which goals new sessions get; names are always random.
-        clock: seconds that only grow.
+        shop: the shop of all sessions.
+        limit: the maximum number of sessions; the least recently used one is deleted first.
+        idle_seconds: sessions that are idle for longer are deleted.
+        seed: seeds the goals of new sessions; names are always random.
+        clock: a monotonic clock, in seconds.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -56,25 +57,23 @@ class SessionStore:
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if limit < 1:
-            raise ArgumentError(f"`limit` should be at least 1. Received {limit}")
         self.shop = shop
-        self._limit = limit
+        self._limit = check_integer("limit", limit, 1)
         self._idle = idle_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, tuple[Session, threading.Lock, float]] = OrderedDict()
-        self._random = _stream(seed)
+        self._random = _uniform_numbers(seed)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def create(self, *, goal: int | None = None, name: str | None = None) -> str:
-        """Let a shopper in.
+        """Start a session; an existing one of this name is left unchanged.
 
         Args:
-            goal: the goal's number; drawn by the goals' weights if not given.
-            name: the session's name; random if not given. One that exists already is kept as it is.
+            goal: the goal's number; by default drawn by the goals' weights.
+            name: the session's name; by default random.
 
         Returns:
             The session's name.
@@ -88,7 +87,7 @@ class SessionStore:
             raise ArgumentError(f"a session's name should match {_NAME.pattern}. Received {name[:80]!r}")
         with self._lock:
             if name not in self._entries:
-                index = goal if goal is not None else session_goal(name)
+                index = goal if goal is not None else parse_session_goal(name)
                 if index is None:
                     index = self.shop.goals.pick(next(self._random))
                 self._entries[name] = (self.shop.start(index, name), threading.Lock(), self._clock())
@@ -97,10 +96,10 @@ class SessionStore:
 
     @contextmanager
     def use(self, name: str) -> Iterator[Session]:
-        """Hold a session; nobody else has it meanwhile.
+        """Lock a session for exclusive use.
 
         Raises:
-            SessionError: there is none of this name.
+            SessionError: there is no session of this name.
         """
         with self._lock:
             self._evict()
@@ -114,7 +113,7 @@ class SessionStore:
             yield session
 
     def remove(self, name: str) -> None:
-        """Let a session go, if there is one."""
+        """Delete a session, if it exists."""
         with self._lock:
             self._entries.pop(name, None)
 
@@ -127,22 +126,22 @@ class SessionStore:
             self._entries.popitem(last=False)
 
 
-def _stream(seed: int) -> Iterator[float]:
+def _uniform_numbers(seed: int) -> Iterator[float]:
     draw = random.Random(f"webshop-sessions-{seed}")
     while True:
         yield draw.random()
 
 
 class SessionLog:
-    """What shoppers did: `<directory>/<session>.jsonl`, one object `{page, url, goal, content}` a page.
+    """Log of sessions: `<directory>/<session>.jsonl` with one object `{page, url, goal, content}` a page.
 
     The last line of a purchase adds `reward` and `reward_info`, as in the original.
 
     Args:
-        directory: where the files go; it is made.
+        directory: the directory of the files; created if missing.
 
     Raises:
-        ArgumentError: the directory cannot be made.
+        ArgumentError: the directory cannot be created.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -152,25 +151,25 @@ class SessionLog:
         except OSError as error:
             raise ArgumentError(f"`log` should be a directory that can be written: {error}") from error
 
-    def write(self, session: Session, url: str) -> None:
-        """Add the page that a session shows now.
+    def write(self, session: Session, address: str) -> None:
+        """Append the current page of a session.
 
         Args:
-            session: whose page; its name is safe in a file's name.
-            url: its address, with host.
+            session: the session; its name is valid as a file name.
+            address: the full URL of the page.
         """
-        place = session.page.location
-        line: dict[str, Any] = {"page": place.kind.value, "url": url, "goal": session.goal.to_dict()}
+        url = session.page.url
+        line: dict[str, Any] = {"page": url.kind.value, "url": address, "goal": session.goal.to_dict()}
         content: dict[str, Any] = {}
-        if place.kind is PageKind.RESULTS:
+        if url.kind is PageKind.RESULTS:
             found = [element.text for element in session.page.elements if element.kind == "product"]
-            content = {"keywords": place.keywords.split(), "search_result_asins": found, "page": place.page}
-        elif place.asin:
-            content = {"asin": place.asin, "options": dict(place.options)}
-            if place.kind in (PageKind.ITEM, PageKind.SUB):
-                content = {"keywords": place.keywords.split(), "page": place.page, **content}
+            content = {"keywords": url.keywords.split(), "search_result_asins": found, "page": url.page_number}
+        elif url.asin:
+            content = {"asin": url.asin, "options": dict(url.options)}
+            if url.kind in (PageKind.ITEM, PageKind.SUB):
+                content = {"keywords": url.keywords.split(), "page": url.page_number, **content}
         line["content"] = content
-        if place.kind is PageKind.DONE and session.score:
+        if url.kind is PageKind.DONE and session.score:
             line["reward"] = session.reward
             line["reward_info"] = session.score.to_dict()
         with open(self.directory / f"{session.session_id}.jsonl", "a", encoding="utf-8") as file:

@@ -1,19 +1,20 @@
-"""What an operator may change while the shop is open.
+"""The operator's settings, which can change while the shop runs.
 
-* `Settings` - all of it, frozen and checked; `replace` gives a changed copy
-* `LABELS` - the buttons whose labels can be changed, as the original calls them
-* `ORDERS` - the orders in which results can be shown
+* `Settings` - all settings, frozen and validated; `replace` returns a changed copy
+* `merge_settings` - settings with changes, cached
+* `LABELS` - the buttons whose labels can be changed
+* `ORDERS` - the orders of results
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from webshop_server.checks import check_choice, check_flag, check_integer, check_number, refuse
 from webshop_server.errors import SettingsError
 
 LABELS = (
@@ -28,10 +29,10 @@ LABELS = (
     "Buy Now",
     "Place Order",
 )
-"""The buttons whose labels can be changed; the names are the labels that they have without a change."""
+"""The buttons whose labels can be changed, by their default label."""
 
 ORDERS = ("relevance", "reversed", "price_up", "price_down", "rating")
-"""By score; by score, worst first; cheapest first; dearest first; best stars first."""
+"""Best score first; worst score first; lowest price first; highest price first; best rating first."""
 
 MAX_BUTTONS = 26
 _MAX_LABEL = 60
@@ -41,31 +42,31 @@ Pairs = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Settings:
-    """What an operator may change while the shop is open.
+    """The operator's settings.
 
-    Mappings may be given as dictionaries; they are kept as sorted tuples of pairs, so that settings can
-    be compared, hashed and pickled. A *target* names listings: an asin, `seller:NAME`, `category:NAME`,
+    Mappings may be given as dictionaries; they are stored as sorted tuples of pairs, so that settings can
+    be compared, hashed and pickled. A *target* selects listings: an asin, `seller:NAME`, `category:NAME`,
     or `offer:N` for the N-th (from 0) of several equal offers.
 
     Args:
         ad_page: whether an advertisement comes between `Buy Now` and the order.
-        ad_buttons: how many buttons it has, 2 to 26.
-        ad_right_button: the label of the one that leads to the order.
-        ad_labels: the labels in the order in which they stand; the first `ad_buttons` are shown.
-        ad_depth: how many further advertisements a wrong button leads through before the shopper is
-            dropped on the search page, the order lost; 0 drops at once.
-        ad_escape: whether the right button leads out of these further advertisements as well.
-        color_classes: which colours belong to a class that instructions ask for, such as `warm`.
+        ad_buttons: the number of its buttons, 2 to 26.
+        ad_right_button: the label of the button that leads to the order.
+        ad_labels: the labels in order; the first `ad_buttons` are shown.
+        ad_depth: the number of further advertisements after a wrong button, 0 to 1000; after them the
+            order is lost and the session is back at the search page.
+        ad_escape: whether the right button also leads out of these further advertisements.
+        color_classes: the colours of each class that instructions can require, such as `warm`.
         button_labels: new labels of buttons in `LABELS`.
         result_order: one of `ORDERS`, applied to the best 50 listings.
-        demoted: targets that stand behind all other results.
-        price_factor: by how much prices are multiplied, 0.01 to 100.
-        price_targets: targets that `price_factor` applies to; empty means every listing.
+        demoted: targets that are listed after all other results.
+        price_factor: the factor on prices, 0.01 to 100.
+        price_targets: the targets of `price_factor`; empty means every listing.
         sold_out: targets that cannot be bought.
         show_attributes: whether an item page has an `Attributes` button.
 
     Raises:
-        SettingsError: a value breaks its rule, or two of them contradict each other.
+        SettingsError: a value breaks its rule, or two values contradict each other.
 
     Example:
         >>> settings = Settings().replace(ad_page=True, ad_right_button="B", button_labels={"Buy Now": "Add to Bag"})
@@ -95,28 +96,22 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("ad_page", "ad_escape", "show_attributes"):
-            if not isinstance(getattr(self, name), bool):
-                raise _refuse(name, "true or false", getattr(self, name))
-        _integer("ad_buttons", self.ad_buttons, 2, MAX_BUTTONS)
-        _integer("ad_depth", self.ad_depth, 0, 1000)
-        factor = self.price_factor
-        if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not math.isfinite(factor):
-            raise _refuse("price_factor", "a number", factor)
-        if not 0.01 <= factor <= 100:
-            raise _refuse("price_factor", "in the interval [0.01, 100]", factor)
-        if self.result_order not in ORDERS:
-            raise _refuse("result_order", f"one of {', '.join(ORDERS)}", self.result_order)
+            check_flag(name, getattr(self, name), SettingsError)
+        for name, low, high in (("ad_buttons", 2, MAX_BUTTONS), ("ad_depth", 0, 1000)):
+            self._set(name, check_integer(name, getattr(self, name), low, high, SettingsError))
+        check_number("price_factor", self.price_factor, 0.01, 100, SettingsError)
+        check_choice("result_order", self.result_order, ORDERS, SettingsError)
         for name in ("demoted", "price_targets", "sold_out"):
             self._set(name, _texts(name, getattr(self, name)))
         self._set("ad_labels", _texts("ad_labels", self.ad_labels))
         self._set("button_labels", tuple(sorted(_label_pairs(self.button_labels))))
         self._set("_labels", {**{name: name for name in LABELS}, **dict(self.button_labels)})
-        _refuse_twins("button_labels", self._labels.values())
+        _refuse_duplicates("button_labels", self._labels.values())
         self._check_ads()
         self._check_colors()
 
     def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)  # the way to fill a frozen dataclass
+        object.__setattr__(self, name, value)  # the dataclass is frozen
 
     def _check_ads(self) -> None:
         if len(self.ad_labels) < self.ad_buttons:
@@ -124,7 +119,7 @@ class Settings:
             raise _refuse("ad_labels", rule, list(self.ad_labels))
         for label in self.ad_labels:
             _check_label("ad_labels", label)
-        _refuse_twins("ad_labels", self.ad_labels)
+        _refuse_duplicates("ad_labels", self.ad_labels)
         if self.ad_right_button not in self.shown_ad_labels:
             raise _refuse("ad_right_button", f"one of {', '.join(self.shown_ad_labels)}", self.ad_right_button)
 
@@ -144,7 +139,7 @@ class Settings:
 
     @property
     def shown_ad_labels(self) -> tuple[str, ...]:
-        """The labels on an advertisement, in the order in which they stand."""
+        """The labels on an advertisement, in order."""
         return self.ad_labels[: self.ad_buttons]
 
     @property
@@ -153,11 +148,11 @@ class Settings:
         return self._classes
 
     def label(self, name: str) -> str:
-        """Give the label that a button of `LABELS` has now."""
+        """Return the current label of a button in `LABELS`."""
         return self._labels[name]
 
     def replace(self, **changes: Any) -> Settings:
-        """Give a copy with other values; lists and dictionaries are taken too.
+        """Return a copy with other values; lists and dictionaries are accepted too.
 
         Raises:
             SettingsError: a name is unknown or a value breaks its rule.
@@ -169,7 +164,7 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the settings as plain data; `Settings(**data)` takes it back.
+        """Return the settings as plain data; `Settings(**data)` restores them.
 
         Example:
             >>> Settings(**Settings().replace(ad_depth=2).to_dict()).ad_depth
@@ -189,27 +184,21 @@ class Settings:
 
 
 @lru_cache(maxsize=256)
-def merged(settings: Settings, changes: Pairs) -> Settings:
-    """Give `settings` with `changes` on top; equal arguments give the same object."""
+def merge_settings(settings: Settings, changes: Pairs) -> Settings:
+    """Return `settings` with `changes`; equal arguments return the same object."""
     return settings.replace(**dict(changes)) if changes else settings
 
 
 def _refuse(name: str, rule: str, value: object) -> SettingsError:
-    text = repr(value)
-    return SettingsError(f"`{name}` should be {rule}. Received {text if len(text) <= 200 else text[:200] + '...'}")
+    return refuse(name, rule, value, SettingsError)
 
 
-def _refuse_twins(name: str, labels: Any) -> None:
+def _refuse_duplicates(name: str, labels: Any) -> None:
     seen: set[str] = set()
     for label in labels:
         if label.lower() in seen:
             raise _refuse(name, "labels that differ in more than case", label)
         seen.add(label.lower())
-
-
-def _integer(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise _refuse(name, f"a whole number in the interval [{low}, {high}]", value)
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:

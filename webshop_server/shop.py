@@ -1,8 +1,8 @@
-"""A shop and its shoppers, without a web server: the state machine behind every backend.
+"""The shop without a web server: the state machine behind every backend.
 
-* `Shop` - an inventory under an operator's settings
-* `Session` - one shopper: where they are, what they chose, whether they bought
-* `ActionResult` - what an action led to
+* `Shop` - an inventory with settings
+* `Session` - one episode: a goal, the current page, and the purchase
+* `ActionResult` - the result of an action
 """
 
 from __future__ import annotations
@@ -10,53 +10,62 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from webshop_server import page_builder as pages
 from webshop_server.action import check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, GoalSet
 from webshop_server.inventory import Inventory, is_target
-from webshop_server.page_model import MAX_LENGTH, Page, PageSection
+from webshop_server.page_builder import (
+    RESULTS_PER_PAGE,
+    build_ad_page,
+    build_confirm_page,
+    build_done_page,
+    build_item_page,
+    build_results_page,
+    build_start_page,
+    build_sub_page,
+)
+from webshop_server.page_model import MAX_LENGTH, PageModel, PageSection
 from webshop_server.product import Product
 from webshop_server.reward import Score, score_purchase
-from webshop_server.settings import Pairs, Settings, merged
-from webshop_server.urls import SUB_PAGES, Location, PageKind
+from webshop_server.settings import Pairs, Settings, merge_settings
+from webshop_server.urls import SUB_PAGES, PageKind, PageUrl
 
-OVER = "the session is over: something has been bought"
+SESSION_OVER = "the session is over: something has been bought"
 
 
 class ActionResult(NamedTuple):
-    """What an action led to.
+    """The result of an action.
 
     Args:
-        page: the page that is shown now.
-        reward: the score of a purchase that this action completed, else 0.0.
+        page: the current page.
+        reward: the score of the purchase if this action completed it, else 0.0.
         is_done: whether the session is over.
-        error: why the action did nothing, or `None`.
+        error: the reason why the action was invalid, or `None`.
     """
 
-    page: Page
+    page: PageModel
     reward: float
     is_done: bool
     error: str | None
 
 
 class Shop:
-    """An inventory under an operator's settings.
+    """An inventory with settings.
 
-    Many shops can share one inventory; each has settings of its own.
+    Shops can share one inventory; each has its own settings.
 
     Args:
         inventory: listings, index and goals.
-        settings: what an operator may change; the defaults if not given.
+        settings: the initial settings.
         goal_kind: `synthetic`, `human` or `color_class`.
-        max_length: how long a page's text may be, in characters.
+        max_length: the maximum length of a page's text, in characters.
 
     Example:
         >>> from webshop_server.inventory import Inventory
         >>> shop = Shop(Inventory.default(products=100))
         >>> session = shop.start(0)
         >>> outcome = session.act("search[" + session.goal.query + "]")
-        >>> outcome.page.location.kind.value, outcome.is_done
+        >>> outcome.page.url.kind.value, outcome.is_done
         ('search_results', False)
     """
 
@@ -75,16 +84,16 @@ class Shop:
 
     @property
     def charset(self) -> frozenset[str]:
-        """The characters that pages of this shop can show."""
+        """The characters that pages can show."""
         return self.inventory.charset
 
     @property
     def goals(self) -> GoalSet:
-        """The tasks of this shop's kind."""
+        """The goals of kind `goal_kind`."""
         return self.inventory.goals(self.goal_kind)
 
     def configure(self, **changes: Any) -> Settings:
-        """Change settings for all sessions, from each one's next page on.
+        """Change settings of all sessions, from their next page on.
 
         Raises:
             SettingsError: a name is unknown or a value breaks its rule; nothing is changed then.
@@ -93,11 +102,11 @@ class Shop:
         return self.settings
 
     def start(self, goal: int | Goal = 0, session_id: str = "shopper") -> Session:
-        """Let a shopper in.
+        """Start a session.
 
         Args:
             goal: the goal's number, or a goal.
-            session_id: the name that stands in addresses.
+            session_id: the session's name in URLs.
 
         Raises:
             ArgumentError: no goal has this number.
@@ -105,20 +114,20 @@ class Shop:
         return Session(self, goal, session_id)
 
     def score(self, goal: Goal, product: Product, options: Pairs, settings: Settings) -> Score:
-        """Give what a purchase would pay under the settings."""
+        """Return the score of a purchase under the settings."""
         price = self.inventory.price(product, settings)
         return score_purchase(product, goal, price, options, settings.classes)
 
 
 class Session:
-    """One shopper.
+    """One episode in a shop.
 
-    A session can be copied and pickled at any moment; the copies share the shop's inventory alone.
+    A session can be copied and pickled in any state; copies share only the shop's inventory.
 
     Args:
-        shop: where they are.
+        shop: the shop.
         goal: the goal's number, or a goal.
-        session_id: the name that stands in addresses.
+        session_id: the session's name in URLs.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -136,25 +145,25 @@ class Session:
         self.goal: Goal = goal if isinstance(goal, Goal) else shop.goals[goal]
         self.changes: Pairs = ()
         self.score: Score | None = None
-        self.bought: Location | None = None
+        self.bought: PageUrl | None = None
         self._visited: dict[str, None] = {}
-        self._order: Location | None = None  # what is being bought while advertisements stand in the way
-        self._depth = 0  # how deep in advertisements; kept here, since an address could be typed
-        self._passed = False  # whether the right button has been pressed for this order
+        self._order: PageUrl | None = None  # the order behind the current advertisement or confirmation
+        self._depth = 0  # advertisements passed; not read from the URL, which a user can type
+        self._passed = False  # whether the right button was pressed for this order
         self._merged: tuple[Settings, Settings] | None = None
-        self.page: Page = self._show(Location(PageKind.START), pages.start_page(self.goal.text, self.settings))
+        self.page: PageModel = self._start(PageUrl())
 
     @property
     def settings(self) -> Settings:
-        """The operator's settings for this session: the shop's, with the session's own on top."""
+        """The shop's settings, overridden by the session's own."""
         if not self.changes:
             return self.shop.settings
         if self._merged is None or self._merged[0] is not self.shop.settings:
-            self._merged = (self.shop.settings, merged(self.shop.settings, self.changes))
+            self._merged = (self.shop.settings, merge_settings(self.shop.settings, self.changes))
         return self._merged[1]
 
     def configure(self, **changes: Any) -> Settings:
-        """Change settings for this session alone, from its next page on.
+        """Change settings of this session, from its next page on.
 
         Raises:
             SettingsError: a name is unknown or a value breaks its rule; nothing is changed then.
@@ -176,14 +185,14 @@ class Session:
 
     @property
     def available_actions(self) -> dict[str, Any]:
-        """What can be done on this page, in the original's form."""
+        """`has_search_bar` and `clickables` of the current page, as in the original."""
         return {"has_search_bar": self.page.has_search_bar, "clickables": list(self.page.clickables)}
 
     def act(self, action: str) -> ActionResult:
-        """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
-            action: the action, in any case.
+            action: the action; case is ignored.
         """
         try:
             name, argument = parse_action(action)
@@ -195,144 +204,144 @@ class Session:
             return ActionResult(self.page, 0.0, self.is_done, str(error))
         return ActionResult(self.page, self.reward, self.is_done, None)
 
-    def search(self, words: str) -> Page:
-        """Search from the page with the search bar.
+    def search(self, words: str) -> PageModel:
+        """Search, on a page with a search bar.
 
         Raises:
-            ArgumentError: this page has no search bar, or there are no words.
+            ArgumentError: the page has no search bar, or the query is empty.
             SessionError: the session is over.
         """
         self._refuse_done()
-        return self.visit(Location(PageKind.RESULTS, check_search(self.page, words)))
+        return self.visit(PageUrl(PageKind.RESULTS, check_search(self.page, words)))
 
-    def click(self, label: str) -> Page:
-        """Click what has this label.
+    def click(self, label: str) -> PageModel:
+        """Click the element with a label.
 
         Args:
-            label: the label, in any case.
+            label: the label; case is ignored.
 
         Raises:
-            ArgumentError: nothing on this page has it.
+            ArgumentError: no element of the page has it.
             SessionError: the session is over.
         """
         self._refuse_done()
         return self.visit(check_click(self.page, label))
 
-    def visit(self, location: Location) -> Page:
-        """Go to a page; after a purchase every way leads to the last page.
+    def visit(self, url: PageUrl) -> PageModel:
+        """Move to a page; after the purchase the page does not change any more.
 
         Args:
-            location: where to. Asking for `PageKind.DONE` is a purchase.
+            url: the page; `PageKind.DONE` is a purchase.
 
         Raises:
             ArgumentError: there is no such listing, option or page, or it cannot be bought; the
-                session stays where it is.
+                session is unchanged.
         """
         if self.is_done:
             return self.page
-        self.page = _VISITS[location.kind](self, location)
+        self.page = _HANDLERS[url.kind](self, url)
         return self.page
 
-    def stand_at(self, location: Location) -> Page:
-        """Stand at a page as if the way there had been gone: for those who ask what a page would answer.
+    def jump_to(self, url: PageUrl) -> PageModel:
+        """Set the session to the state in which it shows a page, without the actions that lead there.
 
         Args:
-            location: any page but the last one.
+            url: any page except the last one.
 
         Raises:
             ArgumentError: there is no such listing, option or page, or it is the last one.
         """
-        if location.kind is PageKind.DONE:
-            raise ArgumentError("nobody can stand at the end of a session without having bought something")
-        is_order = location.kind in (PageKind.AD, PageKind.CONFIRM)
-        self._order = Location(PageKind.DONE, asin=location.asin, options=location.options) if is_order else None
-        self._passed = location.kind is PageKind.CONFIRM
-        self._depth = location.depth if location.kind is PageKind.AD else 0
+        if url.kind is PageKind.DONE:
+            raise ArgumentError("`url` should not be the last page, which needs a purchase")
+        is_order = url.kind in (PageKind.AD, PageKind.CONFIRM)
+        self._order = PageUrl(PageKind.DONE, asin=url.asin, options=url.options) if is_order else None
+        self._passed = url.kind is PageKind.CONFIRM
+        self._depth = url.depth if url.kind is PageKind.AD else 0
         self.score = self.bought = None
-        self.page = _VISITS[location.kind](self, location._replace(button=""))
+        self.page = _HANDLERS[url.kind](self, url._replace(button=""))
         return self.page
 
     def _refuse_done(self) -> None:
         if self.is_done:
-            raise SessionError(OVER)
+            raise SessionError(SESSION_OVER)
 
-    def _show(self, location: Location, sections: tuple[PageSection, ...]) -> Page:
-        return Page(location, self.session_id, sections, self.shop.charset, self.shop.max_length)
+    def _show(self, url: PageUrl, sections: tuple[PageSection, ...]) -> PageModel:
+        return PageModel(url, self.session_id, sections, self.shop.charset, self.shop.max_length)
 
-    def _product(self, location: Location) -> Product:
-        product = self.shop.inventory.catalogue.product(location.asin)
+    def _product(self, url: PageUrl) -> Product:
+        product = self.shop.inventory.catalogue.product(url.asin)
         if product is None:
-            raise ArgumentError(f"there is no product {location.asin[:40]!r}")
+            raise ArgumentError(f"there is no product {url.asin[:40]!r}")
         offered = {option.name: option.values for option in product.options}
-        for name, value in location.options:
+        for name, value in url.options:
             if value not in offered.get(name, ()):
                 raise ArgumentError(f"product {product.asin} has no option {name[:40]!r} with value {value[:40]!r}")
         return product
 
-    def _start(self, location: Location) -> Page:
+    def _start(self, url: PageUrl) -> PageModel:
         self._order, self._passed = None, False
-        return self._show(Location(PageKind.START), pages.start_page(self.goal.text, self.settings))
+        return self._show(PageUrl(PageKind.START), build_start_page(self.goal.text, self.settings))
 
-    def _results(self, location: Location) -> Page:
-        products = self.shop.inventory.results(location.keywords, self.settings)
-        last = max(1, -(-len(products) // pages.PAGE_SIZE))
-        here = Location(PageKind.RESULTS, location.keywords, min(max(location.page, 1), last))
-        return self._show(here, pages.results_page(self.goal.text, self.settings, here, products, self._visited))
+    def _results(self, url: PageUrl) -> PageModel:
+        products = self.shop.inventory.results(url.keywords, self.settings)
+        last = max(1, -(-len(products) // RESULTS_PER_PAGE))
+        here = PageUrl(PageKind.RESULTS, url.keywords, min(max(url.page_number, 1), last))
+        return self._show(here, build_results_page(self.goal.text, self.settings, here, products, self._visited))
 
-    def _item(self, location: Location) -> Page:
-        product = self._product(location)
+    def _item(self, url: PageUrl) -> PageModel:
+        product = self._product(url)
         self._visited[product.asin] = None
-        here = Location(PageKind.ITEM, location.keywords, location.page, product.asin, location.options)
-        return self._show(here, pages.item_page(self.goal.text, self.settings, here, product))
+        here = PageUrl(PageKind.ITEM, url.keywords, url.page_number, product.asin, url.options)
+        return self._show(here, build_item_page(self.goal.text, self.settings, here, product))
 
-    def _sub(self, location: Location) -> Page:
-        product = self._product(location)
-        known = location.sub_page in SUB_PAGES
-        if not known or (location.sub_page == "Attributes" and not self.settings.show_attributes):
-            raise ArgumentError(f"product {product.asin} has no page {location.sub_page[:40]!r}")
-        here = location._replace(asin=product.asin)
-        return self._show(here, pages.sub_page(self.goal.text, self.settings, here, product))
+    def _sub(self, url: PageUrl) -> PageModel:
+        product = self._product(url)
+        known = url.sub_page in SUB_PAGES
+        if not known or (url.sub_page == "Attributes" and not self.settings.show_attributes):
+            raise ArgumentError(f"product {product.asin} has no page {url.sub_page[:40]!r}")
+        here = url._replace(asin=product.asin)
+        return self._show(here, build_sub_page(self.goal.text, self.settings, here, product))
 
-    def _buy(self, location: Location) -> Page:
-        product = self._product(location)
+    def _buy(self, url: PageUrl) -> PageModel:
+        product = self._product(url)
         if is_target(product, self.settings.sold_out):
             raise ArgumentError(f"product {product.asin} is sold out")
-        order = Location(PageKind.DONE, asin=product.asin, options=location.options)
+        order = PageUrl(PageKind.DONE, asin=product.asin, options=url.options)
         passed = self._passed and order == self._order
         if self.settings.ad_page and not passed:
             self._order, self._passed, self._depth = order, False, 0
             return self._ad(order._replace(kind=PageKind.AD))
         self.bought = order
         self.score = self.shop.score(self.goal, product, order.options, self.settings)
-        return self._show(order, pages.done_page(self.score))
+        return self._show(order, build_done_page(self.score))
 
-    def _ad(self, location: Location) -> Page:
-        """Show an advertisement, or go where one of its buttons leads."""
-        order = location._replace(kind=PageKind.DONE, depth=0, button="")
-        if order != self._order:  # the address of an order that is not under way
+    def _ad(self, url: PageUrl) -> PageModel:
+        """Show an advertisement, or the page that the pressed button leads to."""
+        order = url._replace(kind=PageKind.DONE, depth=0, button="")
+        if order != self._order:  # the URL of another order
             return self._item(order)
         settings = self.settings
-        if location.button:
-            is_right = location.button == settings.ad_right_button and (self._depth == 0 or settings.ad_escape)
+        if url.button:
+            is_right = url.button == settings.ad_right_button and (self._depth == 0 or settings.ad_escape)
             if is_right or not settings.ad_page:
                 self._passed = True
                 return self._confirm(order)
             self._depth += 1
             if self._depth > settings.ad_depth:
-                return self._start(location)
+                return self._start(url)
         here = order._replace(kind=PageKind.AD, depth=self._depth)
-        return self._show(here, pages.ad_page(self.goal.text, settings, here))
+        return self._show(here, build_ad_page(self.goal.text, settings, here))
 
-    def _confirm(self, location: Location) -> Page:
-        product = self._product(location)
-        here = location._replace(kind=PageKind.CONFIRM)
-        if not self._passed or location._replace(kind=PageKind.DONE) != self._order:
-            return self._item(location)
+    def _confirm(self, url: PageUrl) -> PageModel:
+        product = self._product(url)
+        here = url._replace(kind=PageKind.CONFIRM)
+        if not self._passed or url._replace(kind=PageKind.DONE) != self._order:
+            return self._item(url)
         price = self.shop.inventory.price(product, self.settings)
-        return self._show(here, pages.confirm_page(self.goal.text, self.settings, here, product, price))
+        return self._show(here, build_confirm_page(self.goal.text, self.settings, here, product, price))
 
 
-_VISITS: dict[PageKind, Callable[[Session, Location], Page]] = {
+_HANDLERS: dict[PageKind, Callable[[Session, PageUrl], PageModel]] = {
     PageKind.START: Session._start,
     PageKind.RESULTS: Session._results,
     PageKind.ITEM: Session._item,

@@ -1,13 +1,13 @@
-"""Where a shopper is, and the address of it.
+"""URLs of the shop, in the original's form.
 
 * `PageKind` - the kinds of pages
-* `Location` - one page of the shop, apart from the session
-* `to_path`, `from_path` - the address, in the original's form, and back
-* `parse_keywords`, `parse_options`, `parse_page` - parts of an address back to values
-* `session_goal` - the goal number that an address such as `/fixed_7` asks for
+* `PageUrl` - the URL of a page as a record, without the session
+* `build_path`, `parse_path` - the record as the path of a URL, and back
+* `parse_keywords`, `parse_options`, `parse_page_number` - segments of a path as values
+* `parse_session_goal` - the goal number in a session name such as `fixed_7`
 
-A segment of an address can hold anything: keywords are quoted once more inside their segment (so that
-`/` survives servers that decode it early), options are JSON without slashes.
+Segments can hold any text: keywords are quoted a second time inside their segment (so that `/` survives
+servers that decode it early), options are JSON without slashes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from webshop_server.errors import ArgumentError
 from webshop_server.product import clean
 
 MAX_QUERY = 512
-"""Characters of a query that count; the rest is cut."""
+"""Longer queries are cut, in characters."""
 
 _MAX_SEGMENT = 8192
 _QUOTED = (("%", "%25"), ("+", "%2B"), ("/", "%2F"), ("[", "%5B"))
@@ -34,7 +34,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class PageKind(str, Enum):
-    """The kinds of pages; the values are the names in addresses and logs."""
+    """The kinds of pages; the values are the names in URLs and logs."""
 
     START = "index"
     RESULTS = "search_results"
@@ -48,69 +48,69 @@ class PageKind(str, Enum):
 SUB_PAGES = ("Description", "Features", "Reviews", "Attributes")
 
 
-class Location(NamedTuple):
-    """One page of the shop, apart from the session.
+class PageUrl(NamedTuple):
+    """The URL of a page, without the session.
 
     Args:
-        kind: what kind of page.
+        kind: the kind of page.
         keywords: the query.
-        page: the page of results, from 1.
+        page_number: the page of results, from 1.
         asin: the listing.
-        options: what has been chosen, as `(name, value)` pairs.
+        options: the chosen options, as `(name, value)` pairs.
         sub_page: one of `SUB_PAGES`.
-        depth: how deep in advertisements, from 0.
-        button: the advertisement's button that has just been pressed, or "".
+        depth: number of advertisements passed, from 0.
+        button: the advertisement's button that was pressed, or ""; sent as a form field, not in the path.
     """
 
     kind: PageKind = PageKind.START
     keywords: str = ""
-    page: int = 1
+    page_number: int = 1
     asin: str = ""
     options: Pairs = ()
     sub_page: str = ""
     depth: int = 0
     button: str = ""
 
-    def choosing(self, name: str, value: str) -> Location:
-        """Give the same page with one more option chosen."""
+    def with_option(self, name: str, value: str) -> PageUrl:
+        """Return the URL with one option chosen, which replaces an earlier choice of the same name."""
         kept = tuple(pair for pair in self.options if pair[0] != name)
         return self._replace(options=(*kept, (name, value)))
 
 
-def normal_query(text: str) -> str:
-    r"""Give a query as the shop uses it: one line in lower case, of at most `MAX_QUERY` characters.
+def normalize_query(text: str) -> str:
+    r"""Return a query on one line, in lower case, cut at `MAX_QUERY` characters.
 
     Example:
-        >>> normal_query("  Red\n SHOES ")
+        >>> normalize_query("  Red\n SHOES ")
         'red shoes'
     """
     return clean(text[: 4 * MAX_QUERY]).lower()[:MAX_QUERY].strip()
 
 
-def to_path(location: Location, session_id: str) -> str:
-    """Give the address of a page, percent-encoded.
+def build_path(url: PageUrl, session_id: str) -> str:
+    """Return the path of a URL, percent-encoded.
 
     Example:
-        >>> to_path(Location(PageKind.RESULTS, "red shoes", 2), "abc")
+        >>> build_path(PageUrl(PageKind.RESULTS, "red shoes", 2), "abc")
         '/search_results/abc/red+shoes/2'
-        >>> to_path(Location(PageKind.DONE, asin="B01", options=(("size", "10"),)), "abc")
+        >>> build_path(PageUrl(PageKind.DONE, asin="B01", options=(("size", "10"),)), "abc")
         '/done/abc/B01/%7B%22size%22%3A%2210%22%7D'
     """
     session = quote(session_id, safe="")
-    kind = location.kind
+    kind = url.kind
     if kind is PageKind.START:
         return f"/{session}"
-    keywords = _keywords_segment(location.keywords)
+    keywords = _keywords_segment(url.keywords)
     if kind is PageKind.RESULTS:
-        return f"/search_results/{session}/{keywords}/{location.page}"
-    asin = quote(location.asin, safe="")
-    options = _options_segment(location.options)
+        return f"/search_results/{session}/{keywords}/{url.page_number}"
+    asin = quote(url.asin, safe="")
+    options = _options_segment(url.options)
     if kind is PageKind.ITEM:
-        return f"/item_page/{session}/{asin}/{keywords}/{location.page}/{options}"
+        return f"/item_page/{session}/{asin}/{keywords}/{url.page_number}/{options}"
     if kind is PageKind.SUB:
-        return f"/item_sub_page/{session}/{asin}/{keywords}/{location.page}/{location.sub_page}/{options}"
+        return f"/item_sub_page/{session}/{asin}/{keywords}/{url.page_number}/{url.sub_page}/{options}"
     if kind is PageKind.AD:
-        return f"/ad/{session}/{asin}/{options}/{location.depth}"
+        return f"/ad/{session}/{asin}/{options}/{url.depth}"
     return f"/{kind.value}/{session}/{asin}/{options}"
 
 
@@ -119,7 +119,7 @@ def _keywords_segment(keywords: str) -> str:
     for sign, code in _QUOTED:
         inner = inner.replace(sign, code)
     inner = inner.replace(" ", "+")
-    if not inner.strip("."):  # "." and ".." would be taken for steps in the path, nothing for no segment at all
+    if not inner.strip("."):  # ".", ".." and an empty segment would change the structure of the path
         inner = "+" + inner
     return quote(inner, safe="+")
 
@@ -129,44 +129,45 @@ def _options_segment(options: Pairs) -> str:
     return quote(text, safe="")
 
 
-def from_path(path: str) -> Location:
-    """Give the page that an address names; the session's name in it does not matter.
+def parse_path(path: str) -> PageUrl:
+    """Parse the path of a URL; the session name in it is ignored.
 
     Raises:
-        ArgumentError: no page has this address.
+        ArgumentError: no page has this path.
 
     Example:
-        >>> place = Location(PageKind.ITEM, "50% / mug", 2, "B01", (("size", "10"),))
-        >>> from_path(to_path(place, "abc")) == place
+        >>> url = PageUrl(PageKind.ITEM, "50% / mug", 2, "B01", (("size", "10"),))
+        >>> parse_path(build_path(url, "abc")) == url
         True
     """
     kind, *rest = (unquote(part) for part in path.strip("/").split("/"))
     if not rest:
-        return Location()
+        return PageUrl()
     try:
         if kind == PageKind.RESULTS:
-            _, keywords, page = rest
-            return Location(PageKind.RESULTS, parse_keywords(keywords), parse_page(page))
+            _, keywords, number = rest
+            return PageUrl(PageKind.RESULTS, parse_keywords(keywords), parse_page_number(number))
         if kind == PageKind.ITEM:
-            _, asin, keywords, page, options = rest
-            return Location(PageKind.ITEM, parse_keywords(keywords), parse_page(page), asin, parse_options(options))
-        if kind == PageKind.SUB:
-            _, asin, keywords, page, sub_page, options = rest
-            found = parse_options(options)
-            return Location(PageKind.SUB, parse_keywords(keywords), parse_page(page), asin, found, sub_page)
+            _, asin, keywords, number, options = rest
+            sub_page = ""
+        elif kind == PageKind.SUB:
+            _, asin, keywords, number, sub_page, options = rest
+        if kind in (PageKind.ITEM, PageKind.SUB):
+            query, chosen = parse_keywords(keywords), parse_options(options)
+            return PageUrl(PageKind(kind), query, parse_page_number(number), asin, chosen, sub_page)
         if kind == PageKind.AD:
             _, asin, options, depth = rest
-            return Location(PageKind.AD, asin=asin, options=parse_options(options), depth=parse_page(depth))
+            return PageUrl(PageKind.AD, asin=asin, options=parse_options(options), depth=parse_page_number(depth))
         if kind in (PageKind.CONFIRM, PageKind.DONE):
             _, asin, options = rest
-            return Location(PageKind(kind), asin=asin, options=parse_options(options))
-    except ValueError as error:  # too few or too many parts, or one that cannot be read
+            return PageUrl(PageKind(kind), asin=asin, options=parse_options(options))
+    except ValueError as error:  # too few or too many segments, or one that cannot be parsed
         raise ArgumentError(f"no page has the address {path[:200]!r}: {error}") from None
     raise ArgumentError(f"no page has the address {path[:200]!r}")
 
 
 def parse_keywords(segment: str) -> str:
-    """Read the keywords of an address; the original's list form `['red', 'shoes']` is read too.
+    """Parse the keywords segment; the original's list form `['red', 'shoes']` is accepted too.
 
     Example:
         >>> parse_keywords("red+shoes"), parse_keywords("['red', 'shoes']")
@@ -175,15 +176,15 @@ def parse_keywords(segment: str) -> str:
     if segment.startswith("["):
         value = _literal(segment)
         if isinstance(value, (list, tuple)):
-            return normal_query(" ".join(str(item) for item in value))
-    return normal_query(unquote_plus(segment[:_MAX_SEGMENT]))
+            return normalize_query(" ".join(str(item) for item in value))
+    return normalize_query(unquote_plus(segment[:_MAX_SEGMENT]))
 
 
 def parse_options(segment: str) -> Pairs:
-    """Read the options of an address: JSON, or the original's `{'color': 'red'}`.
+    """Parse the options segment: JSON, or the original's `{'color': 'red'}`.
 
     Raises:
-        ArgumentError: it is neither, or too large.
+        ArgumentError: it is neither, or has more than 64 options.
 
     Example:
         >>> parse_options("{'color': 'red'}") == parse_options('{"color": "red"}') == (("color", "red"),)
@@ -195,22 +196,22 @@ def parse_options(segment: str) -> Pairs:
     return tuple((clean(name).lower(), clean(choice).lower()) for name, choice in value.items())
 
 
-def parse_page(segment: str) -> int:
-    """Read the page number of an address; the session brings it to the nearest page that there is.
+def parse_page_number(segment: str) -> int:
+    """Parse the page number segment; it may lie outside the pages of the results.
 
     Raises:
-        ArgumentError: it is no whole number.
+        ArgumentError: it is not an integer of at most 12 digits.
     """
     if not re.fullmatch(r"-?[0-9]{1,12}", segment):
         raise ArgumentError(f"`page` should be a whole number. Received {segment[:40]!r}")
     return int(segment)
 
 
-def session_goal(session_id: str) -> int | None:
-    """Give the goal number that a session's name asks for, as `fixed_7` does in the original.
+def parse_session_goal(session_id: str) -> int | None:
+    """Return the goal number in a session name such as `fixed_7`, as in the original, else `None`.
 
     Example:
-        >>> session_goal("fixed_7"), session_goal("abc")
+        >>> parse_session_goal("fixed_7"), parse_session_goal("abc")
         (7, None)
     """
     found = _FIXED.fullmatch(session_id)

@@ -1,16 +1,17 @@
-"""The words that generated catalogues are made of.
+"""The words of generated catalogues; a table of data, apart from the code of `generate`.
 
-* `ProductKind` - one kind of product: what it is called, where it stands, what it can be, what it costs
-* `MAKES` - all kinds of products, by department
+* `ProductKind` - one kind of product: name, category path, attributes, price range
+* `load_product_kinds` - all kinds of products by department, from `data/makes.csv`
 * `BRANDS`, `SELLERS`, `COLORS_OFFERED` - names and colours
-* `ADJECTIVES`, `USES`, `REVIEW_TITLES`, `REVIEW_BODIES`, `SENTENCES` - for titles and texts
+* `ADJECTIVES`, `USES`, `REVIEW_TITLES`, `REVIEW_BODIES`, `SENTENCES` - parts of titles and texts
 
-Colours and sizes are chosen so that the score's fuzzy comparison never takes one for another.
+No two colours or sizes match each other in the score's fuzzy comparison.
 """
 
 from __future__ import annotations
 
 import csv
+from functools import lru_cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -19,12 +20,12 @@ class ProductKind(NamedTuple):
     """One kind of product.
 
     Args:
-        name: what it is called in a title.
-        query: what shoppers search for.
-        path: its place in the tree of categories.
-        attributes: what it can be.
-        features: what titles and bullets praise.
-        groups: the option groups that it comes in, from `GROUPS`; `color` is one.
+        name: its name in titles.
+        query: its query.
+        path: its category path.
+        attributes: its possible attributes.
+        features: features for titles and bullet points.
+        groups: its option groups, keys of `GROUPS` or `color`.
         price: lowest and highest price, in dollars.
     """
 
@@ -42,7 +43,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 COLORS_OFFERED = _words("black, white, red, yellow, blue, green, orange, purple, pink, brown, gray, teal")
-"""No one is part of another, and each is its own word in the score's list of colours."""
+"""No colour is a substring of another, and each is an entry of `reward.COLORS`."""
 
 GROUPS = {
     "size": _words("s, m, l, xl, xxl"),
@@ -60,7 +61,7 @@ GROUPS = {
 """Option groups and their values."""
 
 GROUP_NAMES = {"shoe": "size", "volume": "size", "bed": "size", "count": "pack", "weight": "size"}
-"""What a page calls a group, where it is not its own name."""
+"""The displayed name of a group, if it differs from its key."""
 
 BRANDS = {
     "fashion": _words(
@@ -118,21 +119,19 @@ REVIEW_BODIES = {
 }
 
 
-def _read_makes() -> dict[str, tuple[ProductKind, ...]]:
-    makes: dict[str, list[ProductKind]] = {}
+@lru_cache(maxsize=1)
+def load_product_kinds() -> dict[str, tuple[ProductKind, ...]]:
+    """Return all kinds of products by department, from `data/makes.csv`."""
+    kinds: dict[str, list[ProductKind]] = {}
     text = (resources.files("webshop_server") / "data" / "makes.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(text.splitlines()):
         lists = {key: tuple(row[key].split("; ")) for key in ("attributes", "features", "groups")}
-        make = ProductKind(
+        kind = ProductKind(
             name=row["name"],
             query=row["query"],
             path=tuple(row["path"].split(" > ")),
             price=(float(row["low"]), float(row["high"])),
             **lists,
         )
-        makes.setdefault(row["department"], []).append(make)
-    return {department: tuple(rows) for department, rows in makes.items()}
-
-
-MAKES = _read_makes()
-"""All kinds of products, by department; the table is `data/makes.csv`."""
+        kinds.setdefault(row["department"], []).append(kind)
+    return {department: tuple(rows) for department, rows in kinds.items()}

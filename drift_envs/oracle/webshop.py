@@ -1,6 +1,6 @@
-"""The shop's oracle: a shopper who reads the goal's record and the operator's settings.
+"""The shop's oracle, which reads the goals and the settings.
 
-* `ShopOracle` - exact answers, the best known actions and values at any tick
+* `ShopOracle` - exact responses, the best known actions and values at any tick
 """
 
 from __future__ import annotations
@@ -11,44 +11,45 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from drift_envs.envs.webshop.knobs import settings_of
-from drift_envs.envs.webshop.text import page_state
+from drift_envs.checks import check_integer
+from drift_envs.envs.webshop.knobs import to_settings
+from drift_envs.envs.webshop.text import format_state
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
 from webshop_server.errors import ShopError
 from webshop_server.goals import Goal
 from webshop_server.oracle import OptimalPurchase, best_purchase, best_purchases, solve
-from webshop_server.page_builder import PAGE_SIZE
+from webshop_server.page_builder import RESULTS_PER_PAGE
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
-from webshop_server.urls import Location, PageKind, from_path, normal_query
+from webshop_server.urls import PageKind, PageUrl, normalize_query, parse_path
 
 SAMPLE = 20
-"""The goals that stand for all, where a world draws from the whole catalogue."""
+"""The number of goals that are evaluated if the environment draws from the whole catalogue."""
 
 
-class _Answer(NamedTuple):
+class _Reply(NamedTuple):
     state: str
     reward: float
     ended: bool
 
 
 class ShopOracle:
-    """Answers about a shop that drifts.
+    """The oracle of a drifting shop.
 
-    A state is the JSON text of the text world (`html`, `url`); the instruction in it tells the goal. An
-    action is `search[words]` or `click[label]`. Answers are exact: they are asked of the shop itself,
-    under the settings of the tick. Values are those of `webshop_server.oracle.best_purchase`, over
-    the goals that recur; nothing pays more than the 1.0 that shipped schedules make sure of.
+    A state is the JSON text of an observation (`html`, `url`); the instruction in it identifies the goal. An
+    action is `search[words]` or `click[label]`. Responses are exact: the shop itself executes the action
+    under the settings of the tick. Values are means of `webshop_server.oracle.best_purchase` over the
+    recurring goals; 1.0, which shipped schedules guarantee, is the maximum.
 
     Args:
-        world: where the knobs at any tick come from.
+        world: the source of the knobs at any tick.
         shop: inventory and kind of goals.
-        pool: gives the numbers of the goals that recur, or `None` for all.
-        limit: how many steps an episode may have.
+        pool: returns the numbers of the recurring goals, or `None` for all goals.
+        limit: the maximum number of steps of an episode.
 
     Raises:
-        ArgumentError: if `limit` is not positive.
+        ArgumentError: `limit` is not positive.
 
     Example:
         >>> import gymnasium as gym
@@ -66,21 +67,19 @@ class ShopOracle:
     def __init__(
         self, world: DriftingWorld, shop: Shop, pool: Callable[[], Sequence[int] | None], limit: int = 30
     ) -> None:
-        if limit < 1:
-            raise ArgumentError(f"`limit` should be at least 1. Received {limit!r}")
         self._world = world
         self._shop = shop
         self._pool = pool
-        self._limit = limit
+        self._limit = check_integer("limit", limit, 1)
         self._known: dict[tuple[Goal, Settings], OptimalPurchase | None] = {}
         self._by_text: dict[str, Goal] = {}
 
     def settings(self, tick: int) -> Settings:
-        """The operator's settings at a tick."""
-        return settings_of(self._world.knobs_at(tick))
+        """The settings at a tick."""
+        return to_settings(self._world.knobs_at(tick))
 
     def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
-        """Whether the shop answers this action differently at the two ticks.
+        """Whether the response to this action differs between the two ticks.
 
         Args:
             state: the JSON text.
@@ -93,10 +92,10 @@ class ShopOracle:
             return False
         if before["transient"] != after["transient"]:
             return True
-        return self._answer(state, action, settings_of(before)) != self._answer(state, action, settings_of(after))
+        return self._respond(state, action, to_settings(before)) != self._respond(state, action, to_settings(after))
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
-        """Everything that the shop can answer, most probable first.
+        """All possible responses, most probable first.
 
         Args:
             state: the JSON text.
@@ -104,12 +103,12 @@ class ShopOracle:
             tick: the tick.
         """
         knobs = self._world.knobs_at(tick)
-        answer, lost = self._answer(state, action, settings_of(knobs)), knobs["transient"]
-        found = [Response(answer.state, answer.reward, answer.ended, 1.0 - lost), Response(state, 0.0, False, lost)]
+        reply, lost = self._respond(state, action, to_settings(knobs)), knobs["transient"]
+        found = [Response(reply.state, reply.reward, reply.ended, 1.0 - lost), Response(state, 0.0, False, lost)]
         return tuple(sorted((one for one in found if one.probability > 0), key=lambda one: -one.probability))
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
-        """Whether the shop could truly answer this; lost actions (`transient`) do not hold.
+        """Whether this is the true response; lost actions (`transient`) are not.
 
         Args:
             state: the JSON text.
@@ -118,8 +117,8 @@ class ShopOracle:
             ended: whether the episode was over.
             tick: the tick.
         """
-        answer = self._answer(state, action, self.settings(tick))
-        return (answer.state, answer.ended) == (outcome, ended)
+        reply = self._respond(state, action, self.settings(tick))
+        return (reply.state, reply.ended) == (outcome, ended)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The best known action.
@@ -127,15 +126,15 @@ class ShopOracle:
         Args:
             state: the JSON text of any page but the last one.
             tick: the tick.
-            left: steps left in this episode; the best known shopper does not depend on them.
+            left: the remaining steps; not used.
         """
-        session = self._stand(state, self.settings(tick))
+        session = self._session_at(state, self.settings(tick))
         purchase = self._best(session.goal, session.settings)
         click = _next_click(session, purchase)
         return click if purchase is None or click else f"search[{purchase.words}]"
 
     def value(self, tick: int) -> float:
-        """The expected score of the best known shopper within the step limit.
+        """The expected score of the best known policy within the step limit.
 
         Args:
             tick: the tick.
@@ -147,10 +146,9 @@ class ShopOracle:
     def effect(self, t0: int, t1: int) -> ChangeEffect:
         """What the change from tick `t0` to tick `t1` does.
 
-        The best policies of the old world are replayed as sequences of actions, as far as they buy
-        the same listing: a shop has no end of pages, and none of those that only the new world shows
-        has a best action in the old one. The magnitude counts what can be clicked on the pages of
-        the best ways.
+        The optimal policies at `t0` are replayed at `t1` as sequences of actions, since pages that exist at
+        `t1` only have no best action at `t0`. The magnitude is the share of clicks with another response, on
+        the pages of an optimal sequence.
 
         Args:
             t0: a tick before the drift.
@@ -182,7 +180,7 @@ class ShopOracle:
         if lost == 0.0:
             return purchase.score.reward
         steps = len(self._plan(goal, settings, purchase))
-        # Whoever repeats an action that got lost needs `steps` that do not, within the limit.
+        # A policy that repeats lost actions needs `steps` actions that are not lost, within the limit.
         failing = sum(
             math.comb(self._limit, kept) * (1 - lost) ** kept * lost ** (self._limit - kept)
             for kept in range(min(steps, self._limit + 1))
@@ -209,7 +207,7 @@ class ShopOracle:
         return session.reward
 
     def _compare(self, goal: Goal, old: Settings, new: Settings, plan: Iterable[str]) -> tuple[int, int]:
-        """How many of the clicks on the pages of a way are answered differently, and how many there are."""
+        """The number of clicks with another response on the pages of a sequence, and the number of clicks."""
         session = self._session(goal, old)
         differing = asked = 0
         for action in plan:
@@ -217,34 +215,35 @@ class ShopOracle:
             actions = [f"click[{label}]" for label, target in here.clickables.items() if target is not None]
             for one in [action, *actions] if here.has_search_bar else actions:
                 asked += 1
-                differing += self._act(goal, here.location, one, old) != self._act(goal, here.location, one, new)
+                differing += self._respond_at(goal, here.url, one, old) != self._respond_at(goal, here.url, one, new)
             session.act(action)
         return differing, asked
 
-    def _act(self, goal: Goal, place: Location, action: str, settings: Settings) -> _Answer:
+    def _respond_at(self, goal: Goal, url: PageUrl, action: str, settings: Settings) -> _Reply:
         session = self._session(goal, settings)
-        session.stand_at(place)
-        _, reward, ended, _ = session.act(action)
-        return _Answer(page_state(session.page, self._shop.max_length), reward, ended)
+        session.jump_to(url)
+        return self._execute(session, action)
 
-    def _answer(self, state: Any, action: Any, settings: Settings) -> _Answer:
-        session = self._stand(state, settings)
-        _, reward, ended, _ = session.act(action)
-        return _Answer(page_state(session.page, self._shop.max_length), reward, ended)
+    def _respond(self, state: Any, action: Any, settings: Settings) -> _Reply:
+        return self._execute(self._session_at(state, settings), action)
 
-    def _stand(self, state: Any, settings: Settings) -> Session:
-        """A session at the page that a state shows."""
-        text, place = _read_state(state)
+    def _execute(self, session: Session, action: Any) -> _Reply:
+        _, reward, ended, _ = session.act(action)
+        return _Reply(format_state(session.page, self._shop.max_length), reward, ended)
+
+    def _session_at(self, state: Any, settings: Settings) -> Session:
+        """A session at the page of a state."""
+        text, url = _read_state(state)
         session = self._session(self._goal_of(text), settings)
         try:
-            session.stand_at(place)
+            session.jump_to(url)
         except ShopError as error:
             raise ArgumentError(f"`state` should be a page that can be reached. {error}") from None
         return session
 
     def _goal_of(self, text: str) -> Goal:
         """The goal of an instruction."""
-        for goals in (self._goals(), self._shop.goals):  # those that recur first: the others take long
+        for goals in (self._goals(), self._shop.goals):  # recurring goals first: the others take long
             if text not in self._by_text:
                 for goal in goals:
                     self._by_text.setdefault(_fit(goal.text, self._shop), goal)
@@ -254,29 +253,29 @@ class ShopOracle:
 
 
 def _next_click(session: Session, purchase: OptimalPurchase | None) -> str:
-    """The click that leads towards a purchase; "" where it is time to search."""
-    page, place, settings = session.page, session.page.location, session.settings
+    """The next click of a purchase; "" if the next action is a search."""
+    page, url, settings = session.page, session.page.url, session.settings
 
     def click(name: str) -> str:
         return f"click[{settings.label(name).lower()}]"
 
-    if place.kind is PageKind.START:
+    if url.kind is PageKind.START:
         return ""
-    if place.kind is PageKind.AD:  # the way out of an advertisement is through it
+    if url.kind is PageKind.AD:  # an advertisement has no other exit
         return f"click[{settings.ad_right_button.lower()}]"
     if purchase is None:
         return click("Back to Search")
-    if place.kind is PageKind.RESULTS and place.keywords == normal_query(purchase.words):
-        number = purchase.place // PAGE_SIZE + 1
-        if place.page == number:
+    if url.kind is PageKind.RESULTS and url.keywords == normalize_query(purchase.words):
+        number = purchase.place // RESULTS_PER_PAGE + 1
+        if url.page_number == number:
             return f"click[{purchase.asin.lower()}]"
-        return click("Next >" if place.page < number else "< Prev")
-    if place.asin == purchase.asin:
-        if place.kind is PageKind.SUB:
+        return click("Next >" if url.page_number < number else "< Prev")
+    if url.asin == purchase.asin:
+        if url.kind is PageKind.SUB:
             return click("< Prev")
-        chosen = dict(place.options)
+        chosen = dict(url.options)
         missing = [pair for pair in purchase.options if chosen.get(pair[0]) != pair[1]]
-        if place.kind is PageKind.ITEM:
+        if url.kind is PageKind.ITEM:
             for element in page.elements:
                 if element.kind == "option" and (element.name, element.text) in missing:
                     return f"click[{element.label}]"
@@ -286,13 +285,13 @@ def _next_click(session: Session, purchase: OptimalPurchase | None) -> str:
     return click("Back to Search")
 
 
-def _read_state(state: Any) -> tuple[str, Location]:
-    """Instruction and place of a state."""
+def _read_state(state: Any) -> tuple[str, PageUrl]:
+    """The instruction and URL of a state."""
     try:
         fields = json.loads(state)
-        lines, url = str(fields["html"]).split("\n"), str(fields["url"])
+        lines, address = str(fields["html"]).split("\n"), str(fields["url"])
         text = lines[lines.index("Instruction:") + 1]
-        return text, from_path(urlsplit(url).path)
+        return text, parse_path(urlsplit(address).path)
     except (TypeError, KeyError, ValueError, IndexError) as error:
         raise ArgumentError(
             "`state` should be a JSON text with `html` and `url` of a page that shows an instruction. "

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from webshop_server.__main__ import FAILED, OK, WRONG_USAGE, main
-from webshop_server.catalog import Catalogue
+from webshop_server.catalogue import Catalogue
 from webshop_server.client import Client
 
 
@@ -39,7 +39,11 @@ def test_import(tmp_path, capsys):
         (["sell"], WRONG_USAGE, "invalid choice: 'sell'"),
         (["generate"], WRONG_USAGE, "required: --out"),
         (["generate", "--products", "x", "--out", "a"], WRONG_USAGE, "invalid int value: 'x'"),
-        (["generate", "--products", "0", "--out", "{tmp}/a"], WRONG_USAGE, "`products` should be in the interval"),
+        (
+            ["generate", "--products", "0", "--out", "{tmp}/a"],
+            WRONG_USAGE,
+            "`products` should be a whole number",
+        ),
         (["generate", "--products", "5", "--out", "{tmp}"], FAILED, "cannot be written"),
         (["import", "--products", "{tmp}/no.json", "--out", "{tmp}/a"], FAILED, "no.json` cannot be read"),
         (["serve", "--catalogue", "{tmp}/no.sqlite"], FAILED, "there is no catalogue at"),

@@ -11,9 +11,9 @@ import pytest
 
 from webshop_server import generate as module
 from webshop_server.errors import ArgumentError, CatalogueError
-from webshop_server.generate import default_catalogue, generate, generate_products
+from webshop_server.generate import generate, generate_products, make_default_catalogue
 from webshop_server.reward import is_same, matches_option
-from webshop_server.vocabulary import COLORS_OFFERED, GROUPS, MAKES
+from webshop_server.vocabulary import COLORS_OFFERED, GROUPS, load_product_kinds
 
 
 def test_equal_seeds_give_equal_files(tmp_path):
@@ -32,7 +32,7 @@ def test_a_longer_catalogue_begins_with_the_shorter_one():
 
 def test_it_covers_the_five_departments(inventory):
     counts = Counter(product.category for product in inventory.catalogue)
-    assert set(counts) == {"fashion", "beauty", "electronics", "garden", "grocery"} == set(MAKES)
+    assert set(counts) == {"fashion", "beauty", "electronics", "garden", "grocery"} == set(load_product_kinds())
     assert min(counts.values()) > 400 / 5 * 0.7
 
 
@@ -76,10 +76,10 @@ def test_no_option_is_taken_for_another_of_its_group():
             assert not matches_option(one, other), (one, other)
 
 
-def test_no_attribute_is_taken_for_another_of_its_make():
-    for makes in MAKES.values():
-        for make in makes:
-            for one, other in itertools.permutations(make.attributes, 2):
+def test_no_attribute_is_taken_for_another_of_its_kind():
+    for kinds in load_product_kinds().values():
+        for kind in kinds:
+            for one, other in itertools.permutations(kind.attributes, 2):
                 assert not is_same(one, other), (one, other)
 
 
@@ -103,32 +103,32 @@ def test_bad_numbers_of_products(tmp_path, count):
 
 def test_the_default_is_made_once_and_again_when_damaged(tmp_path, monkeypatch):
     monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
-    path = default_catalogue(60, 3)
+    path = make_default_catalogue(60, 3)
     stamp = path.stat().st_mtime_ns
-    assert default_catalogue(60, 3) == path
+    assert make_default_catalogue(60, 3) == path
     assert path.stat().st_mtime_ns == stamp
     whole = path.read_bytes()
     path.write_bytes(whole[:1000])
-    assert default_catalogue(60, 3).read_bytes() == whole
+    assert make_default_catalogue(60, 3).read_bytes() == whole
     assert [p.name for p in tmp_path.iterdir() if ".sqlite" in p.name] == [path.name]
 
 
 def test_the_cache_follows_the_environment(tmp_path, monkeypatch):
     monkeypatch.delenv("WEBSHOP_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert module.cache_dir() == tmp_path / "webshop-server"
+    assert module.get_cache_dir() == tmp_path / "webshop-server"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(CatalogueError, match="set WEBSHOP_CACHE to a directory that can be written"):
-        default_catalogue(10)
+        make_default_catalogue(10)
 
 
 def test_several_threads_may_ask_for_the_default_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
     with ThreadPoolExecutor(4) as pool:
-        paths = list(pool.map(lambda _: default_catalogue(40, 9), range(4)))
+        paths = list(pool.map(lambda _: make_default_catalogue(40, 9), range(4)))
     assert len(set(paths)) == 1
     assert [path.name for path in tmp_path.iterdir()] == [paths[0].name]

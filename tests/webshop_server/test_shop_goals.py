@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from webshop_server.catalog import CatalogueWriter
+from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import ArgumentError
-from webshop_server.goals import NO_LIMIT, GoalSet, draw, price_limit, price_of
+from webshop_server.goals import NO_LIMIT, GoalSet, draw_price_limit, draw_uniform, resolve_price
 from webshop_server.product import Instruction, Option, Product
 
 
@@ -58,23 +58,23 @@ def test_limits_and_prices_depend_on_the_seed_alone(inventory):
 
 
 def test_the_limit_is_the_larger_of_two_of_the_next_four_tens():
-    drawn = Counter(price_limit(12.0, seed) for seed in range(3000))
+    drawn = Counter(draw_price_limit(12.0, seed) for seed in range(3000))
     # of the six pairs out of 20, 30, 40, 50: one has 30 as its larger, two have 40, three have 50
     assert set(drawn) == {30.0, 40.0, 50.0}
     assert drawn[30.0] / 3000 == pytest.approx(1 / 6, abs=0.03)
     assert drawn[50.0] / 3000 == pytest.approx(1 / 2, abs=0.03)
-    assert price_limit(975.0, 0) == 990.0
-    assert price_limit(985.0, 0) == NO_LIMIT
-    assert {price_limit(10.0, seed) for seed in range(200)} == {30.0, 40.0, 50.0}  # 10 is not above 10
+    assert draw_price_limit(975.0, 0) == 990.0
+    assert draw_price_limit(985.0, 0) == NO_LIMIT
+    assert {draw_price_limit(10.0, seed) for seed in range(200)} == {30.0, 40.0, 50.0}  # 10 is not above 10
 
 
 def test_a_price_out_of_a_range():
     ranged = lamp(prices=(10.0, 20.0))
-    drawn = [price_of(ranged, seed) for seed in range(300)]
+    drawn = [resolve_price(ranged, seed) for seed in range(300)]
     assert 10 <= min(drawn) < 11
     assert 19 < max(drawn) <= 20
-    assert price_of(lamp(prices=()), 0) == 100.0
-    assert 0 <= draw(1, "\ud800") < 1
+    assert resolve_price(lamp(prices=()), 0) == 100.0
+    assert 0 <= draw_uniform(1, "\ud800") < 1
 
 
 def test_weights_are_mean_inverse_frequencies(write):
@@ -106,7 +106,7 @@ def test_human_goals(write):
 def test_numbers_that_no_goal_has(inventory):
     goals = GoalSet(inventory.catalogue)
     for index in (-1, len(goals), 1.5, "3", True, None):
-        with pytest.raises(ArgumentError, match=rf"`goal_index` should be a whole number in 0 to {len(goals) - 1}"):
+        with pytest.raises(ArgumentError, match=rf"should be a whole number in the interval \[0, {len(goals) - 1}\]"):
             goals[index]
     assert goals[1:3] == [goals[1], goals[2]]
 

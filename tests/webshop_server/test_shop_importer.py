@@ -10,10 +10,10 @@ from contextlib import closing
 import pytest
 
 from webshop_server import importer, jsonstream
-from webshop_server.catalog import partial_path
+from webshop_server.catalogue import get_partial_path
 from webshop_server.errors import ImportProblem
 from webshop_server.goals import GoalSet
-from webshop_server.importer import import_products, read_prices, read_product
+from webshop_server.importer import import_products, parse_prices, parse_product
 from webshop_server.jsonstream import stream_entries
 
 
@@ -59,7 +59,7 @@ def test_a_record(write, tmp_path):
     )
     report = import_products(tmp_path / "shop.sqlite", products, attributes, human, reviews)
     assert (report.products, report.skipped, report.problems) == (1, 0, ())
-    from webshop_server.catalog import Catalogue
+    from webshop_server.catalogue import Catalogue
 
     product = Catalogue(report.path).at(0)
     assert product.prices == (3.0, 5.0)
@@ -136,11 +136,11 @@ def test_odd_values_never_crash(write, tmp_path, changes):
 
 
 def test_prices():
-    assert read_prices("$19.99 - $27.99") == (19.99, 27.99)
-    assert read_prices("$1,299.00") == (1299.0,)
-    assert read_prices("$1.2.3") == ()
-    assert read_prices("$" + "9" * 400) == ()
-    assert read_product({"asin": "B1", "name": "x", "pricing": ""}).prices == ()
+    assert parse_prices("$19.99 - $27.99") == (19.99, 27.99)
+    assert parse_prices("$1,299.00") == (1299.0,)
+    assert parse_prices("$1.2.3") == ()
+    assert parse_prices("$" + "9" * 400) == ()
+    assert parse_product({"asin": "B1", "name": "x", "pricing": ""}).prices == ()
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
@@ -193,7 +193,8 @@ def test_an_entry_without_end_stays_bounded(write, monkeypatch):
 
 @pytest.mark.parametrize(("text", "sign"), [("", "''"), ("3", "'3'"), ("<html>", "'<'")])
 def test_files_that_are_something_else(write, tmp_path, text, sign):
-    with pytest.raises(ImportProblem, match=re.escape(f"should hold a JSON list or object. Its first sign is {sign}")):
+    reason = f"should hold a JSON list or object. Its first character is {sign}"
+    with pytest.raises(ImportProblem, match=re.escape(reason)):
         import_products(tmp_path / "s.sqlite", write("p.json", text))
     assert not (tmp_path / "s.sqlite").exists()
 
@@ -216,7 +217,7 @@ def test_an_interrupted_import_goes_on(write, tmp_path, monkeypatch, stop_at):
     products = write("p.json", json.dumps(rows, ensure_ascii=False))
     whole = import_products(tmp_path / "whole.sqlite", products)
     calls = []
-    real = importer.read_product
+    real = importer.parse_product
 
     def interrupted(*args):
         calls.append(args)
@@ -224,27 +225,27 @@ def test_an_interrupted_import_goes_on(write, tmp_path, monkeypatch, stop_at):
             raise Stop
         return real(*args)
 
-    monkeypatch.setattr(importer, "read_product", interrupted)
+    monkeypatch.setattr(importer, "parse_product", interrupted)
     with pytest.raises(Stop):
         import_products(tmp_path / "s.sqlite", products)
     before = len(calls)
-    assert partial_path(tmp_path / "s.sqlite").exists()
+    assert get_partial_path(tmp_path / "s.sqlite").exists()
     report = import_products(tmp_path / "s.sqlite", products)
     assert (report.products, report.skipped) == (whole.products, whole.skipped)
     assert report.problems == whole.problems
     assert len(calls) - before <= 61 - (stop_at - 1) // 10 * 10  # what was done is not done again
-    from webshop_server.catalog import Catalogue
+    from webshop_server.catalogue import Catalogue
 
     assert list(Catalogue(report.path)) == list(Catalogue(whole.path))
 
 
 def test_leftovers_of_other_files_are_refused(write, tmp_path, monkeypatch):
-    monkeypatch.setattr(importer, "read_product", lambda *_: (_ for _ in ()).throw(Stop()))
+    monkeypatch.setattr(importer, "parse_product", lambda *_: (_ for _ in ()).throw(Stop()))
     with pytest.raises(Stop):
         import_products(tmp_path / "s.sqlite", write("p.json", [record(1)]))
     monkeypatch.undo()
     other = write("q.json", [record(2)])
-    with pytest.raises(ImportProblem, match=r"is left from an import of other files .*; begin anew with --fresh"):
+    with pytest.raises(ImportProblem, match=r"is left from an import of other files .*; start again with --fresh"):
         import_products(tmp_path / "s.sqlite", other)
     assert import_products(tmp_path / "s.sqlite", other, resume=False).products == 1
 

@@ -57,6 +57,6 @@ def test_it_starts_from_any_page(inventory):
     session.act(f"click[{list(session.page.clickables)[2]}]")
     session.act("click[buy now]")
     session.act("click[a]")
-    assert session.page.location.kind is PageKind.AD
+    assert session.page.url.kind is PageKind.AD
     solve(session)
     assert session.reward == 1.0

@@ -10,10 +10,10 @@ import threading
 import numpy as np
 import pytest
 
-from webshop_server.catalog import Catalogue
+from webshop_server.catalogue import Catalogue
 from webshop_server.errors import CatalogueError
 from webshop_server.product import Option, Product
-from webshop_server.search import MAX_RESULTS, SearchIndex, document, index_path, rough_lengths, tokenize
+from webshop_server.search import MAX_RESULTS, SearchIndex, get_index_path, join_fields, round_lengths, tokenize
 
 DOCUMENTS = (
     "red lamp",
@@ -32,7 +32,7 @@ def index():
 
 def bm25(query, k1=0.9, b=0.4):
     """Lucene's BM25 written out, for comparison."""
-    documents = [tokenize(document(Product("x", text))) for text in DOCUMENTS]
+    documents = [tokenize(join_fields(Product("x", text))) for text in DOCUMENTS]
     mean = sum(map(len, documents)) / len(documents)
     scores = []
     for terms in documents:
@@ -91,14 +91,14 @@ def test_terms_are_those_of_lucene(text):
 def test_lengths_are_rounded_as_lucene_rounds_them():
     lengths = np.array([0, 1, 23, 24, 39, 40, 41, 42, 43, 56, 57, 100, 1000, 100_000])
     expected = [0, 1, 23, 24, 39, 40, 40, 42, 42, 56, 56, 96, 984, 98_328]
-    assert rough_lengths(lengths).tolist() == expected
+    assert round_lengths(lengths).tolist() == expected
 
 
 def test_what_is_searched():
     product = Product(
         "B1", "title", "description", ("first", "second"), query="hidden", options=(Option("color", ("red",)),)
     )
-    assert tokenize(document(product)) == ["titl", "descript", "first", "color", "red"]
+    assert tokenize(join_fields(product)) == ["titl", "descript", "first", "color", "red"]
 
 
 def test_an_empty_catalogue():
@@ -123,7 +123,7 @@ def test_an_index_of_another_catalogue_is_made_again(catalogue_path, tmp_path):
     shutil.copy(catalogue_path, path)
     catalogue = Catalogue(path)
     expected = SearchIndex.open(catalogue).search("shirt")
-    mark = index_path(path) / "mark.json"
+    mark = get_index_path(path) / "mark.json"
     for text in (json.dumps({"version": 1, "fingerprint": "other", "size": 3}), "{", "[]"):
         mark.write_text(text)
         assert SearchIndex.open(catalogue).search("shirt") == expected
@@ -134,7 +134,7 @@ def test_a_damaged_index_is_reported(catalogue_path, tmp_path, name):
     path = tmp_path / "a.sqlite"
     shutil.copy(catalogue_path, path)
     SearchIndex.open(Catalogue(path))
-    part = index_path(path) / name
+    part = get_index_path(path) / name
     part.write_bytes(part.read_bytes()[:20])
     with pytest.raises(CatalogueError, match=r"is damaged: .*; remove it, and it is made again"):
         SearchIndex.open(Catalogue(path))

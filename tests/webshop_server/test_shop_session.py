@@ -12,7 +12,7 @@ import pytest
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.page_model import SEPARATOR
 from webshop_server.shop import Shop
-from webshop_server.urls import Location, PageKind
+from webshop_server.urls import PageKind, PageUrl
 
 
 def products_on(session):
@@ -67,7 +67,7 @@ def test_results_come_in_pages_of_ten(shop):
     assert "next >" not in session.page.clickables  # the original's never ends
     assert session.act("click[next >]").error == "there is no button 'next >' on this page"
     session.act("click[< prev]")
-    assert session.page.location.page == 4
+    assert session.page.url.page_number == 4
 
 
 def test_no_result_is_a_page(shop):
@@ -91,7 +91,7 @@ def test_sub_pages_and_the_way_back(shop):
     ):
         session.act(f"click[{name}]")
         assert words in session.page.parts
-        assert session.page.location.sub_page == name
+        assert session.page.url.sub_page == name
         session.act("click[< Prev]")
         assert session.page == here
     assert session.act("click[Attributes]").error
@@ -108,13 +108,13 @@ def test_options_are_marked_and_replaced(shop):
     name, values = session.shop.inventory.catalogue.product(session.goal.asin).options[0]
     session.act(f"click[{values[0]}]")
     session.act(f"click[{values[1]}]")
-    assert session.page.location.options == ((name, values[1]),)
+    assert session.page.url.options == ((name, values[1]),)
     assert session.page.text_rich.startswith(f"You have clicked {values[1]}.\nInstruction:\n")
     assert f"  [clicked button] {values[1]} [clicked button_]\n" in session.page.text_rich
     assert f"  [button] {values[0]} [button_]\n" in session.page.text_rich
     session.act("click[< prev]")  # results forget what was chosen, as in the original
     session.act(f"click[{session.goal.asin}]")
-    assert session.page.location.options == ()
+    assert session.page.url.options == ()
     session.act("click[< prev]")
     assert f"\n[clicked button] {session.goal.asin} [clicked button_]\n" in session.page.text_rich
 
@@ -179,21 +179,21 @@ def test_any_words_can_be_searched(shop, words):
     session = shop.start(0)
     outcome = session.act(f"search[{words}]")
     assert outcome.error is None
-    assert outcome.page.location.kind is PageKind.RESULTS
+    assert outcome.page.url.kind is PageKind.RESULTS
     assert outcome.page.path.isascii()
 
 
 def test_the_session_is_over_after_a_purchase(shop):
     session = shop.start(3)
     go_to_goal(session)
-    item = session.page.location
+    item = session.page.url
     session.act("click[buy now]")
     reward, page = session.reward, session.page
     for action in ("click[buy now]", "click[back to search]", "search[lamp]"):
         outcome = session.act(action)
         assert outcome.error == "the session is over: something has been bought"
         assert (outcome.reward, outcome.is_done, outcome.page) == (0.0, True, page)
-    for place in (item, Location(), Location(PageKind.DONE, asin=item.asin, options=(("x", "y"),))):
+    for place in (item, PageUrl(), PageUrl(PageKind.DONE, asin=item.asin, options=(("x", "y"),))):
         assert session.visit(place) is page  # the Back button of a browser
     assert session.reward == reward
 
@@ -203,17 +203,17 @@ def test_places_that_do_not_exist(shop):
     asin = shop.goals[0].asin
     here = session.page
     for place, reason in (
-        (Location(PageKind.ITEM, asin="B0NOTHING0"), "there is no product 'B0NOTHING0'"),
-        (Location(PageKind.ITEM, asin=asin, options=(("color", "nope"),)), "has no option 'color' with value 'nope'"),
-        (Location(PageKind.SUB, asin=asin, sub_page="Secrets"), "has no page 'Secrets'"),
-        (Location(PageKind.SUB, asin=asin, sub_page="Attributes"), "has no page 'Attributes'"),
-        (Location(PageKind.DONE, asin="x"), "there is no product 'x'"),
+        (PageUrl(PageKind.ITEM, asin="B0NOTHING0"), "there is no product 'B0NOTHING0'"),
+        (PageUrl(PageKind.ITEM, asin=asin, options=(("color", "nope"),)), "has no option 'color' with value 'nope'"),
+        (PageUrl(PageKind.SUB, asin=asin, sub_page="Secrets"), "has no page 'Secrets'"),
+        (PageUrl(PageKind.SUB, asin=asin, sub_page="Attributes"), "has no page 'Attributes'"),
+        (PageUrl(PageKind.DONE, asin="x"), "there is no product 'x'"),
     ):
         with pytest.raises(ArgumentError, match=re.escape(reason)):
             session.visit(place)
         assert session.page is here
     for page, shown in ((0, 1), (-5, 1), (10**9, 5), (6, 5)):
-        assert session.visit(Location(PageKind.RESULTS, "made easy", page)).location.page == shown
+        assert session.visit(PageUrl(PageKind.RESULTS, "made easy", page)).url.page_number == shown
 
 
 def test_nothing_of_the_goal_reaches_the_last_page(shop):
@@ -223,7 +223,7 @@ def test_nothing_of_the_goal_reaches_the_last_page(shop):
         session = shop.start(index)
         session.act("search[zip]")
         session.act(f"click[{products_on(session)[0]}]")
-        if session.page.location.asin == session.goal.asin:
+        if session.page.url.asin == session.goal.asin:
             continue
         session.act("click[buy now]")
         for text in (session.page.text, session.page.text_rich, render_html(session.page)):
@@ -242,8 +242,8 @@ def test_copies_go_their_own_way(shop):
         twin.configure(ad_page=True)
         twin.act("click[buy now]")
         twin.shop.configure(price_factor=3.0)
-        assert twin.page.location.kind is PageKind.AD
-    assert session.page.location.kind is PageKind.ITEM
+        assert twin.page.url.kind is PageKind.AD
+    assert session.page.url.kind is PageKind.ITEM
     assert not session.settings.ad_page
     assert shop.settings.price_factor == 1.0
 
@@ -265,7 +265,7 @@ def test_equal_walks_give_equal_pages(inventory):
 
 
 def test_labels_that_collide_can_all_be_clicked(tmp_path):
-    from webshop_server.catalog import CatalogueWriter
+    from webshop_server.catalogue import CatalogueWriter
     from webshop_server.inventory import Inventory
     from webshop_server.product import Instruction, Option, Product
 
@@ -301,7 +301,7 @@ def test_text_is_cut_and_holds_known_characters_only(inventory):
 
 
 def test_unknown_goals_are_refused(shop):
-    with pytest.raises(ArgumentError, match="`goal_index` should be a whole number in 0 to"):
+    with pytest.raises(ArgumentError, match="`goal_index` should be a whole number in the interval"):
         shop.start(10**9)
 
 

@@ -13,50 +13,50 @@ from webshop_server.inventory import is_target
 from webshop_server.product import Product
 from webshop_server.settings import LABELS, ORDERS, Settings
 from webshop_server.shop import Shop
-from webshop_server.urls import Location, PageKind
+from webshop_server.urls import PageKind, PageUrl
 
 
 @pytest.fixture
 def session(shop):
     session = shop.start(0)
-    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    session.visit(PageUrl(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
     return session
 
 
-def press(session, *labels):
+def click_buttons(session, *labels):
     for label in labels:
         outcome = session.act(f"click[{label}]")
         assert outcome.error is None, outcome.error
-    return session.page.location
+    return session.page.url
 
 
 def test_the_right_button_leads_to_the_order(session):
     session.configure(ad_page=True, ad_right_button="C")
-    place = press(session, "buy now")
+    place = click_buttons(session, "buy now")
     assert (place.kind, place.depth) == (PageKind.AD, 0)
     assert [label.upper() for label in session.page.clickables] == ["A", "B", "C", "D", "E"]
     assert not session.page.has_search_bar
-    assert press(session, "c").kind is PageKind.CONFIRM
-    assert press(session, "place order").kind is PageKind.DONE
+    assert click_buttons(session, "c").kind is PageKind.CONFIRM
+    assert click_buttons(session, "place order").kind is PageKind.DONE
     assert session.reward == 1.0
 
 
 def test_a_decoy_leads_deeper_and_then_out(session):
     session.configure(ad_page=True, ad_right_button="C", ad_depth=2)
-    assert press(session, "buy now", "A").depth == 1
-    assert press(session, "c").depth == 2  # the right button is right on the first page alone
-    assert press(session, "c").kind is PageKind.START
-    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
-    assert press(session, "buy now").depth == 0
-    assert press(session, "c", "place order").kind is PageKind.DONE
+    assert click_buttons(session, "buy now", "A").depth == 1
+    assert click_buttons(session, "c").depth == 2  # the right button is right on the first page alone
+    assert click_buttons(session, "c").kind is PageKind.START
+    session.visit(PageUrl(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    assert click_buttons(session, "buy now").depth == 0
+    assert click_buttons(session, "c", "place order").kind is PageKind.DONE
 
 
 def test_no_depth_drops_at_once_and_escape_lets_out(session):
     session.configure(ad_page=True, ad_depth=0)
-    assert press(session, "buy now", "e").kind is PageKind.START
+    assert click_buttons(session, "buy now", "e").kind is PageKind.START
     session.configure(ad_depth=5, ad_escape=True)
-    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin))
-    assert press(session, "buy now", "e", "d", "a").kind is PageKind.CONFIRM
+    session.visit(PageUrl(PageKind.ITEM, "shirt", 1, session.goal.asin))
+    assert click_buttons(session, "buy now", "e", "d", "a").kind is PageKind.CONFIRM
 
 
 def test_labels_and_positions_are_exchangeable(shop):
@@ -66,52 +66,52 @@ def test_labels_and_positions_are_exchangeable(shop):
         for labels in (("A", "B", "C"), ("C", "A", "B")):
             session = shop.start(0)
             session.configure(ad_page=True, ad_buttons=3, ad_labels=labels, ad_right_button=right)
-            session.visit(Location(PageKind.DONE, asin=session.goal.asin))
+            session.visit(PageUrl(PageKind.DONE, asin=session.goal.asin))
             pages.setdefault(labels, set()).add((session.page.text, session.page.text_rich, session.page.path))
             assert tuple(label.upper() for label in session.page.clickables) == labels
-            assert press(session, right).kind is PageKind.CONFIRM
+            assert click_buttons(session, right).kind is PageKind.CONFIRM
     assert {len(seen) for seen in pages.values()} == {1}
 
 
 def test_an_address_does_not_lead_around_the_advertisements(session):
     session.configure(ad_page=True, ad_right_button="B")
     asin, options = session.goal.asin, session.goal.options
-    confirm = Location(PageKind.CONFIRM, asin=asin, options=options)
-    assert session.visit(confirm).location.kind is PageKind.ITEM  # nothing has been ordered yet
-    assert session.visit(confirm._replace(kind=PageKind.AD, button="B")).location.kind is PageKind.ITEM
-    press(session, "buy now", "a")
-    assert session.visit(confirm).location.kind is PageKind.ITEM
-    again = session.visit(Location(PageKind.AD, asin=asin, options=options, depth=0, button="B"))
-    assert (again.location.kind, again.location.depth) == (PageKind.AD, 2)  # the depth is the session's own
-    session.visit(Location(PageKind.DONE, asin=asin, options=options))
-    press(session, "b")
-    other = session.visit(Location(PageKind.DONE, asin=asin))  # passed with other options than these
-    assert other.location.kind is PageKind.AD
+    confirm = PageUrl(PageKind.CONFIRM, asin=asin, options=options)
+    assert session.visit(confirm).url.kind is PageKind.ITEM  # nothing has been ordered yet
+    assert session.visit(confirm._replace(kind=PageKind.AD, button="B")).url.kind is PageKind.ITEM
+    click_buttons(session, "buy now", "a")
+    assert session.visit(confirm).url.kind is PageKind.ITEM
+    again = session.visit(PageUrl(PageKind.AD, asin=asin, options=options, depth=0, button="B"))
+    assert (again.url.kind, again.url.depth) == (PageKind.AD, 2)  # the depth is the session's own
+    session.visit(PageUrl(PageKind.DONE, asin=asin, options=options))
+    click_buttons(session, "b")
+    other = session.visit(PageUrl(PageKind.DONE, asin=asin))  # passed with other options than these
+    assert other.url.kind is PageKind.AD
 
 
 def test_turning_advertisements_off_frees_whoever_is_inside(session):
     session.configure(ad_page=True, ad_right_button="B")
-    press(session, "buy now", "a")
+    click_buttons(session, "buy now", "a")
     session.configure(ad_page=False)
-    assert press(session, "d").kind is PageKind.CONFIRM
+    assert click_buttons(session, "d").kind is PageKind.CONFIRM
 
 
 def test_settings_take_effect_with_the_next_page_for_one_or_for_all(shop):
     one, other = shop.start(0), shop.start(1)
     one.configure(button_labels={"Search": "Find"})
     assert "search" in one.page.clickables  # the page that is shown stays
-    one.visit(Location())
-    other.visit(Location())
+    one.visit(PageUrl())
+    other.visit(PageUrl())
     assert "find" in one.page.clickables
     assert "search" in other.page.clickables
     shop.configure(button_labels={"Search": "Look up"}, price_factor=2.0)
-    one.visit(Location())
-    other.visit(Location())
+    one.visit(PageUrl())
+    other.visit(PageUrl())
     assert "find" in one.page.clickables  # a session's own settings stay on top
     assert one.settings.price_factor == 2.0
     assert "look up" in other.page.clickables
     one.configure(button_labels={})
-    one.visit(Location())
+    one.visit(PageUrl())
     assert "search" in one.page.clickables
 
 
@@ -120,14 +120,14 @@ def test_every_label_can_be_changed(shop):
     session.configure(
         button_labels={name: f"new {i}" for i, name in enumerate(LABELS)}, ad_page=True, show_attributes=True
     )
-    session.visit(Location(PageKind.RESULTS, "made easy", 2))
+    session.visit(PageUrl(PageKind.RESULTS, "made easy", 2))
     labels = set(session.page.clickables)
     asin, options = session.goal.asin, session.goal.options
-    session.visit(Location(PageKind.ITEM, asin=asin, options=options))
+    session.visit(PageUrl(PageKind.ITEM, asin=asin, options=options))
     labels |= set(session.page.clickables)
-    press(session, f"new {LABELS.index('Buy Now')}", "a")
+    click_buttons(session, f"new {LABELS.index('Buy Now')}", "a")
     labels |= set(session.page.clickables)
-    session.visit(Location())
+    session.visit(PageUrl())
     labels |= set(session.page.clickables)
     assert {f"new {i}" for i in range(len(LABELS))} <= labels
     assert not {name.lower() for name in LABELS} & labels
@@ -137,9 +137,9 @@ def test_an_option_gives_way_to_a_new_label(shop):
     session = shop.start(0)
     name, value = session.goal.options[0]
     session.configure(button_labels={"Buy Now": value})
-    session.visit(Location(PageKind.ITEM, asin=session.goal.asin))
+    session.visit(PageUrl(PageKind.ITEM, asin=session.goal.asin))
     assert f"{name}: {value}" in session.page.clickables
-    assert press(session, value).kind is PageKind.DONE
+    assert click_buttons(session, value).kind is PageKind.DONE
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -182,7 +182,7 @@ def test_inflation_hits_its_targets_alone(shop):
         assert shop.score(goal, other, goal.options, settings) == shop.score(goal, other, goal.options, Settings())
     session = shop.start(goal)
     session.configure(price_factor=10.0)
-    session.visit(Location(PageKind.ITEM, asin=first.asin))
+    session.visit(PageUrl(PageKind.ITEM, asin=first.asin))
     assert f"Price: ${round(first.prices[0] * 10, 2)}" in session.page.text
 
 
@@ -197,7 +197,7 @@ def test_targets():
 
 def test_sold_out_listings_cannot_be_bought(shop):
     session = shop.start(0)
-    item = Location(PageKind.ITEM, asin=session.goal.asin)
+    item = PageUrl(PageKind.ITEM, asin=session.goal.asin)
     session.visit(item)
     shown = session.page
     session.configure(sold_out=(session.goal.asin,))

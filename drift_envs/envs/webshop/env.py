@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium as gym
-import numpy as np
 from gymnasium import spaces
 
+from drift_envs.checks import check_choice, check_integer
 from drift_envs.envs.tunable import KnobAttribute, TunableEnv
 from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, ShownPage, make_backend
-from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, settings_of
+from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
 from drift_envs.envs.webshop.picture import PageWindow, draw_page, read_png
 from drift_envs.envs.webshop.tasks import GoalSequence
-from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, actions_on, fit, page_state
+from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, fit, format_state, list_actions
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from webshop_server.action import MAX_ACTION
-from webshop_server.catalog import KINDS
+from webshop_server.catalogue import KINDS
 from webshop_server.errors import ShopError
 from webshop_server.inventory import Inventory
 from webshop_server.page_model import MAX_LENGTH
@@ -137,15 +137,10 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
-        if observation_mode not in OBSERVATION_MODES:
-            allowed = ", ".join(OBSERVATION_MODES)
-            raise ArgumentError(f"`observation_mode` should be one of {allowed}. Received {observation_mode!r}")
-        if backend not in BACKENDS:
-            raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
-        if goals not in KINDS:
-            raise ArgumentError(f"`goals` should be one of {', '.join(KINDS)}. Received {goals!r}")
-        if isinstance(max_length, bool) or not isinstance(max_length, int) or max_length < 1000:
-            raise ArgumentError(f"`max_length` should be a whole number, at least 1000. Received {max_length!r}")
+        check_choice("observation_mode", observation_mode, OBSERVATION_MODES)
+        check_choice("backend", backend, BACKENDS)
+        check_choice("goals", goals, KINDS)
+        max_length = check_integer("max_length", max_length, 1000)
         try:
             inventory = Inventory.default() if catalogue is None else Inventory.open(catalogue)
             self.shop = Shop(inventory, goal_kind=goals, max_length=max_length)
@@ -157,9 +152,11 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self.backend_name = backend
         for name, value in WEBSHOP_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
-        self._looks = BrowserOptions(render_mode == "human", render_mode in ("human", "rgb_array"), bool(native_clicks))
-        self._settings: Settings = settings_of(WEBSHOP_KNOBS.defaults())
-        settings = [settings_of(values) for values in conditions]
+        self._browser_options = BrowserOptions(
+            render_mode == "human", render_mode in ("human", "rgb_array"), bool(native_clicks)
+        )
+        self._settings: Settings = to_settings(WEBSHOP_KNOBS.defaults())
+        settings = [to_settings(values) for values in conditions]
         self._tasks = GoalSequence(self.shop, pool, order, settings, clusters, repeats)
         self._keeps_tasks = False
         self._backend: Backend | None = None
@@ -175,7 +172,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     def backend(self) -> Backend:
         """Where the shop runs; made when it is first needed."""
         if self._backend is None:
-            self._backend = make_backend(self.backend_name, self.shop, self._looks)
+            self._backend = make_backend(self.backend_name, self.shop, self._browser_options)
             self._backend.configure(self._settings)
         return self._backend
 
@@ -301,7 +298,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """
         for name, value in values.items():
             setattr(self, f"_{name}", value)
-        settings = settings_of(self.read_knobs())
+        settings = to_settings(self.read_knobs())
         if settings != self._settings:
             self._settings = settings
             if self._backend is not None:
@@ -361,13 +358,10 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         index = options.get("goal_index")
         if index is None:
             return None
-        count = len(self.shop.goals)
-        if isinstance(index, bool) or not isinstance(index, (int, np.integer)) or not 0 <= index < count:
-            raise ArgumentError(f"`goal_index` should be a whole number in 0 to {count - 1}. Received {index!r}")
-        return int(index)
+        return check_integer("goal_index", index, 0, len(self.shop.goals) - 1)
 
     def _seed_tasks(self, seed: int | None) -> None:
-        """Give the order of goals a stream of its own, so that no other draw can change it."""
+        """Return the order of goals a stream of its own, so that no other draw can change it."""
         if seed is not None or not self._tasks.is_seeded:
             self._tasks.seed(int(self.np_random.integers(_SEED_BELOW)))
 
@@ -380,13 +374,13 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             return page.text_rich
         if mode == "html":
             return self.backend.html()
-        return page_state(page, self.shop.max_length)
+        return format_state(page, self.shop.max_length)
 
     def _inform(self) -> dict[str, Any]:
         """What an agent is told beside the page."""
         return {
             "task": self.instruction,
-            "actions": actions_on(self.page, self.instruction),
+            "actions": list_actions(self.page, self.instruction),
             "score": self._score,
             "last_action_error": None if self._error is None else fit(self._error, self.shop.charset),
         }

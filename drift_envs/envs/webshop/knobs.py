@@ -1,7 +1,7 @@
 """The knobs of the shop: what a schedule may turn, and the rules that hold between the values.
 
 * `WEBSHOP_KNOBS` - the table
-* `settings_of` - the shop's settings that knob values mean
+* `to_settings` - the shop's settings that knob values mean
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAMES = frozenset(item.name for item in dataclasses.fields(Settings) if item.in
 _NAMED = re.compile(r"`(\w+)[^`]*` (.*)", re.DOTALL)
 
 
-def settings_of(values: Mapping[str, Value]) -> Settings:
+def to_settings(values: Mapping[str, Value]) -> Settings:
     """The shop's settings that knob values mean; equal values give the same object.
 
     Args:
@@ -32,7 +32,7 @@ def settings_of(values: Mapping[str, Value]) -> Settings:
         SettingsError: if values contradict each other.
 
     Example:
-        >>> settings_of({"ad_page": True, "ad_right_button": "C", "transient": 0.1}).ad_right_button
+        >>> to_settings({"ad_page": True, "ad_right_button": "C", "transient": 0.1}).ad_right_button
         'C'
     """
     return _settings(tuple((name, value) for name, value in values.items() if name in _NAMES))
@@ -65,7 +65,7 @@ def _parse_classes(value: Mapping[str, Any]) -> FrozenMapping:
 
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
     try:
-        settings_of(values)
+        to_settings(values)
     except SettingsError as error:
         found = _NAMED.fullmatch(str(error))
         yield (found[1], found[2]) if found else ("", str(error))

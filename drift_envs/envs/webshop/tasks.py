@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from drift_envs.checks import check_choice, check_integer
 from drift_envs.envs.webshop.clusters import group_texts
 from drift_envs.errors import ArgumentError, DriftWarning
 from webshop_server.goals import Goal
 from webshop_server.inventory import Inventory, is_target
 from webshop_server.oracle import OptimalPurchase, best_purchases
-from webshop_server.page_builder import PAGE_SIZE
+from webshop_server.page_builder import RESULTS_PER_PAGE
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
-from webshop_server.urls import normal_query
+from webshop_server.urls import normalize_query
 
 ORDERS = ("shuffled", "fixed", "clustered", "mixed")
 GROUPED = ("clustered", "mixed")
@@ -158,8 +159,9 @@ def repeated(shop: Shop, goal: Goal, purchase: OptimalPurchase, settings: Settin
         purchase: the purchase.
         settings: the settings of now.
     """
-    page = purchase.place // PAGE_SIZE
-    shown = shop.inventory.results(normal_query(purchase.words), settings)[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+    page = purchase.place // RESULTS_PER_PAGE
+    results = shop.inventory.results(normalize_query(purchase.words), settings)
+    shown = results[page * RESULTS_PER_PAGE : (page + 1) * RESULTS_PER_PAGE]
     for product in shown:
         if product.asin == purchase.asin and not is_target(product, settings.sold_out):
             return shop.score(goal, product, purchase.options, settings).reward
@@ -198,13 +200,10 @@ class GoalSequence:
         clusters: int = 3,
         repeats: int = 1,
     ) -> None:
-        if pool is not None and (isinstance(pool, bool) or not isinstance(pool, int) or pool < 1):
-            raise ArgumentError(f"`pool` should be a whole number, at least 1, or None. Received {pool!r}")
-        if order not in ORDERS:
-            raise ArgumentError(f"`order` should be one of {', '.join(ORDERS)}. Received {order!r}")
-        for name, number in (("clusters", clusters), ("repeats", repeats)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ArgumentError(f"`{name}` should be a whole number, at least 1. Received {number!r}")
+        pool = check_integer("pool", pool, 1, optional=True)
+        order = check_choice("order", order, ORDERS)
+        clusters = check_integer("clusters", clusters, 1)
+        repeats = check_integer("repeats", repeats, 1)
         if order in GROUPED and (pool is None or pool % clusters):
             raise ArgumentError(
                 f"`pool` should be a multiple of `clusters` where `order` is {order}. Received {pool} and {clusters}"

@@ -2,8 +2,8 @@
 
 * `OBSERVATION_MODES` - what an observation can be
 * `LENGTHS` - how long it can get
-* `page_state` - a page as JSON state
-* `actions_on` - what can be done on a page
+* `format_state` - a page as JSON state
+* `list_actions` - what can be done on a page
 * `fit` - a text in the shop's characters
 * `hide_session` - an address that is the same in every session
 """
@@ -26,7 +26,7 @@ LENGTHS = {"text": 1, "text_rich": 2, "html": 8, "url+text": 3}
 """How many times as long as the page's text an observation can get, by mode."""
 
 
-def page_state(page: ShownPage, max_length: int = MAX_LENGTH) -> str:
+def format_state(page: ShownPage, max_length: int = MAX_LENGTH) -> str:
     """A page as JSON state: its visible texts, one a line, and its address (GLOVE, appendix B.3).
 
     Args:
@@ -37,7 +37,7 @@ def page_state(page: ShownPage, max_length: int = MAX_LENGTH) -> str:
     return json.dumps(state, ensure_ascii=False)
 
 
-def actions_on(page: ShownPage, words: str) -> list[str]:
+def list_actions(page: ShownPage, words: str) -> list[str]:
     """What can be done on a page: where it has a search bar, a search first; then every button, in their order.
 
     Args:

@@ -1,6 +1,6 @@
-"""Where the shop runs: in this process, behind a socket, or in a browser.
+"""The backends of the shop: in this process, over HTTP, or in a browser.
 
-* `Backend`, `BackendReply`, `ShownPage`, `BrowserOptions` - what the environment needs of each
+* `Backend`, `BackendReply`, `ShownPage`, `BrowserOptions` - their interface
 * `BACKENDS`, `make_backend` - the backends by name
 """
 

@@ -1,9 +1,9 @@
-"""What the shop's environment needs of a shop, wherever it runs.
+"""The interface of the shop's environment to its backends.
 
-* `Backend` - the protocol: let a shopper in, act, show the page
-* `ShownPage` - the page as every backend shows it
-* `BrowserOptions` - how a browser shows it
-* `BackendReply` - what an action led to
+* `Backend` - the protocol of a backend
+* `ShownPage` - the protocol of a page
+* `BrowserOptions` - the options of the browser backend
+* `BackendReply` - the result of an action
 * `BACKENDS`, `make_backend` - the backends by name
 """
 
@@ -19,15 +19,15 @@ from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
 BACKENDS = {
-    "in_process": "drift_envs.envs.webshop.backends.in_process:InProcess",
-    "http": "drift_envs.envs.webshop.backends.http:Http",
-    "browser": "drift_envs.envs.webshop.backends.browser:Browser",
+    "in_process": "drift_envs.envs.webshop.backends.in_process:InProcessBackend",
+    "http": "drift_envs.envs.webshop.backends.http:HttpBackend",
+    "browser": "drift_envs.envs.webshop.backends.browser:BrowserBackend",
 }
-"""Where the shop can run; loaded when asked for, so that nobody needs a browser who uses none."""
+"""The backends, as `module:class`; imported on first use, so that Selenium is needed by `browser` alone."""
 
 
 class ShownPage(Protocol):
-    """The page as every backend shows it."""
+    """A page, in any backend."""
 
     @property
     def text(self) -> str:
@@ -35,7 +35,7 @@ class ShownPage(Protocol):
 
     @property
     def text_rich(self) -> str:
-        """The visible texts with marks for what can be clicked."""
+        """The visible texts with marks around what can be clicked."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -43,28 +43,28 @@ class ShownPage(Protocol):
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """What stands on it, in reading order."""
+        """The elements in reading order."""
 
     @property
     def path(self) -> str:
-        """The address without host."""
+        """The path of the URL."""
 
     @property
-    def clickables(self) -> Mapping[str, Any]:
-        """What can be clicked, by label in lower case; `None` for the search button."""
+    def clickables(self) -> Mapping[str, object | None]:
+        """The target of each label, in lower case; `None` for the search button."""
 
     @property
     def has_search_bar(self) -> bool:
-        """Whether words can be searched from here."""
+        """Whether the page accepts `search[words]`."""
 
 
 class BackendReply(NamedTuple):
-    """What an action led to.
+    """The result of an action.
 
     Args:
-        reward: the score of a purchase that it completed, else 0.0.
-        is_done: whether something has been bought.
-        error: why it did nothing, or `None`.
+        reward: the score of the purchase if the action completed it, else 0.0.
+        is_done: whether the session is over.
+        error: the reason why the action was invalid, or `None`.
     """
 
     reward: float
@@ -73,24 +73,23 @@ class BackendReply(NamedTuple):
 
 
 class Backend(Protocol):
-    """A shop with one shopper in it.
+    """A shop with one session."""
 
-    Attributes:
-        page: the page that is shown now.
-    """
-
-    page: ShownPage
+    @property
+    def page(self) -> ShownPage:
+        """The current page."""
+        ...
 
     def configure(self, settings: Settings) -> None:
-        """Change the operator's settings, from the next page on."""
+        """Change the settings, from the next page on."""
         ...
 
     def start(self, goal: int) -> None:
-        """Let a new shopper in, who is to buy this goal."""
+        """Start a session with the goal of this number."""
         ...
 
     def act(self, action: str) -> BackendReply:
-        """Do `search[words]` or `click[label]`; what cannot be done changes nothing."""
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing."""
         ...
 
     def html(self) -> str:
@@ -98,29 +97,29 @@ class Backend(Protocol):
         ...
 
     def screenshot(self) -> bytes | None:
-        """The page as a PNG picture; `None` where nobody sees it."""
+        """The page as a PNG image; `None` if it is not displayed."""
         ...
 
     def save(self) -> Any:
-        """Where the shopper stands, without the settings."""
+        """Return the state of the session, without the settings."""
         ...
 
     def load(self, saved: Any) -> None:
-        """Stand where another shopper stood."""
+        """Restore a state that `save` returned."""
         ...
 
     def close(self) -> None:
-        """Let everything go."""
+        """Free all resources."""
         ...
 
 
 class BrowserOptions(NamedTuple):
-    """How a browser shows the shop; other backends have no use for it.
+    """The options of the browser backend; other backends ignore them.
 
     Args:
-        window: whether a person watches, in Chromium's own window.
-        pictures: whether somebody sees the pictures; they take time.
-        native_clicks: whether clicks go through the screen, so that a covered button can't be clicked.
+        window: whether Chromium's window is shown.
+        pictures: whether pictures are loaded, which takes time.
+        native_clicks: whether clicks are mouse clicks, which a covered button does not receive.
     """
 
     window: bool = False
@@ -128,19 +127,19 @@ class BrowserOptions(NamedTuple):
     native_clicks: bool = True
 
 
-def make_backend(name: str, shop: Shop, looks: BrowserOptions) -> Backend:
+def make_backend(name: str, shop: Shop, options: BrowserOptions) -> Backend:
     """Make a backend.
 
     Args:
         name: one of `BACKENDS`.
         shop: inventory, kind of goals and lengths.
-        looks: how a browser shows it.
+        options: the options of a browser.
 
     Raises:
-        ArgumentError: if there is no backend of this name.
+        ArgumentError: there is no backend of this name.
     """
     if name not in BACKENDS:
         raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {name!r}")
     module, kind = BACKENDS[name].split(":")
-    backend: Backend = getattr(import_module(module), kind)(shop, looks)
+    backend: Backend = getattr(import_module(module), kind)(shop, options)
     return backend

@@ -1,6 +1,6 @@
 """The shop in Chromium, driven by Selenium.
 
-* `Browser` - one shopper with a mouse
+* `BrowserBackend` - a session in a browser, in front of a server in this process
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from urllib3.exceptions import HTTPError
 
 from drift_envs.envs.webshop.backends.base import BackendReply, BrowserOptions
 from drift_envs.envs.webshop.backends.chromium import Chromium
-from drift_envs.envs.webshop.backends.http import Remote
+from drift_envs.envs.webshop.backends.http import ServerBackend
 from drift_envs.errors import StateError
 from webshop_server.action import check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError
-from webshop_server.parser import HtmlPage, read_html
-from webshop_server.shop import OVER, Shop
+from webshop_server.parser import ParsedPage, parse_html
+from webshop_server.shop import SESSION_OVER, Shop
 
 _POLLS, _PAUSE = 1000, 0.005
-"""How often, and how many seconds apart, a page is asked whether it is ready."""
+"""The number of polls for a page that is ready, and the seconds between them."""
 
 _DEAD = (WebDriverException, HTTPError, ConnectionError)
-"""What a driver says whose browser has died."""
+"""The errors of a driver whose browser has crashed."""
 
-# The mark is gone when another document has come; `#ready` is the last element of every page, so that
-# nothing is missing but pictures.
+# `window.left` is unset in a new document; `#ready` is the last element of every page, so that only
+# pictures can be missing.
 _LOOK = """
 if (window.left || !document.getElementById("ready")) return null;
 return [document.documentElement.outerHTML, location.pathname, document.body.className];
@@ -54,33 +54,32 @@ _CLICK = _FIND.replace("return part;", "{ part.click(); return true; }")
 T = TypeVar("T")
 
 
-class Browser(Remote):
-    """One shopper with a mouse: headless Chromium in front of a server in this process.
+class BrowserBackend(ServerBackend):
+    """A session in Chromium, in front of a server in this process.
 
-    One browser serves all episodes. One that has died is replaced, and goes on where the session
-    stands.
+    One browser serves all episodes. After a crash a new one continues the session.
 
     Args:
         shop: inventory, kind of goals and lengths.
-        looks: how the browser shows it; scripted clicks are faster than native ones.
+        options: the options of the browser; scripted clicks are faster than native ones.
     """
 
     name = "browser"
 
-    def __init__(self, shop: Shop, looks: BrowserOptions) -> None:
-        self._chromium = Chromium(window=looks.window, pictures=looks.pictures)  # first, since it may be missing
+    def __init__(self, shop: Shop, options: BrowserOptions) -> None:
+        self._chromium = Chromium(window=options.window, pictures=options.pictures)  # raises if missing
         super().__init__(shop)
-        self._native = looks.native_clicks
+        self._native = options.native_clicks
         self._session_id: str | None = None
-        self._page: HtmlPage | None = None
+        self._page: ParsedPage | None = None
         self._document = ""
 
     @property
-    def page(self) -> HtmlPage:
-        """The page that is shown now.
+    def page(self) -> ParsedPage:
+        """The current page.
 
         Raises:
-            StateError: if nobody has been let in yet.
+            StateError: before the first `start`.
         """
         if self._page is None:
             raise StateError("a page was asked for before `reset`; call `reset` first")
@@ -92,10 +91,10 @@ class Browser(Remote):
         return self._chromium.driver
 
     def start(self, goal: int) -> None:
-        """Let a new shopper in.
+        """Start a session, and delete the previous one.
 
         Args:
-            goal: the number of what they are to buy.
+            goal: the number of its goal.
         """
         if self._session_id is not None:
             self.server.remove(self._session_id)
@@ -104,17 +103,17 @@ class Browser(Remote):
         self._alive(lambda: self._visit(f"/{self._session_id}"))
 
     def act(self, action: str) -> BackendReply:
-        """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
-            action: the action, in any case.
+            action: the action; case is ignored.
 
         Raises:
-            StateError: if page or browser do not answer.
+            StateError: page or browser do not respond.
         """
         before = self.page
         if before.reward is not None:
-            return BackendReply(0.0, True, OVER)
+            return BackendReply(0.0, True, SESSION_OVER)
         try:
             name, argument = parse_action(action)
             if name == "search":
@@ -130,11 +129,11 @@ class Browser(Remote):
         return BackendReply(reward or 0.0, reward is not None, error_text)
 
     def html(self) -> str:
-        """The document of the page, as the browser has it."""
+        """The document of the page, from the DOM."""
         return self._document
 
     def screenshot(self) -> bytes | None:
-        """The page as a PNG picture."""
+        """The page as a PNG image."""
         return self._alive(self._photograph)
 
     def close(self) -> None:
@@ -143,7 +142,7 @@ class Browser(Remote):
         super().close()
 
     def _alive(self, do: Callable[[], T]) -> T:
-        """Do something in the browser; once more in a new one if it has died."""
+        """Call a function; once more in a new browser after a crash."""
         try:
             return do()
         except _DEAD as error:
@@ -154,14 +153,14 @@ class Browser(Remote):
             self._chromium.close()
             if before is not None:
                 self._visit(before.path)
-                if self.page.parts != before.parts:  # it was done before the browser died
+                if self.page.parts != before.parts:  # executed before the crash
                     return None  # type: ignore[return-value]
             return do()
         except _DEAD as error:
             raise StateError(f"the browser has died, and so has the next one: {_first_line(error)}") from error
 
     def _photograph(self) -> bytes:
-        for _ in range(_POLLS):  # until the pictures are there
+        for _ in range(_POLLS):  # until the pictures are loaded
             if self.driver.execute_script('return document.readyState === "complete"'):
                 break
             time.sleep(_PAUSE)
@@ -172,7 +171,7 @@ class Browser(Remote):
         self._look()
 
     def _do(self, do: Callable[[], Any]) -> str | None:
-        """Do something that leads to another page; gives the server's reason if it refused."""
+        """Call a function that leads to another page; return the server's reason if it refused."""
         do()
         kind = self._look()
         if "page-message" not in kind:
@@ -190,14 +189,14 @@ class Browser(Remote):
         part.click()
 
     def _look(self) -> str:
-        """Wait until the page is there, and read it; gives the class of its body."""
+        """Wait until the page is loaded, parse it, and return the class of its body."""
         for _ in range(_POLLS):
             seen = None
-            with contextlib.suppress(WebDriverException):  # asked in the middle of a change of pages
+            with contextlib.suppress(WebDriverException):  # polled during a change of pages
                 seen = self.driver.execute_script(_LOOK)
             if seen is not None:
                 self._document, path, kind = seen
-                self._page = read_html(self._document, path, max_length=self.max_length)
+                self._page = parse_html(self._document, path, max_length=self.max_length)
                 return str(kind)
             time.sleep(_PAUSE)
         raise StateError(f"the page was not ready after {_POLLS * _PAUSE:g} seconds: {self.driver.current_url}")

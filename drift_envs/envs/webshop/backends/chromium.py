@@ -1,7 +1,7 @@
-"""A Chromium that contacts nobody but this machine.
+"""The Chromium process: it connects to this machine only. Kept apart from the pages that `browser` reads.
 
 * `Chromium` - one browser with a fresh profile, and its driver
-* `find_chromium` - where Chromium and its driver are, or how to install them
+* `find_chromium` - the paths of Chromium and its driver
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ FLAGS = (
     "--no-proxy-server",
     "--hide-scrollbars",
     "--window-size=1280,1000",
-    # Whatever a page or the browser itself may ask for: no other host exists.
+    # No other host is resolved, neither for pages nor for the browser itself.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-"""What Chromium is started with: nothing outside this machine, nothing in the background."""
+"""The flags: no connections to other machines, no background activity."""
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DRIVERS = ("chromedriver", "chromium.chromedriver")
@@ -46,10 +46,10 @@ _PATIENCE = 20
 
 
 def find_chromium() -> tuple[str, str]:
-    """Where Chromium and its driver are.
+    """Return the paths of Chromium and its driver.
 
     Raises:
-        MissingDependencyError: if one of them is not installed.
+        MissingDependencyError: one of them is not installed.
     """
     found = [next((path for path in map(shutil.which, names) if path), None) for names in (_BROWSERS, _DRIVERS)]
     browser, driver = found
@@ -63,16 +63,16 @@ def find_chromium() -> tuple[str, str]:
 
 
 class Chromium:
-    """One browser with a fresh profile, and its driver; started when it is first needed.
+    """One browser with a fresh profile, and its driver; started on first use.
 
-    It is quit when nobody holds this object any more, at the latest when the program ends.
+    It ends when this object is garbage collected, at the latest when the program ends.
 
     Args:
         window: whether its window is shown.
         pictures: whether it loads pictures.
 
     Raises:
-        MissingDependencyError: if Chromium or its driver is not installed.
+        MissingDependencyError: Chromium or its driver is not installed.
     """
 
     def __init__(self, *, window: bool = False, pictures: bool = True) -> None:
@@ -87,7 +87,7 @@ class Chromium:
         """The browser.
 
         Raises:
-            StateError: if it does not start.
+            StateError: it does not start.
         """
         if self._driver is None:
             profile = tempfile.mkdtemp(prefix="webshop-chromium-")
@@ -100,7 +100,7 @@ class Chromium:
         return self._driver
 
     def is_alive(self) -> bool:
-        """Whether the browser answers."""
+        """Whether the browser responds."""
         if self._driver is None:
             return False
         try:
@@ -109,7 +109,7 @@ class Chromium:
             return False
 
     def close(self) -> None:
-        """Quit the browser; another one starts when it is needed again."""
+        """Quit the browser; the next use starts another one."""
         self._driver = None
         if self._quit is not None:
             self._quit()
@@ -118,7 +118,7 @@ class Chromium:
         browser, driver = self._paths
         options = Options()
         options.binary_location = browser
-        options.page_load_strategy = "eager"  # the text counts, not the pictures
+        options.page_load_strategy = "eager"  # do not wait for pictures
         for flag in FLAGS:
             options.add_argument(flag)
         options.add_argument(f"--user-data-dir={profile}")
@@ -128,9 +128,9 @@ class Chromium:
             options.add_argument("--headless=new")
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             options.add_argument("--no-sandbox")  # Chromium refuses to run as root with it
-        # With both paths given Selenium looks for nothing; the settings say so to its manager all the same.
+        # With both paths given, Selenium's manager has nothing to find; the variables keep it offline in any case.
         environment = {**os.environ, "SE_OFFLINE": "true", "SE_AVOID_STATS": "true"}
-        # A group of its own: a driver that has died leaves its browser behind, which is found by it.
+        # A process group: a crashed driver leaves its browser running, which is killed by the group.
         service = Service(driver, env=environment, popen_kw={"start_new_session": os.name == "posix"})
         found = WebDriver(options, service)
         found.set_page_load_timeout(_PATIENCE)
@@ -142,8 +142,8 @@ def _quit(driver: WebDriver, profile: str) -> None:
     try:
         driver.quit()
     except (WebDriverException, HTTPError, OSError):
-        driver.service.stop()  # driver or browser have died before
+        driver.service.stop()  # driver or browser have crashed
     if os.name == "posix" and process is not None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # no process is left
             os.killpg(process.pid, signal.SIGKILL)
     shutil.rmtree(Path(profile), ignore_errors=True)

@@ -1,25 +1,115 @@
-"""The shop behind a socket: every page is fetched as a document and read back.
+"""The shop behind HTTP: a server in a thread of this process, and a client.
 
-* `Http` - one shopper of a server in this process
-* `Remote` - what the backends share that talk to a server: they cannot be copied
+* `HttpBackend` - a session of the server
+* `ServerBackend` - the common base of the backends with a server
+* `LocalServer` - a server on a free port of this machine, with the operator's requests
 """
 
 from __future__ import annotations
 
+import logging
+import secrets
+import socket
+import threading
+import weakref
 from typing import Any, NoReturn
+from urllib.parse import quote
+
+from waitress import create_server, wasyncore
 
 from drift_envs.envs.webshop.backends.base import BackendReply, BrowserOptions
-from drift_envs.envs.webshop.backends.server import LocalShop
 from drift_envs.errors import StateError
-from webshop_server.client import ClientSession
+from webshop_server.app import Config, create_app
+from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ShopError
-from webshop_server.parser import FormRequest, HtmlPage, read_html
+from webshop_server.parser import FormRequest, ParsedPage, parse_html
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
+_PATIENCE = 5.0
+"""Seconds to wait for the server's thread when it ends."""
 
-class Remote:
-    """What the backends share that talk to a server.
+
+class LocalServer:
+    """A server on a free port of this machine, with the operator's requests.
+
+    It ends when this object is garbage collected, at the latest when the program ends.
+
+    Args:
+        shop: inventory, kind of goals and settings.
+    """
+
+    def __init__(self, shop: Shop) -> None:
+        token = secrets.token_urlsafe(24)
+        config = Config(shop.inventory, shop.settings, goal_kind=shop.goal_kind, admin_token=token)
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # one warning per queued request otherwise
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.bind(("127.0.0.1", 0))
+        self._map: dict[int, Any] = {}
+        self._server = create_server(create_app(config), map=self._map, sockets=[listener], threads=2)
+        self.base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=self._server.run, name="webshop", daemon=True)
+        self._thread.start()
+        self.client = RecordingClient(self.base_url, token)
+        self._end = weakref.finalize(self, _end, self.client, self._server, self._map, self._thread)
+
+    def start(self, goal: int) -> str:
+        """Start a session.
+
+        Args:
+            goal: the number of its goal.
+
+        Returns:
+            The session's name.
+        """
+        return str(self.client.admin("POST", "/sessions", {"goal": goal})["session"])
+
+    def remove(self, session_id: str) -> None:
+        """Delete a session.
+
+        Args:
+            session_id: the session's name.
+        """
+        self.client.admin("DELETE", f"/sessions/{quote(session_id, safe='')}")
+
+    def configure(self, settings: Settings) -> None:
+        """Change the settings of all sessions, from their next page on.
+
+        Args:
+            settings: the new settings.
+        """
+        self.client.configure(**settings.to_dict())
+
+    def close(self) -> None:
+        """End the server and its thread."""
+        self._end()
+
+
+def _end(client: Client, server: Any, sockets: dict[int, Any], thread: threading.Thread) -> None:
+    client.close()
+    server.task_dispatcher.shutdown()  # first the running requests: their end wakes the server's thread
+    # Sockets belong to the server's thread: it closes them itself, and ends when none is left.
+    server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+    thread.join(_PATIENCE)
+
+
+class RecordingClient(Client):
+    """A client that stores the last document."""
+
+    document = ""
+
+    def fetch(self, form: FormRequest) -> tuple[str, str]:
+        """Follow a link or submit a form, and store the document.
+
+        Args:
+            form: the request.
+        """
+        path, self.document = super().fetch(form)
+        return path, self.document
+
+
+class ServerBackend:
+    """The common base of the backends with a server; they cannot be copied.
 
     Args:
         shop: inventory, kind of goals and lengths.
@@ -29,13 +119,13 @@ class Remote:
 
     def __init__(self, shop: Shop) -> None:
         self.max_length = shop.max_length
-        self.server: LocalShop = LocalShop(shop)
+        self.server: LocalServer = LocalServer(shop)
 
     def configure(self, settings: Settings) -> None:
-        """Change the operator's settings, from the next page on.
+        """Change the settings, from the next page on.
 
         Args:
-            settings: the new ones.
+            settings: the new settings.
         """
         self.server.configure(settings)
 
@@ -44,7 +134,7 @@ class Remote:
         self.server.close()
 
     def save(self) -> NoReturn:
-        """Refused: where a session stands is the server's affair.
+        """Refused: the state is in the server.
 
         Raises:
             StateError: always.
@@ -60,7 +150,7 @@ class Remote:
         raise StateError(self._refusal("loaded"))
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """Refuse to be copied or pickled: two worlds would share one session."""
+        """Refuse copies and pickles: two environments would share one session."""
         raise StateError(self._refusal("copied or pickled"))
 
     def _refusal(self, what: str) -> str:
@@ -70,55 +160,55 @@ class Remote:
         )
 
 
-class Http(Remote):
-    """One shopper of a server in this process.
+class HttpBackend(ServerBackend):
+    """A session of a server in this process.
 
     Args:
         shop: inventory, kind of goals and lengths.
-        looks: not used, nobody can watch.
+        options: not used.
     """
 
-    def __init__(self, shop: Shop, looks: BrowserOptions) -> None:
+    def __init__(self, shop: Shop, options: BrowserOptions) -> None:
         super().__init__(shop)
         self._session: ClientSession | None = None
 
     @property
     def session(self) -> ClientSession:
-        """The present shopper.
+        """The current session.
 
         Raises:
-            StateError: if nobody has been let in yet.
+            StateError: before the first `start`.
         """
         if self._session is None:
             raise StateError("a page was asked for before `reset`; call `reset` first")
         return self._session
 
     @property
-    def page(self) -> HtmlPage:
-        """The page that is shown now."""
+    def page(self) -> ParsedPage:
+        """The current page."""
         return self.session.page
 
     def start(self, goal: int) -> None:
-        """Let a new shopper in.
+        """Start a session, and delete the previous one.
 
         Args:
-            goal: the number of what they are to buy.
+            goal: the number of its goal.
         """
         if self._session is not None:
             self.server.remove(self._session.session_id)
         client = self.server.client
         session_id = self.server.start(goal)
         path, document = client.fetch(FormRequest("GET", f"/{session_id}"))
-        self._session = ClientSession(client, session_id, read_html(document, path, max_length=self.max_length))
+        self._session = ClientSession(client, session_id, parse_html(document, path, max_length=self.max_length))
 
     def act(self, action: str) -> BackendReply:
-        """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
-            action: the action, in any case.
+            action: the action; case is ignored.
 
         Raises:
-            StateError: if the server cannot be reached.
+            StateError: the server cannot be reached.
         """
         try:
             page, reward, is_done, error = self.session.act(action)
@@ -132,5 +222,5 @@ class Http(Remote):
         return self.server.client.document
 
     def screenshot(self) -> bytes | None:
-        """Nothing: nobody sees the page."""
+        """`None`: the page is not displayed."""
         return None

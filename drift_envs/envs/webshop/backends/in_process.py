@@ -1,70 +1,69 @@
 """The shop without a socket: the fastest backend, and the only one that can be copied.
 
-* `InProcess` - a session of the shop's state machine
+* `InProcessBackend` - a session of the shop's state machine
 """
 
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 from drift_envs.envs.webshop.backends.base import BackendReply, BrowserOptions
 from drift_envs.errors import StateError
-from webshop_server.page_model import Page
+from webshop_server.page_model import PageModel
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
 
 
-class InProcess:
+class InProcessBackend:
     """A session of the shop's state machine.
 
     Args:
-        shop: inventory, kind of goals and lengths; its settings become this backend's own.
-        looks: not used, nobody can watch.
+        shop: inventory, kind of goals and lengths; its settings are copied.
+        options: not used.
     """
 
-    def __init__(self, shop: Shop, looks: BrowserOptions) -> None:
+    def __init__(self, shop: Shop, options: BrowserOptions) -> None:
         self._shop = Shop(shop.inventory, shop.settings, goal_kind=shop.goal_kind, max_length=shop.max_length)
         self._session: Session | None = None
 
     @property
     def session(self) -> Session:
-        """The present shopper.
+        """The current session.
 
         Raises:
-            StateError: if nobody has been let in yet.
+            StateError: before the first `start`.
         """
         if self._session is None:
             raise StateError("a page was asked for before `reset`; call `reset` first")
         return self._session
 
     @property
-    def page(self) -> Page:
-        """The page that is shown now."""
+    def page(self) -> PageModel:
+        """The current page."""
         return self.session.page
 
     def configure(self, settings: Settings) -> None:
-        """Change the operator's settings, from the next page on.
+        """Change the settings, from the next page on.
 
         Args:
-            settings: the new ones.
+            settings: the new settings.
         """
         self._shop.settings = settings
 
     def start(self, goal: int) -> None:
-        """Let a new shopper in.
+        """Start a session.
 
         Args:
-            goal: the number of what they are to buy.
+            goal: the number of its goal.
         """
         self._session = self._shop.start(goal)
 
     def act(self, action: str) -> BackendReply:
-        """Do `search[words]` or `click[label]`; what cannot be done changes nothing.
+        """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
-            action: the action, in any case.
+            action: the action; case is ignored.
         """
         _, reward, is_done, error = self.session.act(action)
         return BackendReply(reward, is_done, error)
@@ -74,19 +73,19 @@ class InProcess:
         return render_html(self.page)
 
     def screenshot(self) -> bytes | None:
-        """Nothing: nobody sees the page."""
+        """`None`: the page is not displayed."""
         return None
 
-    def save(self) -> Any:
-        """Where the shopper stands, without the settings."""
+    def save(self) -> Session | None:
+        """Return the session, without the settings; `None` before the first `start`."""
         shop = self._shop
         return copy.deepcopy(self._session, {id(shop): shop})
 
-    def load(self, saved: Any) -> None:
-        """Stand where another shopper stood.
+    def load(self, saved: Session | None) -> None:
+        """Restore a session.
 
         Args:
-            saved: what `save` gave, of this or of another backend.
+            saved: the result of `save`, of this or of another backend.
         """
         if saved is None:
             self._session = None
@@ -94,4 +93,4 @@ class InProcess:
         self._session = copy.deepcopy(saved, {id(saved.shop): self._shop})
 
     def close(self) -> None:
-        """Nothing to let go: the inventory is shared."""
+        """Do nothing: the inventory is shared."""

@@ -10,19 +10,19 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError
-from webshop_server.parser import read_html
+from webshop_server.parser import parse_html
 from webshop_server.renderer import SECURITY_HEADERS
-from webshop_server.urls import Location, PageKind, to_path
+from webshop_server.urls import PageKind, PageUrl, build_path
 
 
 def page_of(response):
     assert response.status_code == 200, response.text
-    return read_html(response.text)
+    return parse_html(response.text)
 
 
 def item_path(store, name="fixed_0", options=(), kind=PageKind.ITEM):
     asin = store.shop.goals[0].asin
-    return to_path(Location(kind, "shirt", 1, asin, options), name)
+    return build_path(PageUrl(kind, "shirt", 1, asin, options), name)
 
 
 def test_the_whole_way_by_links_and_forms(client, store):
@@ -38,9 +38,9 @@ def test_the_whole_way_by_links_and_forms(client, store):
     page = page_of(client.get(page.clickables[goal.asin.lower()].path))
     for _, value in goal.options:
         page = page_of(client.get(page.clickables[value].path))
-    press = page.clickables["buy now"]
-    assert press.method == "POST"
-    page = page_of(client.post(press.path))
+    form = page.clickables["buy now"]
+    assert form.method == "POST"
+    page = page_of(client.post(form.path))
     assert page.reward == 1.0
 
 
@@ -182,8 +182,8 @@ def test_two_tabs_of_one_session_do_not_disturb_each_other(client, store):
     one = client.get(item_path(store, options=goal.options))
     client.get("/search_results/fixed_0/lamp/1")  # the other tab goes elsewhere
     client.get(item_path(store))
-    press = page_of(one).clickables["buy now"]
-    assert page_of(client.post(press.path)).reward == 1.0
+    form = page_of(one).clickables["buy now"]
+    assert page_of(client.post(form.path)).reward == 1.0
 
 
 def test_back_after_a_purchase_and_buying_twice(client, store):
@@ -224,14 +224,14 @@ def test_advertisements_over_http(client, store):
     page = page_of(answer)
     assert list(page.clickables) == ["a", "b", "c", "d", "e"]
     assert answer.request.path.endswith("/0")
-    press = page.clickables["c"]
+    form = page.clickables["c"]
     assert client.get(item_path(store, kind=PageKind.CONFIRM), follow_redirects=True).request.path.startswith(
         "/item_page/"
     )
     client.post(page_of(client.get(item_path(store))).clickables["buy now"].path)
-    page = page_of(client.post(press.path, data=dict(press.fields), follow_redirects=True))
+    page = page_of(client.post(form.path, data=dict(form.fields), follow_redirects=True))
     assert page_of(client.post(page.clickables["place order"].path)).reward is not None
-    assert client.post(press.path, data=dict(press.fields), follow_redirects=True).request.path.startswith("/done/")
+    assert client.post(form.path, data=dict(form.fields), follow_redirects=True).request.path.startswith("/done/")
 
 
 def test_logs_have_the_originals_form(inventory, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError, CatalogueError, SessionError
-from webshop_server.parser import read_html
+from webshop_server.parser import parse_html
 from webshop_server.sessions import SessionStore
 from webshop_server.shop import Shop
 
@@ -17,7 +17,7 @@ TOKEN = "a-long-token"
 
 def page_of(response):
     assert response.status_code == 200, response.text
-    return read_html(response.text)
+    return parse_html(response.text)
 
 
 def test_the_operator_needs_the_token(app, inventory):
@@ -105,7 +105,7 @@ def test_names_of_sessions(inventory):
         with pytest.raises(ArgumentError, match="a session's name should match"):
             store.create(name=name)
     assert len(store) == 0
-    with pytest.raises(ArgumentError, match="`limit` should be at least 1"):
+    with pytest.raises(ArgumentError, match="`limit` should be a whole number, at least 1"):
         SessionStore(Shop(inventory), limit=0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from drift_envs.envs.webshop.env import WebShop
-from drift_envs.envs.webshop.knobs import settings_of
+from drift_envs.envs.webshop.knobs import to_settings
 from drift_envs.envs.webshop.tasks import judge, repeated
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.oracle import ShopOracle
@@ -60,7 +60,7 @@ def test_every_best_way_of_before_is_hit(make_shop, name, seed):
     base = env.unwrapped
     knobs = env.get_wrapper_attr("knobs_at")
     for before, after in pairwise(phases(env)):
-        old, new = settings_of(knobs(before.start)), settings_of(knobs(after.start))
+        old, new = to_settings(knobs(before.start)), to_settings(knobs(after.start))
         for number in base.task_pool:
             goal = base.shop.goals[number]
             found = best_purchases(base.shop, goal, old)
@@ -161,7 +161,7 @@ def test_goals_are_touched_where_it_can_be(make_shop):
     env.reset(seed=0)
     base = env.unwrapped
     knobs = env.get_wrapper_attr("knobs_at")
-    steps = [settings_of(knobs(tick)) for tick in (0, 20)]
+    steps = [to_settings(knobs(tick)) for tick in (0, 20)]
     assert all(judge(base.shop, base.shop.goals[number], steps) == (True, True) for number in base.task_pool)
     judged = [judge(base.shop, base.shop.goals[number], steps) for number in range(60)]
     assert (False, False) not in [one for one in judged if one[1]]

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from webshop_server.errors import ArgumentError
 from webshop_server.urls import (
-    Location,
     PageKind,
-    from_path,
-    normal_query,
+    PageUrl,
+    build_path,
+    normalize_query,
     parse_keywords,
     parse_options,
-    parse_page,
-    session_goal,
-    to_path,
+    parse_page_number,
+    parse_path,
+    parse_session_goal,
 )
 
 texts = st.text(max_size=40)
@@ -33,8 +33,8 @@ texts = st.text(max_size=40)
 @example("['a']")
 @example("...")
 def test_keywords_survive(text):
-    keywords = normal_query(text)
-    path = to_path(Location(PageKind.RESULTS, keywords, 3), "abc")
+    keywords = normalize_query(text)
+    path = build_path(PageUrl(PageKind.RESULTS, keywords, 3), "abc")
     parts = path.split("/")
     assert path.isascii()
     assert len(parts) == 5
@@ -48,7 +48,7 @@ def test_options_survive(options):
     from webshop_server.product import clean
 
     pairs = tuple({clean(name).lower(): clean(value).lower() for name, value in options.items()}.items())
-    path = to_path(Location(PageKind.ITEM, "x", 1, "B1", pairs), "abc")
+    path = build_path(PageUrl(PageKind.ITEM, "x", 1, "B1", pairs), "abc")
     assert len(path.split("/")) == 7
     segment = unquote(path.split("/")[6])
     assert "/" not in segment
@@ -61,19 +61,19 @@ def test_addresses_lead_back(kind, words, value, number):
 
     options = (("color", clean(value).lower()),) if value.strip() else ()
     fields = {
-        PageKind.RESULTS: {"keywords": normal_query(words), "page": number},
-        PageKind.ITEM: {"keywords": normal_query(words), "page": number, "asin": "B1", "options": options},
-        PageKind.SUB: {"keywords": "x", "page": 2, "asin": "B1", "options": options, "sub_page": "Reviews"},
+        PageKind.RESULTS: {"keywords": normalize_query(words), "page_number": number},
+        PageKind.ITEM: {"keywords": normalize_query(words), "page_number": number, "asin": "B1", "options": options},
+        PageKind.SUB: {"keywords": "x", "page_number": 2, "asin": "B1", "options": options, "sub_page": "Reviews"},
         PageKind.AD: {"asin": "B1", "options": options, "depth": number},
     }
-    place = Location(kind, **fields.get(kind, {"asin": "B1", "options": options}))
-    assert from_path(to_path(place, "abc")) == place
+    place = PageUrl(kind, **fields.get(kind, {"asin": "B1", "options": options}))
+    assert parse_path(build_path(place, "abc")) == place
 
 
 @pytest.mark.parametrize("path", ["/a/b", "/done/a", "/item_page/a/b/c/x/{}", "/item_page/a/b/c/1/no", "/ad/a/b/{}/x"])
 def test_addresses_of_no_page(path):
     with pytest.raises(ArgumentError, match="no page has the address"):
-        from_path(path)
+        parse_path(path)
 
 
 def test_the_originals_forms_are_read():
@@ -112,19 +112,19 @@ def test_too_many_options():
 
 @pytest.mark.parametrize(("segment", "page"), [("1", 1), ("0", 0), ("-3", -3), ("999999999999", 999999999999)])
 def test_page_numbers(segment, page):
-    assert parse_page(segment) == page
+    assert parse_page_number(segment) == page
 
 
 @pytest.mark.parametrize("segment", ["", "one", "1.5", "1e3", "٣", "1 ", "1;2", "9" * 13, "0x1"])
 def test_no_page_numbers(segment):
     with pytest.raises(ArgumentError, match=re.escape("`page` should be a whole number. Received")):
-        parse_page(segment)
+        parse_page_number(segment)
 
 
 def test_sessions_that_ask_for_a_goal():
-    assert session_goal("fixed_12") == 12
-    assert session_goal("abc_fixed_12") == 12
-    assert session_goal("fixed_abc_12") == 12
-    assert session_goal("prefixed_12") is None
-    assert session_goal("fixed") is None
-    assert session_goal("fixed_" + "9" * 50) is None
+    assert parse_session_goal("fixed_12") == 12
+    assert parse_session_goal("abc_fixed_12") == 12
+    assert parse_session_goal("fixed_abc_12") == 12
+    assert parse_session_goal("prefixed_12") is None
+    assert parse_session_goal("fixed") is None
+    assert parse_session_goal("fixed_" + "9" * 50) is None

@@ -7,12 +7,11 @@ import re
 
 import pytest
 
-from webshop_server.images import HUES, picture
-from webshop_server.parser import read_html
-from webshop_server.renderer import render_html, render_message
+from webshop_server.parser import parse_html
+from webshop_server.renderer import HUES, draw_picture, render_html, render_message
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
-from webshop_server.urls import Location, PageKind, to_path
+from webshop_server.urls import PageKind, PageUrl, build_path
 
 WORDS = [
     "red",
@@ -64,30 +63,30 @@ def walk(shop, seed, steps):
 def test_a_document_reads_back_as_its_page(inventory, kind):
     kinds = set()
     for page in walk(Shop(inventory, goal_kind=kind), 4, 600):
-        kinds.add(page.location.kind)
+        kinds.add(page.url.kind)
         document = render_html(page)
-        read = read_html(document, page.path)
+        read = parse_html(document, page.path)
         assert read.parts == page.parts
         assert read.text == page.text
         assert read.text_rich == page.text_rich
         assert list(read.clickables) == list(page.clickables)
         assert read.has_search_bar == page.has_search_bar
         for label, target in page.clickables.items():
-            press = read.clickables[label]
+            form = read.clickables[label]
             if target is None:
-                assert press is None
+                assert form is None
             elif target.kind is PageKind.AD:
-                assert press == ("POST", page.path, (("button", target.button),))
+                assert form == ("POST", page.path, (("button", target.button),))
             else:
-                assert press.path == to_path(target, page.session_id)
-                assert press.method == ("POST" if target.kind is PageKind.DONE else "GET")
-        assert read.reward == (float(page.parts[-1]) if page.location.kind is PageKind.DONE else None)
+                assert form.path == build_path(target, page.session_id)
+                assert form.method == ("POST" if target.kind is PageKind.DONE else "GET")
+        assert read.reward == (float(page.parts[-1]) if page.url.kind is PageKind.DONE else None)
     assert kinds == set(PageKind)
 
 
 def test_a_real_catalogue_reads_back_too(real_inventory):
     for page in walk(Shop(real_inventory), 1, 300):
-        read = read_html(render_html(page), page.path)
+        read = parse_html(render_html(page), page.path)
         assert (read.text, read.text_rich) == (page.text, page.text_rich)
         assert list(read.clickables) == list(page.clickables)
         assert set(page.text) <= Shop(real_inventory).charset
@@ -111,10 +110,10 @@ def test_documents_can_be_used_without_a_mouse_or_a_screen(inventory):
     start = render_html(session.page)
     assert '<html lang="en">' in start
     assert 'aria-label="Search words"' in start
-    session.visit(Location(PageKind.RESULTS, "shirt"))
+    session.visit(PageUrl(PageKind.RESULTS, "shirt"))
     results = render_html(session.page)
     assert results.count("<img ") == results.count('alt=""')
-    session.visit(Location(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
+    session.visit(PageUrl(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
     item = render_html(session.page)
     assert item.count('aria-current="true"') == len(session.goal.options)
     assert 'role="group" aria-label=' in item
@@ -123,7 +122,7 @@ def test_documents_can_be_used_without_a_mouse_or_a_screen(inventory):
 
 
 def test_everything_is_escaped(tmp_path):
-    from webshop_server.catalog import CatalogueWriter
+    from webshop_server.catalogue import CatalogueWriter
     from webshop_server.inventory import Inventory
     from webshop_server.product import Instruction, Option, Product, Review
 
@@ -151,10 +150,10 @@ def test_everything_is_escaped(tmp_path):
     kinds = set()
     for page in walk(shop, 0, 60):
         session = page
-        kinds.add(page.location.kind)
+        kinds.add(page.url.kind)
         document = render_html(session)
         assert "<script" not in document
-        assert read_html(document, page.path).text == page.text
+        assert parse_html(document, page.path).text == page.text
     session = shop.start(0)
     session.act("search[script alert]")
     session.act("click[" + product.asin + "]")
@@ -171,11 +170,11 @@ def test_everything_is_escaped(tmp_path):
 
 def test_pictures_hold_no_text_of_a_user():
     for color in ("red", "<script>", "x" * 10_000, "\ud800", "RED hot"):
-        drawn = picture("B<1>", "fashion", color)
+        drawn = draw_picture("B<1>", "fashion", color)
         assert drawn.startswith("<svg xmlns=")
         assert "script" not in drawn
-    assert HUES["red"] in picture("B1", "grocery", "dark red")
-    assert picture("B1", "unknown") == picture("B1", "other")
+    assert HUES["red"] in draw_picture("B1", "grocery", "dark red")
+    assert draw_picture("B1", "unknown") == draw_picture("B1", "other")
     assert "{" not in "".join(
-        picture("B1", kind) for kind in ("fashion", "beauty", "electronics", "garden", "grocery", "")
+        draw_picture("B1", kind) for kind in ("fashion", "beauty", "electronics", "garden", "grocery", "")
     )

@@ -1,9 +1,9 @@
-"""The one SQLite file that holds what the shop sells.
+"""The catalogue: one SQLite file with the listings.
 
-* `Catalogue` - read access to a catalogue file; shared by any number of threads, picklable by its path
-* `CatalogueWriter` - makes a catalogue file; nothing exists under its name before it is complete
-* `closed_on_error` - closes a connection that cannot be used after all
-* `KINDS` - the kinds of goals that a catalogue counts
+* `Catalogue` - read access to a catalogue file; thread-safe, pickled by its path
+* `CatalogueWriter` - writes a catalogue file, which appears under its name when it is complete
+* `closed_on_error` - closes a connection if its block raises
+* `KINDS` - the kinds of goals
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from webshop_server.product import Product
 FORMAT = "webshop-catalogue"
 VERSION = 1
 KINDS = ("synthetic", "human", "color_class")
-"""The kinds of goals: made from attributes and each combination of options; written by people; asking
-for a class of colours such as warm ones."""
+"""The kinds of goals: attributes and one combination of options; written by people; a class of colours."""
 
 MAX_COMBINATIONS = 10_000
-"""The goals that one listing makes at most; some listings have millions of combinations of options."""
+"""The maximum number of goals of one listing; some listings have millions of combinations of options."""
 
 _CACHED_PRODUCTS = 20_000
 
@@ -43,7 +42,7 @@ CREATE TABLE products (
 
 
 class _Reader(sqlite3.Connection):
-    """A connection that closes itself: it belongs to a thread, and nobody can tell when that is over."""
+    """A connection that closes itself when its thread ends."""
 
     def __del__(self) -> None:
         self.close()
@@ -52,11 +51,10 @@ class _Reader(sqlite3.Connection):
 class Catalogue:
     """Read access to a catalogue file.
 
-    Any number of threads may share one; each gets a connection of its own. Pickling and copying
-    hand on the path alone.
+    It is thread-safe: each thread has its own connection. Pickling stores the path.
 
     Args:
-        path: the file, as `CatalogueWriter`, `generate` or `import_products` made it.
+        path: a file written by `CatalogueWriter`, `generate` or `import_products`.
 
     Raises:
         CatalogueError: the file is missing, incomplete, damaged, or of another version.
@@ -69,7 +67,7 @@ class Catalogue:
         self._products: OrderedDict[int, Product] = OrderedDict()
         self._ids: dict[str, int] = {}
         if not self.path.is_file():
-            partial = partial_path(self.path)
+            partial = get_partial_path(self.path)
             hint = f"; {partial.name} is still being written, or its import was stopped" if partial.exists() else ""
             raise CatalogueError(f"there is no catalogue at `{self.path}`{hint}")
         meta = self._read_meta()
@@ -92,8 +90,8 @@ class Catalogue:
     def _connection(self) -> sqlite3.Connection:
         connection = getattr(self._local, "connection", None)
         if connection is None:
-            # Immutable: a catalogue never changes under its name (a new one is another file that takes the
-            # name), so that reading needs no lock and leaves nothing beside it, in read-only places too.
+            # Immutable: a new catalogue is another file that takes the name, so that reading needs neither a
+            # lock nor a file beside it, and works in read-only directories.
             uri = f"file:{quote(str(self.path.resolve()))}?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, timeout=5.0, check_same_thread=False, factory=_Reader)
             self._local.connection = connection
@@ -118,14 +116,14 @@ class Catalogue:
         return self  # read-only, hence shared
 
     def id_of(self, asin: str) -> int | None:
-        """Give the number of a listing (from 0, in the file's order), or `None` where there is none.
+        """Return the number of a listing (from 0, in the file's order), or `None`.
 
         Args:
-            asin: its name; case does not matter when no listing has exactly this one.
+            asin: the asin; case is ignored if no listing matches exactly.
         """
         found = self._ids.get(asin)
         if found is None:
-            if len(asin) > 64 or not asin.isprintable():  # lone surrogates, too, could not be asked for
+            if len(asin) > 64 or not asin.isprintable():  # SQLite cannot bind lone surrogates
                 return None
             rows = self._query("SELECT id FROM products WHERE asin IN (?, ?)", (asin, asin.upper()))
             if not rows:
@@ -136,23 +134,23 @@ class Catalogue:
         return found
 
     def product(self, asin: str) -> Product | None:
-        """Give a listing by its name, or `None` where there is none."""
+        """Return the listing of an asin, or `None`."""
         number = self.id_of(asin)
         return None if number is None else self.at(number)
 
     def at(self, number: int) -> Product:
-        """Give a listing by its number, from 0.
+        """Return a listing by its number, from 0.
 
         Raises:
-            CatalogueError: there is none of this number.
+            CatalogueError: no listing has this number.
         """
         return self.many((number,))[0]
 
     def many(self, numbers: Iterable[int]) -> list[Product]:
-        """Give listings by their numbers, in the same order.
+        """Return listings by their numbers, in the same order.
 
         Raises:
-            CatalogueError: there is none of one of the numbers.
+            CatalogueError: no listing has one of the numbers.
         """
         wanted = [int(number) for number in numbers]
         products = self._products
@@ -179,7 +177,7 @@ class Catalogue:
             raise CatalogueError(f"`{self.path}`: listing {number} is damaged: {error}") from error
 
     def __iter__(self) -> Iterator[Product]:
-        """Go through all listings in the file's order, without keeping them."""
+        """Iterate over all listings in the file's order, without caching them."""
         last = -1
         while rows := self._query("SELECT id, data FROM products WHERE id > ? ORDER BY id LIMIT 2000", (last,)):
             for number, data in rows:
@@ -187,13 +185,13 @@ class Catalogue:
             last = rows[-1][0]
 
     def goal_counts(self, kind: str, limit: int) -> list[tuple[int, int]]:
-        """Give `(number of the listing, how many goals it makes)`, in order, until `limit` goals are reached.
+        """Return pairs `(number of the listing, number of its goals)`, in order, until `limit` goals are reached.
 
         Args:
             kind: one of `KINDS`.
-            limit: stop at the listing that reaches this many.
+            limit: stop at the listing that reaches this number of goals.
         """
-        column = KINDS[KINDS.index(kind)]  # a name of ours, never a user's text, stands in the query
+        column = KINDS[KINDS.index(kind)]  # a constant, never user input, enters the query
         counts: list[tuple[int, int]] = []
         total, last = 0, -1
         while total < limit:
@@ -210,14 +208,14 @@ class Catalogue:
         return counts
 
 
-def partial_path(path: str | os.PathLike[str]) -> Path:
-    """Give the file that is written until the catalogue at `path` is complete."""
+def get_partial_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of the incomplete file of the catalogue at `path`."""
     return Path(f"{path}.partial")
 
 
 @contextmanager
 def closed_on_error(database: sqlite3.Connection) -> Iterator[None]:
-    """Close a connection that cannot be used after all."""
+    """Close a connection if the block raises."""
     try:
         yield
     except BaseException:
@@ -226,25 +224,25 @@ def closed_on_error(database: sqlite3.Connection) -> Iterator[None]:
 
 
 class CatalogueWriter:
-    """Makes a catalogue file: written under another name, renamed when it is complete.
+    """Writes a catalogue file under a temporary name, and renames it when it is complete.
 
     Args:
-        path: the file to make; one that exists is replaced at the end.
-        resume: go on with what an interrupted writer left.
+        path: the file; an existing one is replaced at the end.
+        resume: continue the file of an interrupted writer.
 
     Raises:
-        CatalogueError: the place cannot be written, or another process writes there.
+        CatalogueError: the file cannot be written, or another process is writing it.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
         self.path = Path(path)
-        self.partial = partial_path(path)
+        self.partial = get_partial_path(path)
         if self.path.is_dir():
             raise CatalogueError(f"`{self.path}` cannot be written: it is a directory")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = self._lock()
-            if not resume:  # nobody else holds it: begin with an empty file, so that equal content makes equal bytes
+            if not resume:  # locked: start with an empty file, so that equal content gives equal bytes
                 self._db.close()
                 self.partial.unlink()
                 self._db = self._lock()
@@ -262,7 +260,7 @@ class CatalogueWriter:
         self._charset = set(self.note("charset") or "")
 
     def _lock(self) -> sqlite3.Connection:
-        # Autocommit: this class says itself when a transaction begins.
+        # Autocommit: this class begins transactions explicitly.
         database = sqlite3.connect(self.partial, timeout=0.2, isolation_level=None)
         with closed_on_error(database):
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -272,15 +270,15 @@ class CatalogueWriter:
         return database
 
     def note(self, key: str) -> str | None:
-        """Give what was noted under `key`, or `None`."""
+        """Return the note under `key`, or `None`."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def add(self, products: Iterable[Product], notes: Mapping[str, str] | None = None) -> int:
-        """Add listings and notes in one transaction; a name that exists already is left as it is.
+        """Add listings and notes in one transaction; a listing with an existing asin is skipped.
 
         Returns:
-            How many were added.
+            The number of added listings.
         """
         before = self.count
         self._db.execute("BEGIN")
@@ -304,10 +302,10 @@ class CatalogueWriter:
         return self.count - before
 
     def finish(self, fingerprint: str) -> Catalogue:
-        """Mark the file as complete, give it its name, and open it.
+        """Mark the file as complete, rename it, and open it.
 
         Args:
-            fingerprint: what tells this content from any other; the search index is checked against it.
+            fingerprint: identifies the content; the search index stores it too.
         """
         marks = {
             "format": FORMAT,
@@ -317,7 +315,7 @@ class CatalogueWriter:
             "complete": "1",
         }
         self.add((), marks)
-        self.close()  # the last connection writes the log back into the file
+        self.close()  # merges the write-ahead log into the file
         try:
             os.replace(self.partial, self.path)
         except OSError as error:
@@ -325,7 +323,7 @@ class CatalogueWriter:
         return Catalogue(self.path)
 
     def close(self) -> None:
-        """Close the file; an unfinished one can be resumed."""
+        """Close the file; an incomplete file can be resumed."""
         self._db.close()
 
     def __enter__(self) -> CatalogueWriter:

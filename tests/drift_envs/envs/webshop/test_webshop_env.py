@@ -221,7 +221,7 @@ def test_a_chosen_goal(make_shop):
     assert env.unwrapped.goal_index == 7
     count = len(env.unwrapped.shop.goals)
     for wrong in (-1, count, "7", True, 1.5):
-        with pytest.raises(ArgumentError, match=re.escape(f"in 0 to {count - 1}. Received {wrong!r}")):
+        with pytest.raises(ArgumentError, match=re.escape(f"in the interval [0, {count - 1}]. Received {wrong!r}")):
             env.reset(options={"goal_index": wrong})
     with pytest.raises(ArgumentError, match=re.escape("no keys but goal_index. Received goal")):
         env.reset(options={"goal": 7})

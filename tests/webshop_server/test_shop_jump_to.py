@@ -11,7 +11,7 @@ from webshop_server.inventory import Inventory
 from webshop_server.oracle import best_purchases, solve
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
-from webshop_server.urls import Location, PageKind
+from webshop_server.urls import PageKind, PageUrl
 
 ADS = Settings(ad_page=True, ad_right_button="C")
 
@@ -26,7 +26,7 @@ def test_every_page_of_a_way_goes_on_as_before(shop):
     session = shop.start(0)
     for number, action in enumerate(plan):
         other = shop.start(0)
-        assert other.stand_at(session.page.location).text == session.page.text
+        assert other.jump_to(session.page.url).text == session.page.text
         for later in plan[number:]:
             other.act(later)
         assert other.reward == 1.0
@@ -40,19 +40,19 @@ def test_a_wrong_button_is_remembered(shop):
         session.act(action)
     session.act("click[a]")
     other = shop.start(0)
-    other.stand_at(session.page.location)
+    other.jump_to(session.page.url)
     for button in "cc":
         assert other.act(f"click[{button}]").page.text == session.act(f"click[{button}]").page.text
-    assert other.page.location.kind is PageKind.AD
-    assert other.page.location.depth == 3
+    assert other.page.url.kind is PageKind.AD
+    assert other.page.url.depth == 3
 
 
 def test_nobody_stands_at_the_end(shop):
     session = shop.start(0)
     before = session.page
-    for place in (Location(PageKind.DONE, asin=shop.goals[0].asin), Location(PageKind.ITEM, asin="NOTHING")):
-        with pytest.raises(ArgumentError, match=re.escape("nobody can stand") + "|there is no product"):
-            session.stand_at(place)
+    for place in (PageUrl(PageKind.DONE, asin=shop.goals[0].asin), PageUrl(PageKind.ITEM, asin="NOTHING")):
+        with pytest.raises(ArgumentError, match=re.escape("should not be the last page") + "|there is no product"):
+            session.jump_to(place)
     assert session.page is before
 
 
@@ -60,7 +60,7 @@ def test_standing_ends_a_purchase(shop):
     session = shop.start(0)
     plan = solve(session)
     assert session.is_done
-    session.stand_at(Location())
+    session.jump_to(PageUrl())
     assert (session.is_done, session.reward) == (False, 0.0)
     for action in plan:
         session.act(action)

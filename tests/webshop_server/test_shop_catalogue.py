@@ -12,7 +12,7 @@ import stat
 
 import pytest
 
-from webshop_server.catalog import Catalogue, CatalogueWriter, partial_path
+from webshop_server.catalogue import Catalogue, CatalogueWriter, get_partial_path
 from webshop_server.errors import CatalogueError
 from webshop_server.generate import generate
 from webshop_server.inventory import Inventory
@@ -184,14 +184,14 @@ def test_an_unfinished_writer_can_be_resumed(tmp_path):
     path = tmp_path / "a.sqlite"
     with CatalogueWriter(path) as writer:
         writer.add([FULL], {"mark": "7"})
-    assert partial_path(path).exists()
+    assert get_partial_path(path).exists()
     with CatalogueWriter(path, resume=True) as writer:
         assert (writer.count, writer.note("mark")) == (1, "7")
         assert writer.add([FULL, FULL._replace(asin="B2", title="Ω")]) == 1
         catalogue = writer.finish("x")
     assert "Ω" in catalogue.charset
     assert "“" in catalogue.charset
-    assert not partial_path(path).exists()
+    assert not get_partial_path(path).exists()
 
 
 def test_clean_removes_what_cannot_be_seen():
