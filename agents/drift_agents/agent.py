@@ -14,8 +14,8 @@ import numpy as np
 
 from drift_agents.controller.base import Controller, Decision
 from drift_agents.controller.direct import Direct
-from drift_agents.llm.metered import Meter
-from drift_agents.llm.tokens import count_tokens
+from drift_agents.llm.base import count_tokens
+from drift_agents.llm.budget import Meter
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory, StepObserver
 from drift_agents.memory.none import NoMemory
@@ -61,7 +61,7 @@ class Agent:
         seed: of the agent's own generators: one for the policy's ties, one for the verifier.
         keep_trace: whether episodes carry their steps.
         meter: what the language models of memory and verifier cost, if they have any
-            (`drift_agents.llm.metered`); what the policy's model costs, its replies say.
+            (`drift_agents.llm.budget`); what the policy's model costs, its replies say.
     """
 
     def __init__(

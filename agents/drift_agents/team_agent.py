@@ -18,7 +18,7 @@ from drift_agents.controller.base import Controller, Decision, Render
 from drift_agents.controller.direct import Direct
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
-from drift_agents.llm.metered import Meter
+from drift_agents.llm.budget import Meter
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion

@@ -361,7 +361,7 @@ class Episode(UsageFields):
         usage: what its language models cost; its fields can be read from the episode, too.
         refreshes: how many strategies were made.
         tokens_estimated: tokens of all that was asked and answered for its decisions, as
-            `drift_agents.llm.tokens` estimates them, whoever answered.
+            `drift_agents.llm.base` estimates them, whoever answered.
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
         member: who of a team played; empty for an agent, and where all members decide together.

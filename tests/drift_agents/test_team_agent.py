@@ -13,9 +13,9 @@ from drift_agents.controller.base import make_controller
 from drift_agents.controller.strategy import STRATEGY
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
-from drift_agents.llm.metered import Meter, MeteredModel
+from drift_agents.llm.budget import Meter, MeteredModel
 from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.frozen import freeze
@@ -111,7 +111,7 @@ def test_the_judge_weighs_actions_and_every_member_is_charged() -> None:
 
 
 def test_the_judge_asks_its_model_only_where_members_differ() -> None:
-    model = Scripted(['{"reason": "to the right", "choice": 1}'] * 50)
+    model = ScriptedModel(['{"reason": "to the right", "choice": 1}'] * 50)
     meter = Meter()
     members = [Member("a", Always("2")), Member("b", Always("nonsense")), Member("c", Always("0"))]
     agent = TeamAgent(Judge(members, model=MeteredModel(model, meter)), meter=meter)
@@ -123,7 +123,7 @@ def test_the_judge_asks_its_model_only_where_members_differ() -> None:
 
 def test_a_judge_who_names_no_proposal_is_overruled_by_the_majority() -> None:
     members = [Member(name, Always(action)) for name, action in zip("abc", "211", strict=True)]
-    judge = Judge(members, model=Scripted(['{"choice": 9}']))
+    judge = Judge(members, model=ScriptedModel(['{"choice": 9}']))
     assert judge.propose("p", ["2", "1", "1"], np.random.default_rng(0)) == "1"
 
 
@@ -147,7 +147,7 @@ def test_edv_learns_a_lake_and_plays_it() -> None:
 
 def test_distillers_and_voters_are_charged_to_the_last_trajectory() -> None:
     meter = Meter()
-    asked = Scripted(['{"items": [{"title": "T", "description": "D", "content": "C", "evidence": ["1.1"]}]}'])
+    asked = ScriptedModel(['{"items": [{"title": "T", "description": "D", "content": "C", "evidence": ["1.1"]}]}'])
     voting = RuleModel(RULES)
     members = planners(0.2, 0.5, 0.9)
     members = [

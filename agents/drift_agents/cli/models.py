@@ -20,8 +20,8 @@ from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.members import MEMBERS, is_spec
 from drift_agents.experiment.models import needs_model, takes_model
 from drift_agents.llm.budget import Budget
-from drift_agents.llm.cached import ReplyStore
-from drift_agents.llm.key import KeySource
+from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.openai_compatible import KeySource
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
 
@@ -225,4 +225,4 @@ def describe_totals(totals: Totals) -> str:
         '120 asked, 30 from records, 45,000 tokens, cost 0.0123'
     """
     cost = f", cost {totals.cost:.4f}" if totals.cost else ""
-    return f"{totals.asked} asked, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"
+    return f"{totals.answered} asked, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"

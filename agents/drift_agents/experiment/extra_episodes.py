@@ -17,7 +17,7 @@ from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.llm.metered import Meter
+from drift_agents.llm.budget import Meter
 from drift_agents.registry import VERIFIERS
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import ProbeCost

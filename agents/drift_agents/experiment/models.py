@@ -17,9 +17,8 @@ from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.members import read_members
 from drift_agents.experiment.plan import overlaid
 from drift_agents.llm.base import Model
-from drift_agents.llm.fallback import RuleFallbackModel
-from drift_agents.llm.metered import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel
+from drift_agents.llm.budget import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.policy.base import Policy, make_policy

@@ -25,7 +25,7 @@ from drift_agents.experiment.trace import TRACE
 from drift_agents.experiment.tracer import CellTracer
 from drift_agents.experiment.workers import BACKENDS, play_in_processes, play_on_ray
 from drift_agents.experiment.worlds import read_schedule
-from drift_agents.llm.cached import ReplyStore
+from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
 

@@ -12,9 +12,8 @@ from drift_agents.experiment.config import SOLO, PartSpec
 from drift_agents.experiment.members import MEMBERS, read_members
 from drift_agents.experiment.models import make_decider
 from drift_agents.experiment.pools import DEFAULT
-from drift_agents.llm.fallback import RuleFallbackModel
-from drift_agents.llm.metered import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel
+from drift_agents.llm.budget import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory

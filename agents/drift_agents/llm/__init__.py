@@ -1,1 +1,14 @@
-"""Small models that memories ask: the protocol in `base`, the declared rules in `rules`."""
+"""Language models: messages in, text or JSON by a schema out.
+
+* `base` - the protocol `Model`, and `ask`, which checks an answer against its schema
+* `rules`, `scripted` - offline models: declared rules, and answers from a list
+* `openai_compatible` - one exchange with a chat-completions server
+* `answer_format` - how a form of answer is requested, and how an answer is parsed
+* `schema` - the subset of JSON Schema that answers are checked against
+* `reask` - repeats a request after an invalid answer, or falls back on rules
+* `retry` - retries, rate limits and the circuit breaker of a server
+* `budget` - prices, budgets and meters
+* `cache` - recorded replies
+* `template` - prompts in text files
+* `service` - all models of a run, with everything that they share
+"""

@@ -1,23 +1,27 @@
-"""What a small model is: messages in, text or checked JSON out.
+"""The protocol of a language model: messages in, text or checked JSON out.
 
 * `Message` - one message of a conversation
 * `Completion` - an answer with what it cost
 * `Model` - the protocol
-* `ask` - one question whose answer must be JSON of a given form
+* `ask` - requests an answer by a JSON Schema and checks it
+* `count_tokens` - estimates the number of tokens of texts
 
 Memories use a model for summaries, importance, reflection and critique. Offline that is
-`drift_agents.llm.rules.RuleModel`: declared rules that read the messages and nothing else.
+`drift_agents.llm.rules.RuleModel`: declared rules whose only input is the messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.errors import ModelError
 from drift_agents.llm.schema import violations
 from drift_agents.types import NO_USAGE, Usage, UsageFields
+
+CHARACTERS_PER_TOKEN = 4
+"""A rough figure for English, used where no server has counted."""
 
 
 class Message(NamedTuple):
@@ -39,7 +43,7 @@ class Completion(UsageFields):
     Args:
         text: the answer as text.
         data: the parsed JSON when a schema was given, else `None`.
-        usage: what it cost; nothing for rules, which are no language model.
+        usage: what it cost; zero for rules, which are no language model.
         finish: why the answer ends: `stop`, `length` (cut off), `refusal` or `empty`.
     """
 
@@ -53,8 +57,8 @@ class Completion(UsageFields):
 class Model(Protocol):
     """Messages in, text out; JSON when a schema is given.
 
-    The answer is a function of the arguments alone, as far as the model can promise that: equal
-    questions with equal `sample_index` get equal answers.
+    The answer depends on the arguments alone, as far as the model can guarantee that: equal requests
+    with equal `sample_index` get equal answers.
     """
 
     name: str
@@ -72,7 +76,7 @@ class Model(Protocol):
             messages: the conversation so far.
             schema: a JSON Schema with a `title`, when the answer must be JSON of that form.
             parameters: the model's own parameters, as in `{"temperature": 0}`.
-            sample_index: tells several answers to one question apart.
+            sample_index: distinguishes several answers to the same messages.
         """
         ...
 
@@ -84,14 +88,14 @@ def ask(
     parameters: Mapping[str, Any] | None = None,
     sample_index: int = 0,
 ) -> Completion:
-    """One question whose answer must be JSON of a given form.
+    """Request an answer that must be JSON of a given form, and check it.
 
     Args:
-        model: who is asked.
+        model: the model that answers.
         messages: the conversation so far.
-        schema: the form; its `title` says what is asked.
+        schema: the form; its `title` names the task, as in `importance`.
         parameters: the model's own parameters.
-        sample_index: tells several answers to one question apart.
+        sample_index: distinguishes several answers to the same messages.
 
     Returns:
         The answer; `data` satisfies the schema.
@@ -107,10 +111,20 @@ def ask(
         5
     """
     answer = model.complete(messages, schema, parameters, sample_index)
-    wrong = violations(answer.data, schema)
-    if wrong:
+    errors = violations(answer.data, schema)
+    if errors:
         raise ModelError(
-            f"the model {model.name!r} should answer {schema.get('title', 'a question')!r} by its schema: "
-            f"{'; '.join(wrong)}. Received {answer.text[:200]!r}"
+            f"the model {model.name!r} should answer {schema.get('title', 'a request')!r} by its schema: "
+            f"{'; '.join(errors)}. Received {answer.text[:200]!r}"
         )
     return answer
+
+
+def count_tokens(texts: Iterable[str]) -> int:
+    """Estimate the number of tokens of some texts, each rounded up.
+
+    Example:
+        >>> count_tokens(["Reach the goal.", "Go"])
+        5
+    """
+    return sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)

@@ -1,24 +1,30 @@
-"""What may be spent.
+"""What language models cost, and what they may cost.
 
-* `Budget` - in tokens and in money, for all threads together
-* `Price` - what tokens cost
+* `Price` - money for tokens
+* `Budget` - a limit in tokens and in money, for all threads together
+* `Meter` - a running sum of usage
+* `MeteredModel` - a model whose usage is added to a meter
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from drift_agents.checks import is_number
 from drift_agents.errors import ArgumentError, BudgetError
+from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.types import NO_USAGE, Usage
 
 
 class Price(NamedTuple):
-    """What tokens cost.
+    """Money for tokens, in any currency.
 
     Args:
-        tokens_in: a million tokens of prompts, in any currency.
-        tokens_out: a million tokens of answers.
+        tokens_in: for a million tokens of prompts.
+        tokens_out: for a million tokens of answers.
 
     Example:
         >>> Price(0.15, 0.60).of(2_000_000, 500_000)
@@ -29,7 +35,7 @@ class Price(NamedTuple):
     tokens_out: float = 0.0
 
     def of(self, tokens_in: int, tokens_out: int) -> float:
-        """What so many tokens cost."""
+        """The money for these tokens of prompts and of answers."""
         return (self.tokens_in * tokens_in + self.tokens_out * tokens_out) / 1e6
 
 
@@ -37,20 +43,18 @@ FREE = Price()
 
 
 def check_price(price: object) -> Price:
-    """A price out of an experiment file or an argument.
+    """Return the price that an experiment file or an argument gives.
 
     Args:
         price: `None` for free, or two numbers that are not negative: for prompts, for answers.
 
     Raises:
-        ArgumentError: if it cannot be meant.
+        ArgumentError: if it is anything else.
     """
     if price is None:
         return FREE
     values = list(price) if isinstance(price, (list, tuple)) else []
-    if len(values) != 2 or not all(
-        isinstance(x, (int, float)) and not isinstance(x, bool) and x >= 0 and math.isfinite(x) for x in values
-    ):
+    if len(values) != 2 or not all(is_number(x) and x >= 0 and math.isfinite(x) for x in values):
         raise ArgumentError(
             "`price` should be two numbers that are not negative: for a million tokens of prompts and of answers. "
             f"Received {price!r}"
@@ -59,10 +63,10 @@ def check_price(price: object) -> Price:
 
 
 class Budget:
-    """What may be spent, in tokens and in money, for all threads together.
+    """A limit in tokens and in money, for all threads together.
 
-    It is looked at before every request; what is under way then is not stopped, so that as many
-    requests as run at a time may go beyond it. Recorded replies cost nothing.
+    It is checked before every request. Requests that are already running are not stopped, so the limit can
+    be exceeded by as many requests as run at a time. Recorded replies are free.
 
     Args:
         tokens: of prompts and answers together; no limit if not given.
@@ -81,17 +85,17 @@ class Budget:
 
     def __init__(self, tokens: int | None = None, money: float | None = None) -> None:
         for name, value in (("tokens", tokens), ("money", money)):
-            if value is not None and (isinstance(value, bool) or not 0 < value < math.inf):
+            if value is not None and (not is_number(value) or not 0 < value < math.inf):
                 raise ArgumentError(f"the budget's `{name}` should be a positive number. Received {value!r}")
         self.tokens, self.money = tokens, money
         self.tokens_spent, self.money_spent = 0, 0.0
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Pass, if there is something left.
+        """Return if something is left.
 
         Raises:
-            BudgetError: if there is not.
+            BudgetError: if nothing is left.
         """
         with self._lock:
             if self.tokens is not None and self.tokens_spent >= self.tokens:
@@ -100,7 +104,63 @@ class Budget:
                 raise BudgetError(f"the budget of {self.money:g} is spent: {self.money_spent:.4f} was used")
 
     def spend(self, tokens: int, money: float) -> None:
-        """Note what an answer cost."""
+        """Add the cost of an answer."""
         with self._lock:
             self.tokens_spent += tokens
             self.money_spent += money
+
+
+class Meter:
+    """A running sum of usage; `take` returns it and starts again at zero.
+
+    Memories, verifiers and teams send requests to their models at any time and return no usage. Their models write
+    it to a meter instead, and the agent takes the sum at the end of every episode.
+
+    Example:
+        >>> meter = Meter()
+        >>> meter.add(Usage(model_calls=1, tokens_in=20))
+        >>> meter.take().tokens_in, meter.take().tokens_in
+        (20, 0)
+    """
+
+    def __init__(self) -> None:
+        self.usage = NO_USAGE
+
+    def add(self, usage: Usage) -> None:
+        """Add to the sum."""
+        self.usage += usage
+
+    def take(self) -> Usage:
+        """Return the sum, and start again at zero."""
+        taken, self.usage = self.usage, NO_USAGE
+        return taken
+
+
+class MeteredModel:
+    """A model whose usage is added to a meter.
+
+    Args:
+        model: the model that answers.
+        meter: the sum.
+
+    Example:
+        >>> from drift_agents.llm.scripted import ScriptedModel
+        >>> model = MeteredModel(ScriptedModel(["yes", "no"]), Meter())
+        >>> model.complete([Message("user", "Is it slippery?")]).text, model.meter.take().model_calls
+        ('yes', 1)
+    """
+
+    def __init__(self, model: Model, meter: Meter) -> None:
+        self.model, self.meter, self.name = model, meter, model.name
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        """Answer, and add the usage."""
+        answer = self.model.complete(messages, schema, parameters, sample_index)
+        self.meter.add(answer.usage)
+        return answer

@@ -1,6 +1,7 @@
-"""Asking again when an answer cannot be used.
+"""What happens after an answer that does not have the requested form.
 
-* `ReaskingModel` - a model that is told what was wrong with its answer
+* `ReaskingModel` - repeats the request with a description of the error
+* `RuleFallbackModel` - answers by declared rules where the model's answer remains invalid
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_integer
+from drift_agents.errors import ContextLengthError
+from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model
-from drift_agents.llm.forms import read_answer
-from drift_agents.types import Usage
+from drift_agents.llm.schema import violations
+from drift_agents.types import NO_USAGE
 
 REASKS = 2
-"""How often an answer that cannot be used is asked for again."""
+"""Default number of repeated requests after invalid answers."""
 
 _REASONS = {
     "length": "it was cut off, so it should be shorter",
@@ -25,32 +28,30 @@ _REASONS = {
 
 
 class ReaskingModel:
-    """A model that is told what was wrong with its answer, and asked again.
+    """A model that gets a description of the error after an invalid answer, and answers again.
 
-    The last answer is handed on with `data` left `None`: whoever asked decides what that means.
+    When all answers are invalid, the last one is returned with `data` left `None`.
 
     Args:
-        model: who answers.
-        parameters: what every question is asked with, as in `{"temperature": 0}`; those of a question
-            come on top.
-        reasks: how often is asked again at the most.
+        model: the model that answers.
+        parameters: defaults for every request, as in `{"temperature": 0}`; those of a request override them.
+        reasks: repeated requests at the most.
 
     Raises:
         ArgumentError: if `reasks` is negative.
 
     Example:
-        >>> from drift_agents.llm.scripted import Scripted
+        >>> from drift_agents.llm.scripted import ScriptedModel
         >>> schema = {"title": "steps", "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-        >>> model = ReaskingModel(Scripted(["Many.", '{"n": 3}']))
+        >>> model = ReaskingModel(ScriptedModel(["Many.", '{"n": 3}']))
         >>> answer = model.complete([Message("user", "How many steps?")], schema)
         >>> answer.data, answer.model_calls, answer.reasks
         ({'n': 3}, 2, 1)
     """
 
     def __init__(self, model: Model, parameters: Mapping[str, Any] | None = None, reasks: int = REASKS) -> None:
-        if not isinstance(reasks, int) or isinstance(reasks, bool) or reasks < 0:
-            raise ArgumentError(f"`reasks` should be a whole number, not negative. Received {reasks!r}")
-        self.model, self.name, self.reasks = model, model.name, reasks
+        self.reasks = check_integer("reasks", reasks, least=0)
+        self.model, self.name = model, model.name
         self.parameters = dict(parameters or {})
 
     def complete(
@@ -60,19 +61,62 @@ class ReaskingModel:
         parameters: Mapping[str, Any] | None = None,
         sample_index: int = 0,
     ) -> Completion:
-        """Answer, after as many re-asks as it takes and are allowed."""
-        asked = {**self.parameters, **(parameters or {})}
-        talk, spent, reasks = list(messages), Usage(), 0
+        """Answer; the usage includes all invalid answers."""
+        merged = {**self.parameters, **(parameters or {})}
+        conversation, usage, reasks = list(messages), NO_USAGE, 0
         while True:
-            answer = self.model.complete(talk, schema, asked, sample_index)
-            spent += answer.usage
-            wrong = [] if schema is None or answer.data is not None else read_answer(answer.text, schema)[1]
-            if not wrong or reasks == self.reasks:
-                break
+            answer = self.model.complete(conversation, schema, merged, sample_index)
+            usage += answer.usage
+            errors = [] if schema is None or answer.data is not None else read_answer(answer.text, schema)[1]
+            if not errors or reasks == self.reasks:
+                return replace(answer, usage=usage._replace(reasks=reasks))
             reasks += 1
-            reason = _REASONS.get(answer.finish, "; ".join(wrong))
-            talk += [
+            reason = _REASONS.get(answer.finish, "; ".join(errors))
+            conversation += [
                 Message("assistant", answer.text),
                 Message("user", f"Your answer cannot be used: {reason}. Answer again."),
             ]
-        return replace(answer, usage=spent._replace(reasks=reasks))
+
+
+class RuleFallbackModel:
+    """A model whose invalid answers are replaced by those of rules, and counted as `fallbacks`.
+
+    A memory needs its summary, its critique or its insights. So where a language model refuses, returns nothing or
+    nothing valid after all re-asks, or the request is too long for it, the memory's own declared rules answer. A
+    server that does not respond remains an error.
+
+    Args:
+        model: the model that answers.
+        rules: the replacement, as in `drift_agents.llm.rules.RuleModel`.
+
+    Example:
+        >>> from drift_agents.llm.rules import RuleModel
+        >>> from drift_agents.llm.scripted import ScriptedModel
+        >>> rules = RuleModel({"importance": lambda text: {"importance": 1}})
+        >>> schema = {"title": "importance", "type": "object", "required": ["importance"]}
+        >>> model = RuleFallbackModel(ScriptedModel(["I'd rather not say."]), rules)
+        >>> answer = model.complete([Message("user", "Ouch.")], schema)
+        >>> answer.data, answer.fallbacks, answer.model_calls
+        ({'importance': 1}, 1, 1)
+    """
+
+    def __init__(self, model: Model, rules: Model) -> None:
+        self.model, self.rules, self.name = model, rules, model.name
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        """Answer, by rule where the model's answer is invalid."""
+        try:
+            answer = self.model.complete(messages, schema, parameters, sample_index)
+        except ContextLengthError:
+            answer = Completion("")
+        if schema is None or (answer.data is not None and not violations(answer.data, schema)):
+            return answer
+        by_rule = self.rules.complete(messages, schema, parameters, sample_index)
+        usage = answer.usage._replace(fallbacks=answer.fallbacks + 1)
+        return replace(answer, text=by_rule.text, data=by_rule.data, usage=usage)

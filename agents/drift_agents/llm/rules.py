@@ -1,10 +1,10 @@
 """The offline model: declared, deterministic rules in the place of a language model.
 
-* `Rule` - what a rule is: text in, JSON out
+* `Rule` - text in, JSON out
 * `RuleModel` - answers by the rule that has the schema's title
 
-A rule reads the text of the messages and nothing else, so it knows no more than a language model
-would. Results that rest on rules show that a mechanism works; they say nothing about introspection.
+The messages are a rule's only input, as they are a language model's. Results that rest on rules show that a
+mechanism works; they say nothing about how well a language model would do.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.llm.base import Completion, Message
 
 Rule = Callable[[str], Any]
-"""Pure: the text of the user's messages in, JSON by the schema of that title out."""
+"""A pure function: the text of the user's messages in, JSON by the schema of that title out."""
 
 
 class RuleModel:
     """Answers by the rule that has the schema's title.
 
-    Every memory that needs a model brings its rules in a table of its own and makes its default
-    model of them, so nothing is registered behind anyone's back. Tables can be joined with `|`.
+    Every memory that needs a model has a table of rules, from which it makes its default model. There is no
+    global registry; tables can be joined with `|`.
 
     Args:
         rules: title of a schema -> rule.
@@ -57,11 +57,11 @@ class RuleModel:
         """Answer by rule.
 
         Args:
-            messages: the rule reads the text of those whose role is `user`, joined by empty lines;
-                the others tell a language model what the rule does anyway.
-            schema: its title chooses the rule.
-            parameters: not used, a rule has none.
-            sample_index: not used, a rule always answers the same.
+            messages: the rule's input are those whose role is `user`, joined by empty lines; the others are
+                instructions for language models.
+            schema: its title selects the rule.
+            parameters: ignored; a rule has none.
+            sample_index: ignored; a rule is deterministic.
 
         Raises:
             ArgumentError: if there is no schema, or it has no title.
@@ -69,7 +69,7 @@ class RuleModel:
         """
         title = None if schema is None else schema.get("title")
         if not isinstance(title, str):
-            raise ArgumentError(f"the rules need a schema whose `title` says what is asked. Received {schema!r}")
+            raise ArgumentError(f"the rules need a schema with a `title` that names a rule. Received {schema!r}")
         if title not in self.rules:
             raise UnknownNameError("rule", title, self.rules)
         data = self.rules[title]("\n\n".join(message.content for message in messages if message.role == "user"))

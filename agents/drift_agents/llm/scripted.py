@@ -1,6 +1,7 @@
-"""A model that says what it was told to say: for tests, and to try prompts without a server.
+"""A model with prepared answers: for tests, and to try prompts without a server.
 
-* `Scripted` - answers from a list, or from a function of the messages
+* `ScriptedModel` - answers from a list, or from a function of the messages
+* `ScriptedRequest` - a request that such a model received
 """
 
 from __future__ import annotations
@@ -9,17 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ModelError
-from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.forms import read_answer
-from drift_agents.llm.tokens import count_tokens
+from drift_agents.llm.answer_format import read_answer
+from drift_agents.llm.base import Completion, Message, count_tokens
 from drift_agents.types import Usage
 
-Line = str | Completion | ModelError
-"""What is said next: a text, a whole completion, or an error that is raised."""
+ScriptedAnswer = str | Completion | ModelError
+"""A text, a whole completion, or an error that is raised."""
 
 
-class ScriptedQuestion(NamedTuple):
-    """What a scripted model was asked."""
+class ScriptedRequest(NamedTuple):
+    """The arguments of one call of `ScriptedModel.complete`."""
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None
@@ -27,32 +27,34 @@ class ScriptedQuestion(NamedTuple):
     sample_index: int
 
 
-class Scripted:
+class ScriptedModel:
     """Answers from a list, one after the other, or from a function of the messages.
 
     Every answer counts as one call; tokens are estimated from the length of the texts.
 
     Args:
-        lines: the answers, or a function that takes the messages and gives one.
-        name: how it is called.
+        answers: the answers, or a function of the messages that returns one.
+        name: the model's name.
 
     Example:
-        >>> model = Scripted(["It is slippery.", '{"action": "2"}'])
+        >>> model = ScriptedModel(["It is slippery.", '{"action": "2"}'])
         >>> model.complete([Message("user", "How is it?")]).text
         'It is slippery.'
         >>> model.complete([Message("user", "Where to?")], {"title": "action", "type": "object"}).data
         {'action': '2'}
-        >>> len(model.asked)
+        >>> len(model.requests)
         2
     """
 
-    def __init__(self, lines: Sequence[Line] | Callable[[Sequence[Message]], Line], name: str = "scripted") -> None:
-        self._lines, self.name = lines, name
-        self.asked: list[ScriptedQuestion] = []
+    def __init__(
+        self, answers: Sequence[ScriptedAnswer] | Callable[[Sequence[Message]], ScriptedAnswer], name: str = "scripted"
+    ) -> None:
+        self._answers, self.name = answers, name
+        self.requests: list[ScriptedRequest] = []
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What tells its recorded replies from those of other models."""
+        """The part of the key of recorded replies that stands for the model."""
         return {"model": self.name}
 
     def complete(
@@ -62,23 +64,23 @@ class Scripted:
         parameters: Mapping[str, Any] | None = None,
         sample_index: int = 0,
     ) -> Completion:
-        """Say the next line.
+        """Return the next answer.
 
         Raises:
-            ModelError: if the line is one, or there is none left.
+            ModelError: if the answer is one, or none is left.
         """
-        self.asked.append(ScriptedQuestion(tuple(messages), schema, dict(parameters or {}), sample_index))
-        if callable(self._lines):
-            line = self._lines(messages)
-        elif len(self.asked) <= len(self._lines):
-            line = self._lines[len(self.asked) - 1]
+        self.requests.append(ScriptedRequest(tuple(messages), schema, dict(parameters or {}), sample_index))
+        if callable(self._answers):
+            answer = self._answers(messages)
+        elif len(self.requests) <= len(self._answers):
+            answer = self._answers[len(self.requests) - 1]
         else:
-            said, asked = len(self._lines), len(self.asked)
-            raise ModelError(f"the model {self.name!r} has {said} lines. Received {asked} questions")
-        if isinstance(line, ModelError):
-            raise line
-        if isinstance(line, Completion):
-            return line
-        data = None if schema is None else read_answer(line, schema)[0]
+            count, received = len(self._answers), len(self.requests)
+            raise ModelError(f"the model {self.name!r} has {count} answers. Received {received} requests")
+        if isinstance(answer, ModelError):
+            raise answer
+        if isinstance(answer, Completion):
+            return answer
+        data = None if schema is None else read_answer(answer, schema)[0]
         tokens_in = count_tokens(message.content for message in messages)
-        return Completion(line, data, Usage(1, tokens_in, count_tokens([line])))
+        return Completion(answer, data, Usage(1, tokens_in, count_tokens([answer])))

@@ -1,8 +1,8 @@
-"""All language models of a run, or of a program: who asks through it shares what there is to share.
+"""All language models of a run.
 
-* `Service` - makes models that share pool, limits, breaker, budget and recorded replies
-* `Totals` - what was asked so far
-* `connect` - one model for a program of one's own
+* `Service` - makes models that share rate limits, circuit breaker, budget and recorded replies
+* `Totals` - counts of requests, tokens and money
+* `connect` - one model, without a run
 """
 
 from __future__ import annotations
@@ -12,46 +12,42 @@ from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
-from drift_agents.llm.breaker import Breaker
 from drift_agents.llm.budget import Budget, check_price
-from drift_agents.llm.cached import ReplayModel, ReplyStore
-from drift_agents.llm.clock import WaitClock, WallClock
-from drift_agents.llm.guarded import Backoff, RetryingModel
-from drift_agents.llm.key import KeySource
-from drift_agents.llm.limits import RateLimiter
-from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.cache import ReplayModel, ReplyStore
+from drift_agents.llm.openai_compatible import KeySource, OpenAICompatible
+from drift_agents.llm.retry import Backoff, CircuitBreaker, RateLimiter, RetryingModel, WaitClock, WallClock
 
 
 class Totals(NamedTuple):
-    """What was asked so far.
+    """Counts of requests, tokens and money.
 
     Args:
-        asked: questions to servers that were answered.
-        recorded: questions whose reply was recorded already.
-        tokens: of prompts and answers, as servers counted them; recorded replies do not count.
-        cost: what these cost.
+        answered: requests that servers answered.
+        recorded: requests with a recorded reply.
+        tokens: of prompts and answers, as counted by the servers; those of recorded replies are not included.
+        cost: the money for these tokens.
     """
 
-    asked: int
+    answered: int
     recorded: int
     tokens: int
     cost: float
 
 
 class Service:
-    """Makes models that share pool, limits, breaker, budget and recorded replies.
+    """Makes models that share rate limits, circuit breaker, budget and recorded replies.
 
-    Limits and breaker belong to a server, that is to an address; the budget to all of them.
+    Limits and breaker belong to one server, that is to one address; the budget is for all servers together.
 
     Args:
         replies: where replies are recorded, or read from; nowhere if not given.
-        key: where the servers' key comes from.
+        key: the source of the servers' key.
         timeout: seconds to wait for an answer.
-        concurrency: requests at a time.
-        requests: requests a minute; no limit if not given.
-        tokens: tokens a minute; no limit if not given.
-        budget: what may be spent.
-        backoff: how long to wait between tries.
+        concurrency: requests at a time, for each server.
+        requests: requests a minute, for each server; no limit if not given.
+        tokens: tokens a minute, for each server; no limit if not given.
+        budget: tokens and money for all requests.
+        backoff: number of retries and pauses.
         clock: the time.
 
     Raises:
@@ -82,52 +78,49 @@ class Service:
         self._stopped = threading.Event()
         self._clock: WaitClock = WallClock(self._stopped) if clock is None else clock
         self._rates = (requests, tokens)
-        self._servers: dict[str, tuple[RateLimiter, Breaker]] = {}
+        self._servers: dict[str, tuple[RateLimiter, CircuitBreaker]] = {}
         self._models: dict[tuple[object, ...], Model] = {}
-        self._counted: list[RetryingModel] = []
+        self._retrying: list[RetryingModel] = []
         self._lock = threading.Lock()
-        RateLimiter(concurrency, requests, tokens)  # refuses what cannot be meant before anything is asked
+        RateLimiter(concurrency, requests, tokens)  # checks the arguments before any request
 
     def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
-        """A model.
+        """Return the model with these arguments; it is made once.
 
         Args:
-            name: as the server knows it.
-            base_url: where the server is; OpenAI's own if not given.
-            form: how it is told to answer, as in `OpenAICompatible`.
+            name: the server's name for it.
+            base_url: the server's address; OpenAI's own if not given.
+            form: the form of answers, as in `OpenAICompatible`.
             price: of a million tokens of prompts and of answers; free if not given.
 
-        Returns:
-            The same one for the same arguments.
-
         Raises:
-            ArgumentError: if an argument cannot be meant.
+            ArgumentError: if an argument is not valid.
         """
-        paid = check_price(price)
-        asks = OpenAICompatible(name, base_url=base_url, key=self.key, form=form, timeout=self.timeout)
-        place = (name, asks.base_url, form, paid)
+        checked_price = check_price(price)
+        client = OpenAICompatible(name, base_url=base_url, key=self.key, form=form, timeout=self.timeout)
+        arguments = (name, client.base_url, form, checked_price)
         with self._lock:
-            if place not in self._models:
-                if asks.base_url not in self._servers:
+            if arguments not in self._models:
+                if client.base_url not in self._servers:
                     limits = RateLimiter(self.concurrency, *self._rates, clock=self._clock)
-                    self._servers[asks.base_url] = (limits, Breaker(clock=self._clock))
-                limits, breaker = self._servers[asks.base_url]
-                guarded = RetryingModel(
-                    asks,
+                    self._servers[client.base_url] = (limits, CircuitBreaker(clock=self._clock))
+                limits, breaker = self._servers[client.base_url]
+                retrying = RetryingModel(
+                    client,
                     limits=limits,
                     breaker=breaker,
                     budget=self.budget,
-                    price=paid,
+                    price=checked_price,
                     backoff=self.backoff,
                     clock=self._clock,
                     stopped=self._stopped,
                 )
-                self._counted.append(guarded)
-                self._models[place] = guarded if self.replies is None else ReplayModel(guarded, self.replies)
-            return self._models[place]
+                self._retrying.append(retrying)
+                self._models[arguments] = retrying if self.replies is None else ReplayModel(retrying, self.replies)
+            return self._models[arguments]
 
     def record(self, replies: ReplyStore) -> None:
-        """Record replies there from now on, unless they are recorded or read somewhere already.
+        """Record the replies of models made from now on, unless the service has a file of replies already.
 
         Args:
             replies: the file.
@@ -137,7 +130,7 @@ class Service:
                 self.replies = replies
 
     def stop(self) -> None:
-        """Ask nothing any more; what is under way is still answered, and recorded."""
+        """Send no further request; those that are running are completed and recorded."""
         self._stopped.set()
 
     def close(self) -> None:
@@ -146,9 +139,9 @@ class Service:
             self.replies.close()
 
     def totals(self) -> Totals:
-        """What was asked so far."""
+        """Return the counts so far."""
         return Totals(
-            sum(guarded.answered for guarded in self._counted),
+            sum(model.answered for model in self._retrying),
             0 if self.replies is None else self.replies.hits,
             self.budget.tokens_spent,
             self.budget.money_spent,
@@ -156,16 +149,16 @@ class Service:
 
 
 def connect(model: str | Model, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
-    """One model for a program of one's own.
+    """Return one model, without a run.
 
     Args:
-        model: its name, or a model that is there already.
-        base_url: where its server is; OpenAI's own if not given.
-        form: how it is told to answer, as in `OpenAICompatible`.
+        model: its name, or a model, which is returned unchanged.
+        base_url: the server's address; OpenAI's own if not given.
+        form: the form of answers, as in `OpenAICompatible`.
         price: of a million tokens of prompts and of answers.
 
     Raises:
-        ArgumentError: if an argument cannot be meant, or belongs to a name and a model is given.
+        ArgumentError: if an argument is not valid, or a model is given together with arguments for a name.
 
     Example:
         >>> connect("qwen3:4b", base_url="http://127.0.0.1:11434/v1").name

@@ -1,4 +1,4 @@
-"""Prompts kept as text files beside the code that uses them.
+"""Prompts in text files beside the code that uses them.
 
 * `read_messages` - a template with its gaps filled, as messages
 """
@@ -11,14 +11,14 @@ from string import Template
 
 from drift_agents.llm.base import Message
 
-CUT = "\n---\n"
-"""The line between what is always said (system) and what is said this time (user)."""
+SEPARATOR = "\n---\n"
+"""The line between the system's message and the user's."""
 
 
 @lru_cache(maxsize=64)
 def _read(name: str) -> tuple[Template, Template]:
     text = files("drift_agents").joinpath(name).read_text(encoding="utf-8")
-    system, _, user = text.partition(CUT)
+    system, _, user = text.partition(SEPARATOR)
     return Template(system.strip()), Template(user.strip())
 
 
@@ -26,10 +26,10 @@ def read_messages(name: str, **values: str) -> tuple[Message, Message]:
     """A template with its gaps filled: a system message and a user message.
 
     Args:
-        name: the file, as a path below the package, as in `memory/templates/memory_bank_day.txt`. The
-            system's part comes first, then a line of three dashes, then the user's part; gaps are
-            written `$name`, a dollar sign `$$`.
-        values: what goes into the gaps; every gap of the file must be given.
+        name: the file's path below the package, as in `memory/templates/memory_bank_day.txt`. It holds the
+            system's message, a line of three dashes, and the user's message; gaps are written `$name`, a dollar
+            sign `$$`.
+        values: the texts of all gaps, by name.
 
     Example:
         >>> system, user = read_messages("memory/templates/memory_bank_day.txt", day="It is slippery.")

@@ -12,11 +12,9 @@ import numpy as np
 
 from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ContextLengthError
-from drift_agents.llm.base import Completion, Message, Model, ask
-from drift_agents.llm.fallback import RuleFallbackModel
-from drift_agents.llm.reask import REASKS, ReaskingModel
+from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
+from drift_agents.llm.reask import REASKS, ReaskingModel, RuleFallbackModel
 from drift_agents.llm.service import connect
-from drift_agents.llm.tokens import count_tokens
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, render_messages, size, without_oldest
 from drift_agents.policy.planner import STATE_MARKERS
@@ -58,9 +56,9 @@ class LanguageModelPolicy:
         ArgumentError: if an argument cannot be meant.
 
     Example:
-        >>> from drift_agents.llm.scripted import Scripted
+        >>> from drift_agents.llm.scripted import ScriptedModel
         >>> prompt = PromptView("Any task.", '{"at": 1}', ("0", "1")).render()
-        >>> policy = LanguageModelPolicy(Scripted(["I take 1.", '{"action": "1"}']))
+        >>> policy = LanguageModelPolicy(ScriptedModel(["I take 1.", '{"action": "1"}']))
         >>> policy.decide(prompt, np.random.default_rng(0)).text
         '1'
     """

@@ -61,7 +61,7 @@ def render_messages(view: PromptView, template: PromptTemplate, world: str, form
         >>> render_messages(view, load_template("plain"), "plain")[1].content.splitlines()[0]
         'Go on.'
     """
-    gaps = {  # how to answer is added by whoever asks for a form (`drift_agents.llm.forms`)
+    gaps = {  # how to answer is added by whoever asks for a form (`drift_agents.llm.answer_format`)
         "task": view.task,
         "prompt": view.render().removesuffix(ANSWER).rstrip(),
         "step": str(view.step),

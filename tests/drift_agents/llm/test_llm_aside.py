@@ -13,7 +13,7 @@ from drift_agents.controller.adamem import AdaMem
 from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.adamem.adamem import AdaMemMemory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
@@ -39,27 +39,27 @@ def rng() -> np.random.Generator:
     ],
 )
 def test_it_says_beside_its_action_whether_it_asks(said: str, action: str, wants: bool) -> None:
-    script = Scripted([said])
+    script = ScriptedModel([said])
     policy = LanguageModelPolicy(script)
     assert isinstance(policy, LanguagePolicy)
     reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
     assert (reply.text, asked, reply.model_calls) == (action, wants, 1)
-    (question,) = script.asked
+    (question,) = script.requests
     assert question.schema is not None
     assert question.schema["required"] == ["action", "refresh"]
     assert question.messages[1].content.endswith(ASIDE.text)
 
 
 def test_an_answer_without_it_is_asked_for_again_and_then_a_no() -> None:
-    policy = LanguageModelPolicy(Scripted(['{"action": "1"}', "I go.", '{"action": "1"}']), reasks=2)
+    policy = LanguageModelPolicy(ScriptedModel(['{"action": "1"}', "I go.", '{"action": "1"}']), reasks=2)
     reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
     assert (asked, reply.model_calls, reply.reasks) == (False, 3, 2)
 
 
 def test_react_gives_reasons_first_and_tells_strategies() -> None:
-    script = Scripted(['{"reasoning": "Why not.", "action": "1"}'])
+    script = ScriptedModel(['{"reasoning": "Why not.", "action": "1"}'])
     assert LanguageModelPolicy(script, format="react").decide(VIEW.render(), rng()).text == "1"
-    (question,) = script.asked
+    (question,) = script.requests
     assert question.schema is not None
     assert list(question.schema["properties"]) == ["reasoning", "action"]
     assert "Below are some strategy items" in question.messages[1].content
@@ -69,7 +69,7 @@ def test_react_gives_reasons_first_and_tells_strategies() -> None:
 def test_a_strategy_that_cannot_be_used_is_made_by_the_rule() -> None:
     rules = RuleModel({STRATEGY["title"]: make_strategy})
     messages = [Message("user", f"{RETRIEVED}None.")]
-    policy = LanguageModelPolicy(Scripted(["No."]), reasks=0)
+    policy = LanguageModelPolicy(ScriptedModel(["No."]), reasks=0)
     answer = policy.answer(messages, STRATEGY, rules, rng())
     assert (answer.data, answer.fallbacks, answer.model_calls) == (make_strategy(RETRIEVED), 1, 1)
 

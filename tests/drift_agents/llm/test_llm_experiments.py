@@ -25,8 +25,8 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.models import needs_model
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
-from drift_agents.llm.cached import ReplyStore
-from drift_agents.llm.guarded import Backoff
+from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.retry import Backoff
 from drift_agents.llm.service import Service
 
 pytest.importorskip("openai")

@@ -11,10 +11,9 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
 from drift_agents.llm.base import Completion
-from drift_agents.llm.fallback import RuleFallbackModel
-from drift_agents.llm.metered import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.budget import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
@@ -40,10 +39,10 @@ def rng() -> np.random.Generator:
 
 
 def test_it_asks_in_words_for_one_of_the_admissible_actions() -> None:
-    script = Scripted(['{"action": "1"}'])
+    script = ScriptedModel(['{"action": "1"}'])
     reply = LanguageModelPolicy(script, max_tokens=20, parameters={"top_p": 0.9}).decide(VIEW.render(), rng())
     assert (reply.text, reply.model_calls, reply.reasks, reply.dropped_records) == ("1", 1, 0, 0)
-    (question,) = script.asked
+    (question,) = script.requests
     assert question.schema is not None
     assert question.schema["properties"] == {"action": {"type": "string", "enum": ["0", "1"]}}
     assert question.parameters == {"temperature": 0.0, "max_tokens": 20, "top_p": 0.9}
@@ -51,33 +50,33 @@ def test_it_asks_in_words_for_one_of_the_admissible_actions() -> None:
 
 
 def test_reasons_come_before_the_action() -> None:
-    script = Scripted(['{"reasoning": "Why not.", "action": "1"}'])
+    script = ScriptedModel(['{"reasoning": "Why not.", "action": "1"}'])
     assert LanguageModelPolicy(script, reason=True).decide(VIEW.render(), rng()).text == "1"
-    assert script.asked[0].schema is not None
-    assert list(script.asked[0].schema["properties"]) == ["reasoning", "action"]
+    assert script.requests[0].schema is not None
+    assert list(script.requests[0].schema["properties"]) == ["reasoning", "action"]
 
 
 def test_what_the_server_is_to_choose_is_not_sent() -> None:
-    script = Scripted(["0"])
+    script = ScriptedModel(["0"])
     LanguageModelPolicy(script, temperature=None, max_tokens=None).decide(VIEW.render(), rng())
-    assert script.asked[0].parameters == {}
-    assert script.asked[0].sample_index > 0
+    assert script.requests[0].parameters == {}
+    assert script.requests[0].sample_index > 0
 
 
 def test_nobody_is_asked_where_there_is_no_choice() -> None:
     view = PromptView("Any task.", '{"at": 1}', ("search[sofa]",))
-    assert LanguageModelPolicy(Scripted([])).decide(view.render(), rng()) == Reply("search[sofa]")
+    assert LanguageModelPolicy(ScriptedModel([])).decide(view.render(), rng()) == Reply("search[sofa]")
 
 
 def test_equal_prompts_are_one_question_at_temperature_0_and_samples_else() -> None:
-    greedy, warm = Scripted(["0"] * 4), Scripted(["0"] * 4)
+    greedy, warm = ScriptedModel(["0"] * 4), ScriptedModel(["0"] * 4)
     for script, temperature in ((greedy, 0.0), (warm, 0.7)):
         draws = rng()
         for _ in range(2):
             LanguageModelPolicy(script, temperature=temperature).decide(VIEW.render(), draws)
         LanguageModelPolicy(script, temperature=temperature).decide(VIEW.render(), rng())
-    assert [question.sample_index for question in greedy.asked[:3]] == [0, 0, 0]
-    first, second, again = (question.sample_index for question in warm.asked)
+    assert [question.sample_index for question in greedy.requests[:3]] == [0, 0, 0]
+    first, second, again = (question.sample_index for question in warm.requests)
     assert first != second
     assert first == again
 
@@ -86,23 +85,23 @@ def test_a_prompt_that_is_too_long_loses_its_oldest_records() -> None:
     def answer(messages: Any) -> Any:
         return ContextLengthError("too long") if messages[-1].content.count("\n- ") > 2 else '{"action": "1"}'
 
-    script = Scripted(answer)
+    script = ScriptedModel(answer)
     reply = LanguageModelPolicy(script, format="plain").decide(VIEW.render(), rng())
     assert (reply.text, reply.dropped_records) == ("1", 6)
-    shown = re.findall(r"last at step (\d)", script.asked[-1].messages[-1].content)
+    shown = re.findall(r"last at step (\d)", script.requests[-1].messages[-1].content)
     assert shown == ["6", "7"]
-    assert [question.messages[-1].content.count("\n- ") for question in script.asked] == [8, 4, 2]
+    assert [question.messages[-1].content.count("\n- ") for question in script.requests] == [8, 4, 2]
 
 
 def test_a_prompt_that_is_too_long_without_any_record_is_an_error() -> None:
     with pytest.raises(ContextLengthError, match="too long"):
-        LanguageModelPolicy(Scripted(lambda _: ContextLengthError("too long")), format="plain").decide(
+        LanguageModelPolicy(ScriptedModel(lambda _: ContextLengthError("too long")), format="plain").decide(
             VIEW.render(), rng()
         )
 
 
 def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
-    script = Scripted(lambda _: "0")
+    script = ScriptedModel(lambda _: "0")
     dropped = []
     for context in (10, 150, 200, 10_000):
         policy = LanguageModelPolicy(script, format="plain", context=context, max_tokens=20)
@@ -110,7 +109,7 @@ def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
     assert dropped[0] == 8
     assert dropped[0] > dropped[1] > dropped[2] > dropped[3] == 0
     # One record more would not have fitted.
-    length = [sum(len(m.content) for m in question.messages) / 4 for question in script.asked]
+    length = [sum(len(m.content) for m in question.messages) / 4 for question in script.requests]
     line = len(SEEN[0].line()) / 4
     assert length[1] + 20 <= 150 < length[1] + 20 + line + 4
 
@@ -118,7 +117,7 @@ def test_with_a_bound_of_its_own_it_leaves_out_no_more_than_it_must() -> None:
 def test_an_answer_that_names_no_action_is_counted_and_the_episode_goes_on() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     lines = ["Right!", '{"action": "9"}', '{"action": ', '{"action": "2"}', "2"]
-    episode = Agent(LanguageModelPolicy(Scripted(lines))).run_episode(world, seed=0)
+    episode = Agent(LanguageModelPolicy(ScriptedModel(lines))).run_episode(world, seed=0)
     assert (episode.score, episode.steps, episode.invalid_actions) == (1.0, 3, 1)
     assert (episode.model_calls, episode.reasks) == (5, 2)
     assert episode.trace[0].reply == '{"action": '
@@ -127,7 +126,7 @@ def test_an_answer_that_names_no_action_is_counted_and_the_episode_goes_on() -> 
 @pytest.mark.parametrize(("text", "finish"), [("", "empty"), ("I can't help with that.", "refusal")])
 def test_a_model_that_never_answers_plays_all_the_same(text: str, finish: str) -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True, max_episode_steps=4)
-    script = Scripted(lambda _: Completion(text, None, Usage(1), finish))
+    script = ScriptedModel(lambda _: Completion(text, None, Usage(1), finish))
     episode = Agent(LanguageModelPolicy(script)).run_episode(world, seed=0)
     assert (episode.steps, episode.invalid_actions, episode.model_calls, episode.reasks) == (4, 4, 12, 8)
 
@@ -135,9 +134,9 @@ def test_a_model_that_never_answers_plays_all_the_same(text: str, finish: str) -
 def test_what_memory_asks_is_part_of_the_episode() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     meter, rules = Meter(), make_memory("memory_bank").model  # type: ignore[attr-defined]
-    diary = Scripted(['{"summary": "Going right leads to the goal."}', "?", "?", "?"])
+    diary = ScriptedModel(['{"summary": "Going right leads to the goal."}', "?", "?", "?"])
     memory = make_memory("memory_bank", model=MeteredModel(RuleFallbackModel(ReaskingModel(diary), rules), meter))
-    agent = Agent(LanguageModelPolicy(Scripted(lambda _: "2")), memory, meter=meter)
+    agent = Agent(LanguageModelPolicy(ScriptedModel(lambda _: "2")), memory, meter=meter)
     first, second = agent.run_episode(world, seed=0), agent.run_episode(world)
     assert (first.model_calls, first.fallbacks) == (2 + 1, 0)
     assert (second.model_calls, second.reasks, second.fallbacks) == (2 + 3, 2, 1)
@@ -147,14 +146,17 @@ def test_what_memory_asks_is_part_of_the_episode() -> None:
 def test_a_dead_server_ends_the_episode() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     with pytest.raises(ModelUnavailableError, match="dead"):
-        Agent(LanguageModelPolicy(Scripted([ModelUnavailableError("dead")]))).run_episode(world, seed=0)
+        Agent(LanguageModelPolicy(ScriptedModel([ModelUnavailableError("dead")]))).run_episode(world, seed=0)
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"model": 3}, "`model` should be the name of a language model, or a model. Received 3"),
-        ({"model": Scripted([]), "base_url": "http://a/v1"}, "belong to a model's name. Received a model beside them"),
+        (
+            {"model": ScriptedModel([]), "base_url": "http://a/v1"},
+            "belong to a model's name. Received a model beside them",
+        ),
         ({"format": "haiku"}, "`format` should be one of paper, full, plain, react. Received 'haiku'"),
         ({"order": "best"}, "`order` should be one of memory, oldest, newest, shuffled. Received 'best'"),
         ({"temperature": 3}, "`temperature` should be in the interval [0, 2] or None. Received 3"),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import jsonschema
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.schema import violations
+from hypothesis import given
+from hypothesis import strategies as st
 
 NOTE = {
     "title": "note",
@@ -70,3 +73,15 @@ def test_all_of_them_are_told_at_once() -> None:
 def test_a_rule_that_would_be_passed_over_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=re.escape("a schema should use the types object, array")):
         violations("a", schema)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.5, 1.5]) | st.text("ab", max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*NOTE["properties"], "else"]), inner),
+    max_leaves=8,
+)
+
+
+@given(data=VALUES | st.fixed_dictionaries({}, optional=dict.fromkeys(NOTE["properties"], VALUES)))
+def test_it_accepts_what_the_package_jsonschema_accepts(data: Any) -> None:
+    assert (not violations(data, NOTE)) == jsonschema.Draft202012Validator(NOTE).is_valid(data)

@@ -17,8 +17,7 @@ from drift_agents.errors import (
     ModelUnavailableError,
 )
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.key import KeySource
-from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.openai_compatible import KeySource, OpenAICompatible
 
 pytest.importorskip("openai")
 

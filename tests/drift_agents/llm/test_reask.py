@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
 from drift_agents.llm.base import Completion, Message, ask
-from drift_agents.llm.fallback import RuleFallbackModel
-from drift_agents.llm.metered import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel
+from drift_agents.llm.budget import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
 from drift_agents.llm.rules import RuleModel
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.types import Usage
 
 ASK = [Message("user", "How many steps?")]
@@ -23,68 +22,68 @@ RULES = RuleModel({"steps": lambda text: {"n": len(text)}})
 
 
 def test_it_tells_what_was_wrong() -> None:
-    script = Scripted(['{"n": 0}', "Three, I'd say.", '{"n": 3}'])
+    script = ScriptedModel(['{"n": 0}', "Three, I'd say.", '{"n": 3}'])
     answer = ReaskingModel(script).complete(ASK, SCHEMA)
     assert (answer.data, answer.reasks, answer.model_calls) == ({"n": 3}, 2, 3)
-    talk = script.asked[2].messages
+    talk = script.requests[2].messages
     assert [message.role for message in talk] == ["user", "assistant", "user", "assistant", "user"]
     assert talk[1].content == '{"n": 0}'
     assert talk[2].content == "Your answer cannot be used: answer.n should be at least 1, is 0. Answer again."
     assert "it holds no answer in the form that was asked for" in talk[4].content
-    assert answer.tokens_in > 3 * script.asked[0].messages[0].content.count(" ")
+    assert answer.tokens_in > 3 * script.requests[0].messages[0].content.count(" ")
 
 
 @pytest.mark.parametrize(
     ("finish", "told"), [("length", "it was cut off"), ("refusal", "it is a refusal"), ("empty", "it is empty")]
 )
 def test_the_reason_depends_on_how_the_answer_ended(finish: str, told: str) -> None:
-    script = Scripted([Completion('{"n": ', None, Usage(1), finish), '{"n": 3}'])
+    script = ScriptedModel([Completion('{"n": ', None, Usage(1), finish), '{"n": 3}'])
     assert ReaskingModel(script).complete(ASK, SCHEMA).data == {"n": 3}
-    assert told in script.asked[1].messages[-1].content
+    assert told in script.requests[1].messages[-1].content
 
 
 def test_it_gives_up_and_hands_on_the_last_answer() -> None:
-    script = Scripted(["a", "b", "c"])
+    script = ScriptedModel(["a", "b", "c"])
     answer = ReaskingModel(script).complete(ASK, SCHEMA)
     assert (answer.text, answer.data, answer.reasks, answer.model_calls) == ("c", None, 2, 3)
 
 
 def test_without_a_schema_nothing_is_asked_again() -> None:
-    assert ReaskingModel(Scripted([""])).complete(ASK).text == ""
+    assert ReaskingModel(ScriptedModel([""])).complete(ASK).text == ""
 
 
 def test_parameters_of_a_question_come_on_top() -> None:
-    script = Scripted(["a"])
+    script = ScriptedModel(["a"])
     ReaskingModel(script, {"temperature": 0, "top_p": 1}).complete(ASK, None, {"temperature": 1})
-    assert script.asked[0].parameters == {"temperature": 1, "top_p": 1}
+    assert script.requests[0].parameters == {"temperature": 1, "top_p": 1}
 
 
 def test_reasks_are_not_negative() -> None:
     with pytest.raises(ArgumentError, match=r"`reasks` should be a whole number, not negative\. Received -1"):
-        ReaskingModel(Scripted([]), reasks=-1)
+        ReaskingModel(ScriptedModel([]), reasks=-1)
 
 
 def test_rules_answer_for_a_model_that_does_not() -> None:
-    model = RuleFallbackModel(ReaskingModel(Scripted(["a", "b", "c"])), RULES)
+    model = RuleFallbackModel(ReaskingModel(ScriptedModel(["a", "b", "c"])), RULES)
     answer = ask(model, ASK, SCHEMA)
     assert (answer.data, answer.fallbacks, answer.reasks, answer.model_calls) == ({"n": 15}, 1, 2, 3)
 
 
 def test_rules_answer_where_the_question_is_too_long_but_not_where_the_server_is_dead() -> None:
-    model = RuleFallbackModel(Scripted([ContextLengthError("too long"), ModelUnavailableError("dead")]), RULES)
+    model = RuleFallbackModel(ScriptedModel([ContextLengthError("too long"), ModelUnavailableError("dead")]), RULES)
     assert ask(model, ASK, SCHEMA).fallbacks == 1
     with pytest.raises(ModelUnavailableError):
         ask(model, ASK, SCHEMA)
 
 
 def test_an_answer_that_can_be_used_is_the_models() -> None:
-    answer = RuleFallbackModel(Scripted(['{"n": 3}']), RULES).complete(ASK, SCHEMA)
+    answer = RuleFallbackModel(ScriptedModel(['{"n": 3}']), RULES).complete(ASK, SCHEMA)
     assert (answer.data, answer.fallbacks) == ({"n": 3}, 0)
 
 
 def test_a_meter_adds_up_what_memories_ask() -> None:
     meter = Meter()
-    model = MeteredModel(RuleFallbackModel(ReaskingModel(Scripted(["a", "b", "c", '{"n": 3}'])), RULES), meter)
+    model = MeteredModel(RuleFallbackModel(ReaskingModel(ScriptedModel(["a", "b", "c", '{"n": 3}'])), RULES), meter)
     for _ in range(2):
         ask(model, ASK, SCHEMA)
     usage = meter.take()

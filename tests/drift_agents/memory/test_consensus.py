@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.consensus.consensus import ConsensusMemory, TeamMemory
 from drift_agents.memory.consensus.text import ProposedItem
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Removed
@@ -85,7 +85,7 @@ def test_without_a_team_every_episode_is_distilled_into_the_shared_bank() -> Non
 
 def test_a_model_can_distil_where_there_is_no_team() -> None:
     item = {"title": "Go right", "description": "D", "content": "C", "evidence": ["1.1", "1.2"]}
-    memory = ConsensusMemory(model=Scripted([json.dumps({"items": [item]})]))
+    memory = ConsensusMemory(model=ScriptedModel([json.dumps({"items": [item]})]))
     ids = live(memory, *WAY, score=1.0)
     assert [(one.title, one.evidence, one.ordered) for one in memory.items()] == [("Go right", tuple(ids[:2]), True)]
 

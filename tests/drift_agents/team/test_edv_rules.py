@@ -9,7 +9,7 @@ import pytest
 from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.schema import violations
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.consensus.distiller import propose
 from drift_agents.memory.consensus.text import (
     DISTIL,
@@ -93,7 +93,7 @@ def test_what_another_trajectory_contradicts_is_not_proposed() -> None:
 
 def test_an_item_without_a_line_is_dropped_and_unknown_lines_are_passed_over() -> None:
     item: dict[str, Any] = {"title": "t", "description": "d", "content": "c", "evidence": ["[1.2]", "9.9"]}
-    model = Scripted(
+    model = ScriptedModel(
         [
             f'{{"items": [{{"title": "t", "description": "d", "content": "c", "evidence": {evidence}}}]}}'
             for evidence in ('["[1.2]", "9.9"]', '["9.9"]', "[]")
@@ -105,7 +105,7 @@ def test_an_item_without_a_line_is_dropped_and_unknown_lines_are_passed_over() -
 
 def test_a_distiller_that_does_not_answer_by_the_form_is_an_error() -> None:
     with pytest.raises(ModelError, match="edv_distil"):
-        propose(Scripted(["Nothing comes to mind."]), attempts_of(SHORT))
+        propose(ScriptedModel(["Nothing comes to mind."]), attempts_of(SHORT))
 
 
 def test_sound_candidates_pass_for_everybody() -> None:
@@ -142,7 +142,7 @@ def test_a_wrong_candidate_is_rejected_because_no_line_says_it() -> None:
 def test_votes_for_candidates_that_do_not_exist_do_not_count() -> None:
     attempts = attempts_of(SHORT, FALL)
     candidates = propose(MODEL, attempts)
-    assert vote(Scripted(['{"accepted": [0, 2, 7]}']), attempts, candidates, [1], []) == {1}
+    assert vote(ScriptedModel(['{"accepted": [0, 2, 7]}']), attempts, candidates, [1], []) == {1}
 
 
 def known(*steps: tuple[str, str, str, float, bool]) -> list[Record]:

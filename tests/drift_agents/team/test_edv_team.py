@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.consensus.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.random_policy import RandomPolicy
@@ -157,23 +157,23 @@ ITEM = '{"items": [{"title": "T", "description": "D", "content": "C", "evidence"
 )
 def test_votes_decide_about_the_bank(votes: tuple[str, str], banks: str, owners: set[str]) -> None:
     """With scripted models: the default is to reject."""
-    models = {name: Scripted([f'{{"accepted": {accepted}}}']) for name, accepted in zip("ab", votes, strict=True)}
-    bench = Bench(EDV(pool(**models, c=Scripted([ITEM])), rotate=False, banks=banks))
+    models = {name: ScriptedModel([f'{{"accepted": {accepted}}}']) for name, accepted in zip("ab", votes, strict=True)}
+    bench = Bench(EDV(pool(**models, c=ScriptedModel([ITEM])), rotate=False, banks=banks))
     bench.construct()
     assert bench.owners().get("T", set()) == owners
 
 
 def test_without_a_vote_all_is_kept_and_with_the_distillers_own_it_decides_alone() -> None:
-    bench = Bench(EDV(pool(c=Scripted([ITEM])), rotate=False, paradigm="no-vote"))
+    bench = Bench(EDV(pool(c=ScriptedModel([ITEM])), rotate=False, paradigm="no-vote"))
     bench.construct()
     assert bench.owners() == {"T": {""}}
-    bench = Bench(EDV(pool(c=Scripted([ITEM, '{"accepted": []}'])), rotate=False, paradigm="third-party"))
+    bench = Bench(EDV(pool(c=ScriptedModel([ITEM, '{"accepted": []}'])), rotate=False, paradigm="third-party"))
     bench.construct()
     assert bench.owners() == {}
 
 
 def test_an_executor_that_distils_reads_its_own_trajectories_alone() -> None:
-    model = Scripted([ITEM])
+    model = ScriptedModel([ITEM])
     bench = Bench(EDV(pool(a=model), rotate=False, distil="executor", verify="none"))
     bench.construct()
     (item,) = bench.memory.items()

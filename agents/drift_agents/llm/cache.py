@@ -1,7 +1,7 @@
-"""Recorded replies: nothing is asked twice, and a run can be played again without a server.
+"""Recorded replies: no request is sent twice, and a run can be repeated without a server.
 
-* `ReplyStore` - the file that holds them: one SQLite database
-* `ReplayModel` - a model whose replies are recorded, or only read
+* `ReplyStore` - one SQLite file of replies
+* `ReplayModel` - a model whose replies are recorded, or only read from the records
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from types import TracebackType
 from typing import Any
 
 from drift_agents.errors import ContextLengthError, ReplayError
+from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import FREE, Price
-from drift_agents.llm.forms import read_answer
 from drift_agents.types import Usage
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS replies (
-    key BLOB PRIMARY KEY,       -- SHA-256 of the question
+    key BLOB PRIMARY KEY,       -- SHA-256 of the request
     model TEXT NOT NULL,
-    title TEXT NOT NULL,        -- of the schema: what was asked
-    question BLOB NOT NULL,     -- the question as JSON, deflated
+    title TEXT NOT NULL,        -- of the schema
+    question BLOB NOT NULL,     -- the request as JSON, deflated
     reply TEXT NOT NULL         -- the reply as JSON
 ) WITHOUT ROWID;
 INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
@@ -42,15 +42,15 @@ _TOO_LONG = "context_too_long"
 
 
 class ReplyStore:
-    """The file that holds recorded replies.
+    """One SQLite file of recorded replies.
 
-    A question is known by its model and where it lives, the messages, the schema, the parameters and
-    the sample index; whose key was used is not in it. Of two replies to one question the first counts,
-    so that all that is played with the file sees the same.
+    The key of a reply is a hash of the model and its address, the messages, the schema, the parameters and the
+    sample index; the API key is no part of it. Of two replies to one request the first is kept, so that all
+    processes that share the file get the same.
 
     Args:
-        path: the file; it is made if it does not exist, unless it is to be read only.
-        read_only: whether nothing is ever written, so that a question without a reply is an error.
+        path: the file; created if it does not exist, unless `read_only`.
+        read_only: whether nothing is written; a request without a recorded reply is then an error.
 
     Raises:
         ReplayError: if the file cannot be used.
@@ -59,7 +59,7 @@ class ReplyStore:
     def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
         self.path, self.read_only = Path(path), read_only
         self._lock = threading.RLock()
-        self._asking: dict[bytes, threading.Lock] = {}
+        self._running: dict[bytes, threading.Lock] = {}
         self.hits = self.misses = 0
         self._opened: sqlite3.Connection | None = None
         if read_only and not self.path.is_file():
@@ -67,7 +67,7 @@ class ReplyStore:
 
     @property
     def _file(self) -> sqlite3.Connection:
-        """The database, opened when it is first needed: a run makes its folder late."""
+        """The database, opened at first use, since a run creates its folder late."""
         if self._opened is None:
             self._opened = self._open()
         return self._opened
@@ -93,13 +93,13 @@ class ReplyStore:
         return file
 
     def __enter__(self) -> ReplyStore:
-        """The file itself."""
+        """Return the store."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the file."""
         self.close()
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class ReplyStore:
                 self._opened = None
 
     def __len__(self) -> int:
-        """How many replies there are."""
+        """The number of replies."""
         with self._lock:
             try:
                 return int(self._file.execute("SELECT count(*) FROM replies").fetchone()[0])
@@ -135,7 +135,7 @@ class ReplyStore:
         """Record a reply, unless another process has recorded one meanwhile.
 
         Returns:
-            The reply that counts.
+            The reply that is in the file.
 
         Raises:
             ReplayError: if the file cannot be written.
@@ -153,7 +153,7 @@ class ReplyStore:
         return None if row is None else json.loads(row[0])
 
     def questions(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Every question with its reply, in the order of their keys: for whoever wants to read them."""
+        """All requests with their replies, in the order of their keys."""
         with self._lock:
             rows = self._file.execute("SELECT question, reply FROM replies ORDER BY key").fetchall()
         for question, reply in rows:
@@ -161,31 +161,31 @@ class ReplyStore:
 
     @contextmanager
     def alone(self, key: bytes) -> Iterator[None]:
-        """Let one thread at a time ask a question, so that the others find its reply."""
+        """Admit one thread at a time for each key, so that the others find the recorded reply."""
         with self._lock:
-            lock = self._asking.setdefault(key, threading.Lock())
+            lock = self._running.setdefault(key, threading.Lock())
         with lock:
             yield
-        # Only once there is a reply: after an error those who wait here ask one after the other.
+        # Only after a reply: after an error the waiting threads send the request one after the other.
         with self._lock:
-            self._asking.pop(key, None)
+            self._running.pop(key, None)
 
     def _unusable(self, error: Exception) -> ReplayError:
         return ReplayError(f"{self.path}: the recorded replies cannot be used: {error}")
 
 
 class ReplayModel:
-    """A model whose replies are recorded, or only read.
+    """A model whose replies are recorded, or only read from the records.
 
     Args:
-        model: who answers what was never asked; with replies that are read only it never does.
+        model: answers requests without a recorded reply; never called if the store is read only.
         replies: the file.
 
     Example:
-        >>> from drift_agents.llm.scripted import Scripted
+        >>> from drift_agents.llm.scripted import ScriptedModel
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder, ReplyStore(f"{folder}/replies.sqlite") as replies:
-        ...     model = ReplayModel(Scripted(["yes"]), replies)
+        ...     model = ReplayModel(ScriptedModel(["yes"]), replies)
         ...     [model.complete([Message("user", "Is it slippery?")]).text for _ in range(2)]
         ['yes', 'yes']
     """
@@ -202,12 +202,12 @@ class ReplayModel:
         parameters: Mapping[str, Any] | None = None,
         sample_index: int = 0,
     ) -> Completion:
-        """Answer as it was answered before, or ask and record.
+        """Return the recorded reply, or get one from the model and record it.
 
         Raises:
-            ReplayError: if nothing is recorded and the replies are read only, or the file cannot be used.
-            ContextLengthError: if the question was too long for the model, then as now.
-            ModelError: whatever else the model raises; that is not recorded.
+            ReplayError: if nothing is recorded and the store is read only, or the file cannot be used.
+            ContextLengthError: if the request was too long for the model; this is recorded, too.
+            ModelError: any other error of the model; these are not recorded.
         """
         question = json.dumps(
             {
@@ -226,12 +226,12 @@ class ReplayModel:
             reply = self.replies.get(key)
             if reply is None:
                 if self.replies.read_only:
-                    said = messages[-1].content[-120:] if messages else ""
+                    end = messages[-1].content[-120:] if messages else ""
                     raise ReplayError(
-                        f"{self.replies.path}: holds no reply of {self.name!r} to {title or 'a question'!r} that ends "
-                        f"with {said!r}. Was it recorded with the same experiment, model, address and version?"
+                        f"{self.replies.path}: holds no reply of {self.name!r} to {title or 'a request'!r} that ends "
+                        f"with {end!r}. Was it recorded with the same experiment, model, address and version?"
                     )
-                reply = self._ask(key, title, question, messages, schema, parameters, sample_index)
+                reply = self._request(key, title, question, messages, schema, parameters, sample_index)
         if reply["finish"] == _TOO_LONG:
             raise ContextLengthError(reply["text"])
         data = None if schema is None else read_answer(reply["text"], schema)[0]
@@ -239,7 +239,7 @@ class ReplayModel:
         usage = usage._replace(cost=self._price.of(usage.tokens_in, usage.tokens_out))
         return Completion(reply["text"], data, usage, reply["finish"])
 
-    def _ask(
+    def _request(
         self,
         key: bytes,
         title: str,
@@ -249,7 +249,7 @@ class ReplayModel:
         parameters: Mapping[str, Any] | None,
         sample_index: int,
     ) -> Mapping[str, Any]:
-        """Ask the model and record what it says; that a question was too long is a reply, too."""
+        """Get a reply from the model and record it; a request that is too long counts as answered."""
         try:
             answer = self.model.complete(messages, schema, parameters, sample_index)
         except ContextLengthError as error:

@@ -34,7 +34,7 @@ def test_the_title_chooses_the_rule_and_the_rule_reads_the_user_alone() -> None:
 
 @pytest.mark.parametrize("schema", [None, {}, {"title": 3}])
 def test_a_question_without_a_title_is_refused(schema: Any) -> None:
-    with pytest.raises(ArgumentError, match="the rules need a schema whose `title` says what is asked"):
+    with pytest.raises(ArgumentError, match="the rules need a schema with a `title` that names a rule"):
         RuleModel({"length": words}).complete([], schema)
 
 

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from drift_agents.llm.answer_format import FORMS, instruct, read_answer, response_format
 from drift_agents.llm.base import Message
-from drift_agents.llm.forms import FORMS, instruct, read_answer, response_format
 
 ACTION = {
     "title": "action",

@@ -12,9 +12,9 @@ import pytest
 from drift_agents.errors import ContextLengthError, ModelUnavailableError, ReplayError
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.budget import Price
-from drift_agents.llm.cached import ReplayModel, ReplyStore
-from drift_agents.llm.guarded import RetryingModel
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.cache import ReplayModel, ReplyStore
+from drift_agents.llm.retry import RetryingModel
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.types import Usage
 
 ASK = [Message("user", "Where to?")]
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_was_asked_is_not_asked_again(path: Path) -> None:
-    script = Scripted([Completion('{"action": "1"}', None, Usage(1, 30, 4, 250))])
+    script = ScriptedModel([Completion('{"action": "1"}', None, Usage(1, 30, 4, 250))])
     with ReplyStore(path) as replies:
         first, second = (ReplayModel(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
         assert (replies.hits, replies.misses, len(replies)) == (1, 1, 1)
@@ -48,28 +48,33 @@ def test_what_was_asked_is_not_asked_again(path: Path) -> None:
 def test_everything_that_is_asked_tells_questions_apart(path: Path, changes: dict[str, Any]) -> None:
     question: dict[str, Any] = {"messages": ASK, "schema": SCHEMA, "parameters": {}, "sample_index": 0}
     with ReplyStore(path) as replies:
-        model = ReplayModel(Scripted(['{"action": "0"}', '{"action": "1"}']), replies)
+        model = ReplayModel(ScriptedModel(['{"action": "0"}', '{"action": "1"}']), replies)
         assert model.complete(**question).text != model.complete(**{**question, **changes}).text
 
 
 def test_models_and_their_places_tell_questions_apart(path: Path) -> None:
-    class Placed(Scripted):
+    class Placed(ScriptedModel):
         identity = {"model": "scripted", "base_url": "http://elsewhere/v1"}  # noqa: RUF012
 
     with ReplyStore(path) as replies:
         texts = [
             ReplayModel(model, replies).complete(ASK).text
-            for model in (Scripted(["a"]), Scripted(["b"], name="other"), Placed(["c"]), Scripted(["never asked"]))
+            for model in (
+                ScriptedModel(["a"]),
+                ScriptedModel(["b"], name="other"),
+                Placed(["c"]),
+                ScriptedModel(["unused"]),
+            )
         ]
     assert texts == ["a", "b", "c", "a"]
 
 
 def test_replaying_fails_on_a_question_without_a_reply(path: Path) -> None:
     with ReplyStore(path) as replies:
-        ReplayModel(Scripted(["a"]), replies).complete(ASK)
+        ReplayModel(ScriptedModel(["a"]), replies).complete(ASK)
     before = path.read_bytes()
     with ReplyStore(path, read_only=True) as replies:
-        model = ReplayModel(Scripted([]), replies)
+        model = ReplayModel(ScriptedModel([]), replies)
         assert model.complete(ASK).text == "a"
         told = "holds no reply of 'scripted' to 'action' that ends with 'Where to?'. Was it recorded with the same"
         with pytest.raises(ReplayError, match=re.escape(told)):
@@ -79,7 +84,7 @@ def test_replaying_fails_on_a_question_without_a_reply(path: Path) -> None:
 
 
 def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_not(path: Path) -> None:
-    script = Scripted([ContextLengthError("4096 at most"), ModelUnavailableError("dead"), "a"])
+    script = ScriptedModel([ContextLengthError("4096 at most"), ModelUnavailableError("dead"), "a"])
     with ReplyStore(path) as replies:
         model = ReplayModel(script, replies)
         for _ in range(2):
@@ -92,7 +97,7 @@ def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_
 
 def test_a_recorded_reply_costs_what_its_tokens_cost_and_burdens_no_budget(path: Path) -> None:
     with ReplyStore(path) as replies:
-        guarded = RetryingModel(Scripted([Completion("a", None, Usage(1, 1_000_000, 0))]), price=Price(2.0, 0.0))
+        guarded = RetryingModel(ScriptedModel([Completion("a", None, Usage(1, 1_000_000, 0))]), price=Price(2.0, 0.0))
         costs = [ReplayModel(guarded, replies).complete(ASK).cost for _ in range(3)]
     assert costs == [2.0, 2.0, 2.0]
     assert guarded.budget.money_spent == 2.0
@@ -106,7 +111,7 @@ def test_two_that_ask_the_same_at_once_ask_once(path: Path) -> None:
         assert go.wait(10)
         return "a"
 
-    script, texts = Scripted(answer), list[str]()
+    script, texts = ScriptedModel(answer), list[str]()
     with ReplyStore(path) as replies:
         model = ReplayModel(script, replies)
         threads = [threading.Thread(target=lambda: texts.append(model.complete(ASK).text)) for _ in range(3)]
@@ -117,22 +122,22 @@ def test_two_that_ask_the_same_at_once_ask_once(path: Path) -> None:
         go.set()
         for thread in threads:
             thread.join(timeout=10)
-    assert (texts, len(script.asked)) == (["a"] * 3, 1)
+    assert (texts, len(script.requests)) == (["a"] * 3, 1)
 
 
 def test_of_two_replies_by_two_processes_the_first_counts(path: Path) -> None:
     with ReplyStore(path) as ours, ReplyStore(path) as theirs:
 
         def answer(_: Any) -> str:
-            ReplayModel(Scripted(["theirs"]), theirs).complete(ASK)  # while we wait for our answer
+            ReplayModel(ScriptedModel(["theirs"]), theirs).complete(ASK)  # while we wait for our answer
             return "ours"
 
-        assert ReplayModel(Scripted(answer), ours).complete(ASK).text == "theirs"
+        assert ReplayModel(ScriptedModel(answer), ours).complete(ASK).text == "theirs"
 
 
 def test_the_questions_can_be_read(path: Path) -> None:
     with ReplyStore(path) as replies:
-        ReplayModel(Scripted(["a"]), replies).complete(ASK, None, {"temperature": 0})
+        ReplayModel(ScriptedModel(["a"]), replies).complete(ASK, None, {"temperature": 0})
         ((question, reply),) = replies.questions()
     assert question["messages"] == [["user", "Where to?"]]
     assert reply["text"] == "a"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from typing import Any
 
 import pytest
-from drift_agents.errors import ArgumentError, BudgetError, ModelAccessError, ModelUnavailableError
+from drift_agents.errors import (
+    ArgumentError,
+    BudgetError,
+    MissingDependencyError,
+    ModelAccessError,
+    ModelUnavailableError,
+)
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.breaker import Breaker, OpenCircuitError
 from drift_agents.llm.budget import Budget, Price, check_price
-from drift_agents.llm.failures import retry_after
-from drift_agents.llm.guarded import Backoff, RetryingModel
-from drift_agents.llm.limits import RateLimiter
-from drift_agents.llm.scripted import Scripted
+from drift_agents.llm.openai_compatible import read_retry_after
+from drift_agents.llm.retry import Backoff, CircuitBreaker, OpenCircuitError, RateLimiter, RetryingModel
+from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.types import Usage
 
 ASK = [Message("user", "Where to?")]
@@ -22,34 +27,34 @@ DEAD = ModelUnavailableError("no answer")
 
 
 def test_what_may_pass_is_tried_again_after_growing_waits(clock: Any) -> None:
-    model = RetryingModel(Scripted([DEAD, DEAD, DEAD, "2"]), clock=clock)
+    model = RetryingModel(ScriptedModel([DEAD, DEAD, DEAD, "2"]), clock=clock)
     assert model.complete(ASK).text == "2"
     assert clock.waits == [1.0, 2.0, 4.0]
 
 
 def test_the_wait_that_the_server_asks_for_counts_up_to_a_bound(clock: Any) -> None:
     asked = [ModelUnavailableError("busy", retry_after=seconds) for seconds in (0.5, 1e6)]
-    assert RetryingModel(Scripted([*asked, "2"]), clock=clock).complete(ASK).text == "2"
+    assert RetryingModel(ScriptedModel([*asked, "2"]), clock=clock).complete(ASK).text == "2"
     assert clock.waits == [0.5, 120.0]
 
 
 def test_after_all_retries_it_says_how_often_it_was_tried(clock: Any) -> None:
-    model = RetryingModel(Scripted([DEAD] * 3), clock=clock, backoff=Backoff(retries=2))
+    model = RetryingModel(ScriptedModel([DEAD] * 3), clock=clock, backoff=Backoff(retries=2))
     with pytest.raises(ModelUnavailableError, match=r"the model 'scripted' gave no answer in 3 tries\. no answer"):
         model.complete(ASK)
 
 
 def test_what_would_be_refused_again_is_not_tried_again(clock: Any) -> None:
-    script = Scripted([ModelAccessError("bad key"), "2"])
+    script = ScriptedModel([ModelAccessError("bad key"), "2"])
     with pytest.raises(ModelAccessError, match="bad key"):
         RetryingModel(script, clock=clock).complete(ASK)
-    assert (len(script.asked), clock.waits) == (1, [])
+    assert (len(script.requests), clock.waits) == (1, [])
 
 
 def test_a_server_that_asks_for_patience_makes_everybody_wait(clock: Any) -> None:
-    limits, breaker = RateLimiter(clock=clock), Breaker(failures=1, clock=clock)
+    limits, breaker = RateLimiter(clock=clock), CircuitBreaker(failures=1, clock=clock)
     busy = RetryingModel(
-        Scripted([ModelUnavailableError("slow down", 9.0, is_limit=True)]),
+        ScriptedModel([ModelUnavailableError("slow down", 9.0, is_limit=True)]),
         clock=clock,
         limits=limits,
         breaker=breaker,
@@ -58,7 +63,7 @@ def test_a_server_that_asks_for_patience_makes_everybody_wait(clock: Any) -> Non
     with pytest.raises(ModelUnavailableError, match="slow down"):
         busy.complete(ASK)
     assert clock.waits == []
-    other = RetryingModel(Scripted(["2"]), clock=clock, limits=limits, breaker=breaker)
+    other = RetryingModel(ScriptedModel(["2"]), clock=clock, limits=limits, breaker=breaker)
     assert other.complete(ASK).text == "2"  # and the breaker did not open: such a server lives
     assert clock.waits == [9.0]
 
@@ -92,7 +97,7 @@ def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any
 
 def test_the_limits_are_told_what_an_answer_really_used(clock: Any) -> None:
     limits = RateLimiter(tokens=1000, clock=clock)
-    model = RetryingModel(Scripted(lambda _: Completion("2", None, Usage(1, 500, 10))), limits=limits, clock=clock)
+    model = RetryingModel(ScriptedModel(lambda _: Completion("2", None, Usage(1, 500, 10))), limits=limits, clock=clock)
     for _ in range(3):
         model.complete(ASK, None, {"max_tokens": 100})
     assert clock.waits == [60.0]
@@ -133,11 +138,11 @@ def test_so_many_at_a_time() -> None:
 
 
 def test_the_breaker_opens_tries_one_and_closes(clock: Any) -> None:
-    breaker = Breaker(failures=2, pause=30, clock=clock)
+    breaker = CircuitBreaker(failures=2, pause=30, clock=clock)
     breaker.fail("a")
     breaker.check()
     breaker.fail("b")
-    with pytest.raises(OpenCircuitError, match="not asked, after 2 failures in a row; the last one: b"):
+    with pytest.raises(OpenCircuitError, match="not sent, after 2 failures in a row; the last one: b"):
         breaker.check()
     clock.time = 30.0
     breaker.check()  # one is let through
@@ -155,14 +160,14 @@ def test_the_breaker_opens_tries_one_and_closes(clock: Any) -> None:
 
 
 def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None:
-    breaker = Breaker(failures=3, clock=clock)
-    script = Scripted([DEAD] * 9)
-    with pytest.raises(ModelUnavailableError, match="not asked, after 3 failures"):
+    breaker = CircuitBreaker(failures=3, clock=clock)
+    script = ScriptedModel([DEAD] * 9)
+    with pytest.raises(ModelUnavailableError, match="not sent, after 3 failures"):
         RetryingModel(script, clock=clock, breaker=breaker).complete(ASK)
-    assert (len(script.asked), clock.waits) == (3, [1.0, 2.0, 4.0])
+    assert (len(script.requests), clock.waits) == (3, [1.0, 2.0, 4.0])
     with pytest.raises(OpenCircuitError):
         RetryingModel(script, clock=clock, breaker=breaker).complete(ASK)
-    assert len(script.asked) == 3
+    assert len(script.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -173,13 +178,13 @@ def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None
     ],
 )
 def test_a_budget_ends_the_asking(budget: Budget, asked: int, told: str) -> None:
-    script = Scripted(lambda _: Completion("2", None, Usage(1, 100, 10)))
+    script = ScriptedModel(lambda _: Completion("2", None, Usage(1, 100, 10)))
     model = RetryingModel(script, budget=budget, price=Price(10.0, 30.0))
     for _ in range(asked):
         assert model.complete(ASK).cost == pytest.approx(0.0013)
     with pytest.raises(BudgetError, match=re.escape(told)):
         model.complete(ASK)
-    assert len(script.asked) == asked
+    assert len(script.requests) == asked
 
 
 @pytest.mark.parametrize("price", [1.0, [1.0], [1, -1], [1, "2"], [1, float("nan")], [True, 1]])
@@ -192,18 +197,27 @@ def test_a_price_is_two_numbers(price: Any) -> None:
     ("make", "told"),
     [
         (lambda: RateLimiter(concurrency=0), "`concurrency` should be a positive whole number. Received 0"),
-        (lambda: RateLimiter(requests=-1), "`requests` should be a positive whole number. Received -1"),
-        (lambda: RateLimiter(tokens=1.5), "`tokens` should be a positive whole number. Received 1.5"),
-        (lambda: Breaker(failures=0), "`failures` should be a positive whole number. Received 0"),
-        (lambda: Breaker(pause=0), "`pause` should be a positive number of seconds. Received 0"),
+        (lambda: RateLimiter(requests=-1), "`requests` should be a positive whole number or None. Received -1"),
+        (lambda: RateLimiter(tokens=1.5), "`tokens` should be a positive whole number or None. Received 1.5"),
+        (lambda: CircuitBreaker(failures=0), "`failures` should be a positive whole number. Received 0"),
+        (lambda: CircuitBreaker(pause=0), "`pause` should be in the interval (0, inf). Received 0"),
         (lambda: Budget(tokens=0), "the budget's `tokens` should be a positive number. Received 0"),
         (lambda: Budget(money=-1.0), "the budget's `money` should be a positive number. Received -1.0"),
-        (lambda: RetryingModel(Scripted([]), backoff=Backoff(-1)), "`retries` should be a whole number, not negative"),
+        (
+            lambda: RetryingModel(ScriptedModel([]), backoff=Backoff(-1)),
+            "`retries` should be a whole number",
+        ),
     ],
 )
 def test_limits_that_cannot_be_meant_are_refused(make: Any, told: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(told)):
         make()
+
+
+def test_without_tenacity_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tenacity", None)
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[llm]"')):
+        RetryingModel(ScriptedModel(["2"])).complete(ASK)
 
 
 @pytest.mark.parametrize(
@@ -218,4 +232,4 @@ def test_limits_that_cannot_be_meant_are_refused(make: Any, told: str) -> None:
     ],
 )
 def test_when_a_server_wants_to_be_tried_again(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers) == seconds
+    assert read_retry_after(headers) == seconds

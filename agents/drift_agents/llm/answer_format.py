@@ -1,13 +1,13 @@
-"""In which form a model is told to answer, and how its answer is read.
+"""How a form of answer is requested, and how an answer is parsed.
 
 * `FORMS` - JSON by a schema that the server enforces, JSON, or text with tags
-* `instruct` - messages with the instruction how to answer
-* `response_format` - what a chat-completions server is sent
-* `read_answer` - an answer in any of these forms as checked JSON, or what is wrong with it
+* `instruct` - adds instructions for the form of the answer to messages
+* `response_format` - the field of that name in a request to a chat-completions server
+* `read_answer` - parses an answer in any of these forms, and checks it against a schema
 
-The forms are tried in this order, since not every server knows the first two. Whichever was asked
-for, an answer is read as generously as it can be without guessing: models put JSON into fences, talk
-before they answer, and give numbers where a text was asked for.
+The forms are tried in this order, since not every server supports the first two. Whichever was requested, the parser
+accepts all of them and common deviations that are unambiguous: JSON in fences, text before the answer, numbers in
+the place of strings.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ ANSWER_TAG = "answer"
 _THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _SCALARS = ("string", "integer", "number", "boolean")
-_LENGTHS = frozenset({"minLength", "maxLength"})
-"""Rules that servers refuse in a schema that they enforce; they are checked here."""
+_NOT_ENFORCEABLE = frozenset({"minLength", "maxLength"})
+"""Rules that servers refuse in a schema that they enforce; they are checked after parsing."""
 
 
 def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) -> list[Message]:
-    r"""Messages with the instruction how to answer, at the end of the last one.
+    r"""Add instructions for the form of the answer to the last message.
 
     Args:
         messages: the conversation so far; the last message is the user's.
@@ -48,16 +48,16 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
     if form == "text":
         text = f"End your answer with: {_tags(schema)}"
     else:
-        text = f"Answer with JSON alone, by this schema: {json.dumps(_bare(schema), ensure_ascii=False)}"
+        text = f"Answer with JSON alone, by this schema: {json.dumps(_without_annotations(schema), ensure_ascii=False)}"
     return [*before, Message(last.role, f"{last.content}\n\n{text}")]
 
 
 def _tags(schema: Mapping[str, Any]) -> str:
-    """The tags in which an answer is to be put."""
+    """The tags of the form `text`, with a description of each value."""
     properties = schema.get("properties", {})
     if properties and all(_is_scalar(rule) for rule in properties.values()):
         return "".join(f"<{name}>{_describe(rule)}</{name}>" for name, rule in properties.items())
-    form = json.dumps(_bare(schema), ensure_ascii=False)
+    form = json.dumps(_without_annotations(schema), ensure_ascii=False)
     return f"<{ANSWER_TAG}>JSON by this schema: {form}</{ANSWER_TAG}>"
 
 
@@ -75,12 +75,12 @@ def _describe(rule: Mapping[str, Any]) -> str:
     )
 
 
-def _bare(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without what says nothing about the form."""
+def _without_annotations(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without annotations."""
     return {
-        key: {name: _bare(rule) for name, rule in value.items()}
+        key: {name: _without_annotations(rule) for name, rule in value.items()}
         if key == "properties"
-        else _bare(value)
+        else _without_annotations(value)
         if key == "items"
         else value
         for key, value in schema.items()
@@ -89,7 +89,7 @@ def _bare(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_format(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
-    """What a chat-completions server is sent as `response_format`; `None` for text.
+    """The field `response_format` of a request to a chat-completions server; `None` for text.
 
     Args:
         schema: the form of the answer.
@@ -111,7 +111,7 @@ def response_format(schema: Mapping[str, Any], form: str) -> dict[str, Any] | No
 
 
 def _enforceable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    bare = {key: value for key, value in _bare(schema).items() if key not in _LENGTHS}
+    bare = {key: value for key, value in _without_annotations(schema).items() if key not in _NOT_ENFORCEABLE}
     if "properties" in bare:
         bare["properties"] = {name: _enforceable(rule) for name, rule in bare["properties"].items()}
     if "items" in bare:
@@ -120,7 +120,7 @@ def _enforceable(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_strict(schema: Mapping[str, Any]) -> bool:
-    """Whether every object names all its keys as required and allows no others, as strict schemas must."""
+    """Whether every object requires all its keys and allows no others: the condition of the server's strict mode."""
     if "items" in schema and not _is_strict(schema["items"]):
         return False
     if schema.get("type") != "object":
@@ -131,17 +131,17 @@ def _is_strict(schema: Mapping[str, Any]) -> bool:
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    r"""An answer as checked JSON, or what is wrong with it.
+    r"""Parse an answer, and check it against a schema.
 
-    Read are, in this order: the whole text as JSON; the last JSON object in it that has the form;
-    tags; for a form of one key its bare value. Thoughts between `<think>` tags are passed over.
+    The first valid candidate counts, in this order: the whole text as JSON; the JSON objects in it, the last one
+    first; tags; for a schema with one key the bare value. Text between `<think>` tags is skipped.
 
     Args:
         text: the answer.
         schema: the form.
 
     Returns:
-        The data and nothing wrong, or `None` and what is wrong with the best candidate.
+        The data and no errors, or `None` and the errors of the first candidate.
 
     Example:
         >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "required": ["action"]}
@@ -152,19 +152,20 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
         >>> read_answer('{"action": "5"}', schema)
         (None, ["answer.action should be one of ['0', '1'], is '5'"])
     """
-    said = _THOUGHTS.sub("", text).strip()
-    wrong: list[str] = []
-    for candidate in _candidates(said, schema):
-        data = _coerced(candidate, schema)
-        broken = violations(data, schema)
-        if not broken:
+    answer = _THOUGHTS.sub("", text).strip()
+    first_errors: list[str] = []
+    for candidate in _candidates(answer, schema):
+        data = _coerce(candidate, schema)
+        errors = violations(data, schema)
+        if not errors:
             return data, []
-        wrong = wrong or broken
-    return None, wrong or ["it holds no answer in the form that was asked for" if said else "it is empty"]
+        first_errors = first_errors or errors
+    # These sentences become part of the next request, so recorded replies depend on them.
+    return None, first_errors or ["it holds no answer in the form that was asked for" if answer else "it is empty"]
 
 
 def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
-    """What may be meant as the answer, most likely first."""
+    """Possible values of the answer, most likely first."""
     is_object = schema.get("type", "object") == "object"
     try:
         whole = json.loads(text)
@@ -183,23 +184,23 @@ def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
     if len(properties) == 1:
         ((name, rule),) = properties.items()
         if "enum" in rule or rule.get("type") in ("integer", "number", "boolean"):
-            value = _coerced(_unquoted(text), rule)
+            value = _coerce(_unquote(text), rule)
             if not violations(value, rule):
                 yield {name: value}
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every JSON object of a text that is not inside another one."""
-    at = text.find("{")
-    while at >= 0:
+    """The outermost JSON objects of a text, in order."""
+    start = text.find("{")
+    while start >= 0:
         try:
-            data, end = _DECODER.raw_decode(text, at)
+            data, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            end = at + 1
+            end = start + 1
         else:
             if isinstance(data, dict):
                 yield data
-        at = text.find("{", end)
+        start = text.find("{", end)
 
 
 def _tagged(text: str, name: str, rule: Mapping[str, Any]) -> Any:
@@ -208,26 +209,24 @@ def _tagged(text: str, name: str, rule: Mapping[str, Any]) -> Any:
     if not found:
         return None
     value = found[-1].strip()
-    return value if _is_scalar(rule) else _as_json(value)
-
-
-def _as_json(text: str) -> Any:
+    if _is_scalar(rule):
+        return value
     try:
-        return json.loads(text)
+        return json.loads(value)
     except (ValueError, RecursionError):
-        return text
+        return value
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text.strip().strip("\"'`*").rstrip(".").strip()
 
 
-def _coerced(data: Any, schema: Mapping[str, Any]) -> Any:
-    """The same in the type that was asked for, where only the type is another one."""
+def _coerce(data: Any, schema: Mapping[str, Any]) -> Any:
+    """Convert to the types of the schema, where nothing but the type differs."""
     if isinstance(data, dict) and "properties" in schema:
-        return {key: _coerced(value, schema["properties"].get(key, {})) for key, value in data.items()}
+        return {key: _coerce(value, schema["properties"].get(key, {})) for key, value in data.items()}
     if isinstance(data, list) and "items" in schema:
-        return [_coerced(value, schema["items"]) for value in data]
+        return [_coerce(value, schema["items"]) for value in data]
     if "enum" in schema:
         return _nearest(data, schema["enum"])
     kind = schema.get("type")
@@ -241,9 +240,9 @@ def _coerced(data: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _nearest(data: Any, allowed: Sequence[Any]) -> Any:
-    """The one value that is meant: the same but for type, case and quotes; else the data as it is."""
+    """The only allowed value that differs in type, case, spaces and quotes alone; else the data unchanged."""
     if data in allowed or isinstance(data, (bool, dict, list)):
         return data
-    wanted = " ".join(_unquoted(str(data)).casefold().split())
-    same = [value for value in allowed if " ".join(str(value).casefold().split()) == wanted]
-    return same[0] if len(same) == 1 else data
+    normalized = " ".join(_unquote(str(data)).casefold().split())
+    equal = [value for value in allowed if " ".join(str(value).casefold().split()) == normalized]
+    return equal[0] if len(equal) == 1 else data
