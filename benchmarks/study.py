@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 
 from drift_agents.experiment.episode import play
-from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import Cell, plan_cells
 
 EXPERIMENTS = ("glove-explicit", "glove-implicit")

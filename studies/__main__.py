@@ -13,9 +13,9 @@ from pathlib import Path
 from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
 
 from drift_envs.errors import DriftEnvsError
+from studies.belief.registry import STUDIES, run_study
 from studies.claims.page import write_claims
-from studies.experience_following import add_options, run
-from studies.registry import STUDIES, run_study
+from studies.experience.command import add_options, run
 
 OK, FAILED, USAGE = 0, 1, 2
 """The exit status: all well, the work failed, wrong usage."""

@@ -59,8 +59,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "plots"],
-        ["experience_following", "registry"],
+        ["belief", "claims", "experience"],
         ["__init__", "__main__"],
     ],
 }

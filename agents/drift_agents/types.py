@@ -302,6 +302,20 @@ class UsageFields:
         return self.usage.dropped_records
 
 
+SUPERVISION = ("none", "own reward", "judge", "privileged")
+"""What an agent learns beyond its own observations, from nothing to the truth."""
+
+
+def strongest_supervision(*levels: str) -> str:
+    """The strongest of several levels of `SUPERVISION`.
+
+    Example:
+        >>> strongest_supervision("none", "judge", "own reward")
+        'judge'
+    """
+    return max(levels, key=SUPERVISION.index)
+
+
 class Thought(NamedTuple):
     """How a strategy was made: what AdaMEM's fine-tuning set is made from (STEP-MFT).
 

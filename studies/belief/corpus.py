@@ -14,8 +14,8 @@ from typing import Any
 
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.table import Table, show, show_count
-from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.episode import play
+from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import plan_cells
 
 SCHEDULES = ("frozen_lake/explicit-family", "frozen_lake/slippery-family")

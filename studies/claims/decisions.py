@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from drift_agents.analysis.runs import Player
-from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.loader import load_experiment
 
 from studies.claims.evidence import Check, ClaimRun, NotPlayedError
 from studies.claims.registry import CLAIMS, Claim

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from drift_agents.analysis.aggregates import LEVEL, RESAMPLES
-from drift_agents.analysis.report import part_of
 from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, group, paired
+from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import show, show_difference
 from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, holm, sign_flip
-from drift_agents.analysis.tables.overviews import ScheduleRuns
 from drift_agents.errors import ExperimentError
 from numpy.typing import ArrayLike, NDArray
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from drift_agents.analysis.runs import Player, mean_of
+from drift_agents.analysis.schedule_runs import ScheduleRuns
 from drift_agents.analysis.tables.comparisons import is_glove
-from drift_agents.analysis.tables.overviews import ScheduleRuns
 
 from drift_envs.metrics import break_even
 from studies.claims.evidence import (
@@ -25,7 +25,7 @@ from studies.claims.evidence import (
     title,
     values_of,
 )
-from studies.claims.tables import CAR, LAKES, SHOP, player
+from studies.claims.paper_tables import CAR, LAKES, SHOP, player
 
 LYING = "frozen_lake/transient"
 LEAST_NOISE = 0.05

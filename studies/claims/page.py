@@ -15,8 +15,8 @@ from typing import Any
 from drift_agents.analysis.table import MISSING
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.loader import load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
 
 from studies.claims.decisions import HELD, NOT_PLAYED, REFUTED, ClaimDecision, Result, decide, judge, same_episodes

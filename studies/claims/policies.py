@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from drift_agents.analysis.runs import Player, estimate
-from drift_agents.analysis.tables.overviews import ScheduleRuns
+from drift_agents.analysis.schedule_runs import ScheduleRuns
 
 from studies.claims.evidence import (
     SLACK,
@@ -25,7 +25,7 @@ from studies.claims.evidence import (
     title,
     values_of,
 )
-from studies.claims.tables import IMPLICIT_LAKES, IMPLICIT_SHOP, LAKES, SHOP, player
+from studies.claims.paper_tables import IMPLICIT_LAKES, IMPLICIT_SHOP, LAKES, SHOP, player
 
 LYING = "frozen_lake/transient"
 CONTENT = 'planner(lake={"aspiration":false})'

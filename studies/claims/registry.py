@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from studies.claims import course, noise, policies, slippery, tables
+from studies.claims import adaptation, detection, noise, paper_tables, policies
 from studies.claims.evidence import Check, ClaimRun
 
 
@@ -40,25 +40,25 @@ _EXPLICIT, _IMPLICIT = "glove-explicit", "glove-implicit"
 CLAIMS = {
     claim.number: claim
     for claim in (
-        Claim(1, (_EXPLICIT,), tables.ahead_of_plain),
-        Claim(2, (_EXPLICIT,), tables.near_oracles),
-        Claim(3, (_EXPLICIT,), tables.near_reset_on_cars),
-        Claim(4, (_IMPLICIT,), tables.back_after_reversal),
-        Claim(5, (_EXPLICIT, _IMPLICIT), tables.same_as_overwrite),
+        Claim(1, (_EXPLICIT,), paper_tables.ahead_of_plain),
+        Claim(2, (_EXPLICIT,), paper_tables.near_oracles),
+        Claim(3, (_EXPLICIT,), paper_tables.near_reset_on_cars),
+        Claim(4, (_IMPLICIT,), paper_tables.back_after_reversal),
+        Claim(5, (_EXPLICIT, _IMPLICIT), paper_tables.same_as_overwrite),
         Claim(6, ("transient-noise",), noise.ahead_of_overwrite),
         Claim(7, ("transient-noise",), noise.ahead_of_blind_probes),
-        Claim(8, ("false-alarms",), slippery.few_alarms_when_calm),
-        Claim(9, ("false-alarms",), slippery.every_drift_noticed),
-        Claim(10, (_EXPLICIT, _IMPLICIT), tables.probes_are_few),
+        Claim(8, ("false-alarms",), detection.few_alarms_when_calm),
+        Claim(9, ("false-alarms",), detection.every_drift_noticed),
+        Claim(10, (_EXPLICIT, _IMPLICIT), paper_tables.probes_are_few),
         Claim(11, ("planner-rules",), policies.gain_is_not_the_rules),
         Claim(12, ("aggregation",), policies.depends_less),
-        Claim(13, ("drift-size",), course.far_below_at_every_size),
-        Claim(14, ("adaptation",), course.conflicts_end),
+        Claim(13, ("drift-size",), adaptation.far_below_at_every_size),
+        Claim(14, ("adaptation",), adaptation.conflicts_end),
         Claim(15, ("probe-price",), noise.probes_and_their_price),
-        Claim(16, ("clocks",), course.ahead_within_episodes),
+        Claim(16, ("clocks",), adaptation.ahead_within_episodes),
         Claim(17, ("backbones",), policies.grows_with_reading),
-        Claim(18, ("false-alarms",), slippery.most_drifts_noticed),
-        Claim(19, ("false-alarms",), slippery.few_alarms_when_careful),
+        Claim(18, ("false-alarms",), detection.most_drifts_noticed),
+        Claim(19, ("false-alarms",), detection.few_alarms_when_careful),
     )
 }
 """The claims, by number."""

@@ -1,9 +1,13 @@
-"""What tests of several folders use: Gymnasium's mountain car as a text environment, and pages of a made-up shop."""
+"""What tests of several folders use: Gymnasium's mountain car as a text environment, and pages of a made-up shop.
+
+And a schedule of nine tiles that drifts after four episodes, with an experiment on it that takes a second.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -172,3 +176,41 @@ def _recall_experience() -> Callable[..., Recollection]:
 @pytest.fixture
 def shop() -> ShopPages:
     return ShopPages()
+
+
+SCHEDULE = """\
+version: 1
+name: puddle
+env: DriftFrozenLake-v0
+clock: episode
+visibility: explicit
+base: {map: [SFF, HFF, HFG]}
+drifts:
+  - {name: turn, at: 4, set: {map: [SHH, FFF, FFG]}}
+"""
+
+
+@pytest.fixture(scope="session")
+def puddle() -> str:
+    """The schedule as text."""
+    return SCHEDULE
+
+
+@pytest.fixture
+def schedule_file(tmp_path: Path) -> Path:
+    path = tmp_path / "puddle.yaml"
+    path.write_text(SCHEDULE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def data(schedule_file: Path) -> dict[str, Any]:
+    """An experiment on it as plain data."""
+    return {
+        "name": "tiny",
+        "schedules": [str(schedule_file)],
+        "agents": {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"},
+        "references": ["oracle_realign", "oracle_reset", "clairvoyant"],
+        "seeds": 2,
+        "rounds": 4,
+    }

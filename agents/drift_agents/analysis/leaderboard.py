@@ -15,11 +15,11 @@ from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
 from drift_agents.analysis.ranking import AXES, FAILED, Key, Standing, Standings, make_standings
+from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.table import MISSING, Table, show, show_difference, to_markdown
-from drift_agents.analysis.tables.scores import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.loader import load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}

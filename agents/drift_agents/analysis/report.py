@@ -18,19 +18,17 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, Runs, group, phases
+from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, group
+from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import Table, to_markdown, to_rich
+from drift_agents.analysis.tables.breakdowns import FAILED, around, score_by_prior_goal, spread
 from drift_agents.analysis.tables.comparisons import compare, holm, paired_differences
-from drift_agents.analysis.tables.efforts import efforts
-from drift_agents.analysis.tables.experience import remembered
-from drift_agents.analysis.tables.items import banks, epochs
-from drift_agents.analysis.tables.llm_costs import llm_costs
-from drift_agents.analysis.tables.overviews import ScheduleRuns, over_policies, over_sweep
+from drift_agents.analysis.tables.costs import costs, efforts, llm_costs
+from drift_agents.analysis.tables.memories import banks, epochs, remembered
+from drift_agents.analysis.tables.overviews import in_short, over_policies, over_sweep
 from drift_agents.analysis.tables.paper import GPT_4O
-from drift_agents.analysis.tables.prior_score import FAILED, around, score_by_prior_goal, spread
 from drift_agents.analysis.tables.probing import detections, equal_interaction, prices, probes
-from drift_agents.analysis.tables.scores import PlayerIndex, costs, measure_of, phase_details, scores
-from drift_agents.analysis.tables.summary import in_short
+from drift_agents.analysis.tables.scores import phase_details, scores
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
 from drift_agents.experiment.logs import read_rows
@@ -176,18 +174,6 @@ def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Repor
     played = {name: runs for name, runs in group(rows).items() if "sweep" not in manifest["schedules"].get(name, {})}
     sheet = in_short([part_of(manifest, schedule, runs) for schedule, runs in played.items()])
     return [ReportSection("What was lost, and what was won back", [sheet], [])] if sheet.rows else []
-
-
-def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> ScheduleRuns:
-    """One schedule of a run, with what is reported of it.
-
-    Args:
-        manifest: what was played.
-        schedule: the schedule's name.
-        runs: who played it.
-    """
-    measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
-    return ScheduleRuns(schedule, PlayerIndex(runs, manifest["players"], schedule), measure, phases(runs))
 
 
 def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:

@@ -51,7 +51,7 @@ class Player(NamedTuple):
     team: str = "solo"
 
     @property
-    def way(self) -> tuple[str, ...]:
+    def unusual_parts(self) -> tuple[str, ...]:
         """Controller and team, where they are not the usual ones."""
         usual = self._field_defaults
         return tuple(

@@ -38,9 +38,8 @@ from drift_agents.cli.boards import add_board_commands
 from drift_agents.cli.export import add_export_commands
 from drift_agents.cli.models import add_model_options, describe_totals, make_service, name_models
 from drift_agents.errors import ArgumentError, DriftAgentsError, ModelError, UnknownNameError
-from drift_agents.experiment.checking import AXES
-from drift_agents.experiment.files import load_experiment, shipped_experiments
 from drift_agents.experiment.folder import MANIFEST
+from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
 from drift_agents.experiment.references import REFERENCES
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import TRACE

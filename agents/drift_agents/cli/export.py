@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.stepmft import export
+from drift_agents.analysis.finetuning_sets import export
 
 
 def add_export_commands(commands: Any, common: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from drift_agents.errors import ArgumentError
 from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.members import MEMBERS, is_spec
-from drift_agents.experiment.models import needs_model, takes_model
+from drift_agents.experiment.players import needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.openai_compatible import KeySource

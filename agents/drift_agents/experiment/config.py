@@ -7,7 +7,7 @@
 * `ScheduleSettings` - what is different on one schedule
 * `SweptValue` - one value that a sweep gives a schedule
 
-`drift_agents.experiment.checking` turns plain data into an `Experiment` and tells everything that is wrong.
+`drift_agents.experiment.loader` turns plain data into an `Experiment` and tells everything that is wrong.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ Kept = Literal["all", "failures", "none"]
 """Which episodes are kept step by step, see `drift_agents.experiment.trace`."""
 
 Options = dict[str, Any]
+
+MODEL_OPTIONS = ("base_url", "form", "price")
+"""Options of a policy that say where its language model is served and how requests are formed."""
 
 
 class _Model(BaseModel):

@@ -1,7 +1,7 @@
-"""One cell, episode by episode.
+"""The episodes of one cell.
 
-* `CellSetup` - who plays a cell: its world, its agent and what an evaluator notes
-* `make_setup` - everything that a cell needs
+* `CellSetup` - the world, the player and the stages of a cell
+* `make_setup` - makes all of it
 * `play` - the rows of a cell: construction first, if there is one, then the test
 """
 
@@ -20,23 +20,15 @@ from drift_agents.agent import Agent, Recall
 from drift_agents.controller.base import make_controller
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
-from drift_agents.experiment.detection_tracker import DetectionTracker
+from drift_agents.experiment.construction import Construction, episode_seed, has_construction, plan_construction
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
+from drift_agents.experiment.evaluator import EpisodeEvaluator
 from drift_agents.experiment.extra_episodes import ExtraEpisodes, read_like
-from drift_agents.experiment.item_audit import ItemAudit
 from drift_agents.experiment.logs import CONSTRUCT, TEST
 from drift_agents.experiment.memory_dependencies import memory_dependencies
-from drift_agents.experiment.models import make_decider, make_parts
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
+from drift_agents.experiment.players import make_player, make_policy_and_memory, make_policy_and_model
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
-from drift_agents.experiment.stages import (
-    Construction,
-    constructs,
-    episode_seed,
-    plan_construction,
-)
-from drift_agents.experiment.teams import make_player
-from drift_agents.experiment.truth import GroundTruth
 from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
 from drift_agents.learner.base import Learner, make_learner
 from drift_agents.llm.service import Service
@@ -47,35 +39,32 @@ from drift_agents.memory.none import NoMemory
 from drift_agents.policy.base import Policy
 from drift_agents.registry import LEARNERS, VERIFIERS
 from drift_agents.team_agent import TeamAgent
-from drift_agents.types import Episode
+from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
 from drift_envs.schedule.model import Schedule
 
 AGENT_STREAM = 0xA6E7
-"""What keeps the streams of agents apart from those of episodes and drifts."""
+"""Separates the random streams of agents from those of episodes and drifts."""
 
 SUCCESS = 1.0
-"""The score from which an episode counts as a success: all that there is to get."""
-
-SUPERVISION = ("none", "own reward", "judge", "privileged")
-"""What an agent is told beyond its own observations, from nothing to the truth."""
+"""The least score of a successful episode: the maximum."""
 
 
 @dataclass
 class CellSetup:
-    """Who plays a cell, and where.
+    """The world, the player and the stages of a cell.
 
     Args:
         schedule: the schedule.
-        world: the world.
-        agent: the agent or the reference.
+        world: the world; it is not seeded yet.
+        agent: the agent, the team or the reference.
+        memory: its memory.
+        supervision: one of `drift_agents.types.SUPERVISION`.
+        episodes: the episodes of the test.
         extra: the extra episodes of the control `base+extra`.
-        memory: the agent's memory.
-        supervision: what the agent is told beyond its own observations.
-        episodes: what the test plays.
-        construction: what is played before it, if anything is.
-        constructor: who plays that, if it is not the agent's own policy.
-        frozen: whether memory's own rule is off in the test.
+        construction: the episodes before the test, if there are any.
+        constructor: the policy of the construction, where it is not the agent's own.
+        frozen: whether memory's own write rule is off in the test.
         stage: the present stage.
         stream: the seed of the present episode.
     """
@@ -93,33 +82,14 @@ class CellSetup:
     stage: str = TEST
     stream: int = 0
 
-    @property
-    def length(self) -> int:
-        """How many tasks are played, those of the construction included."""
-        return len(self.episodes) + (0 if self.construction is None else len(self.construction.tasks))
-
-
-class EpisodeEvaluator:
-    """What evaluators keep track of while a cell is played.
-
-    Args:
-        setup: who plays, and where.
-    """
-
-    def __init__(self, setup: CellSetup) -> None:
-        self.truth = GroundTruth(setup.world)
-        agent = setup.agent
-        self.audit = ItemAudit(setup.world)
-        self.noticing = DetectionTracker(setup.world, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
-
 
 def make_setup(cell: Cell, settings: ScheduleSettings, service: Service | None = None) -> CellSetup:
-    """Everything that a cell needs, freshly made.
+    """Make everything that a cell needs; its schedule is loaded and its world is made once.
 
     Args:
         cell: the cell.
-        settings: what the experiment says about its schedule.
-        service: through which language models are asked, if there are any.
+        settings: the experiment's settings for the cell's schedule.
+        service: the service of language models, if there are any.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
@@ -127,57 +97,54 @@ def make_setup(cell: Cell, settings: ScheduleSettings, service: Service | None =
     """
     schedule = read_schedule(cell.schedule, cell.change)
     world = make_world(schedule)
-    world.reset(seed=cell.seed)
+    world.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
     episodes = plan_episodes(schedule, world.timeline, settings)
-    is_told = cell.reference is not None and cell.reference not in LEARNERS.names()
-    if is_told and world.oracle is None:
+    is_learner = cell.reference in LEARNERS.names()
+    if cell.reference is not None and not is_learner and world.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
-    asked = settings.construction
-    construction = None
-    if asked is not None and constructs(cell, asked):
-        construction = plan_construction(schedule, world, asked, cell.seed)
-    world = make_world(schedule)
+    construct, construction = settings.construction, None
+    if construct is not None and has_construction(cell, construct):
+        construction = plan_construction(schedule, world, construct, cell.seed)
     if cell.reference == "clairvoyant":
         return CellSetup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
     side = agent_side(str(schedule.env))
     rule = settings.matching or side.matching
     matching = make_matching(rule.name, **rule.options)
     seed = np.random.SeedSequence([cell.seed, AGENT_STREAM])
-    if cell.reference in LEARNERS.names():
+    if is_learner:
         learner = make_learner(str(cell.reference), matching=matching, seed=seed)
         return CellSetup(schedule, world, learner, NoMemory(), learner.supervision, episodes, construction=construction)
     recall = side.recall
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
     defaults = {"matching": matching, **memory_dependencies(cell.memory, world, schedule, cell.seed)}
-    policy, memory, meter = make_parts(cell.policy, cell.memory, service, defaults)
+    policy, memory, meter = make_policy_and_memory(cell.policy, cell.memory, service, defaults)
     if cell.reference is not None:
         verifier: Verifier = OracleVerifier(cell.reference, world, memory)
     else:
         verifier = make_verifier(cell.verifier.name, **_with_prober(cell.verifier, world))
-    controller = make_controller(cell.way.controller.name, **cell.way.controller.options)
-    rest: dict[str, Any] = {
-        "controller": controller,
+    options: dict[str, Any] = {
+        "controller": make_controller(cell.decision.controller.name, **cell.decision.controller.options),
         "matching": matching,
         "recall": recall,
         "seed": seed,
         "meter": meter,
     }
-    agent = make_player(cell.way.team, policy, memory, verifier, service, **rest)
+    agent = make_player(cell.decision.team, policy, memory, verifier, service, **options)
     constructor = None
-    if construction is not None and asked is not None and asked.policy is not None:
-        if cell.way.team.name != SOLO.name:
+    if construction is not None and construct is not None and construct.policy is not None:
+        if cell.decision.team.name != SOLO.name:
             raise ExperimentError(
-                f"`construct: {{policy: {asked.policy.name}}}` needs the team 'solo': a team's members construct "
-                f"themselves. Received {cell.way.labels[1]!r}"
+                f"`construct: {{policy: {construct.policy.name}}}` needs the team 'solo': a team's members construct "
+                f"themselves. Received {cell.decision.labels[1]!r}"
             )
-        constructor, _ = make_decider(asked.policy, service)
+        constructor, _ = make_policy_and_model(construct.policy, service)
     return CellSetup(
         schedule,
         world,
         agent,
         memory,
-        max(memory.supervision, verifier.supervision, key=SUPERVISION.index),
+        strongest_supervision(memory.supervision, verifier.supervision),
         episodes,
         _make_extra(cell, settings, world, service),
         construction,
@@ -189,71 +156,79 @@ def make_setup(cell: Cell, settings: ScheduleSettings, service: Service | None =
 def _make_extra(
     cell: Cell, settings: ScheduleSettings, world: EvaluationWrapper, service: Service | None
 ) -> ExtraEpisodes | None:
-    """The extra episodes of `base+extra`, which plays the cell of the verifier that it is compared with beside its own.
+    """The extra episodes of `base+extra`; the cell of the verifier it is compared with is played beside its own.
 
-    So no cell waits for another one, and a cell that was torn off can be replayed from its seed.
+    So no cell waits for another one, and a torn cell can be replayed from its seed.
     """
     if cell.verifier.name != "base+extra":
         return None
     like = read_like(cell.verifier, settings)
     other = replace(cell, verifier=like, labels=(cell.labels[0], like.name, cell.labels[2]))
-    make_setup(other, settings, service)  # refuses what cannot be made before anything is played
-    return ExtraEpisodes((row["probe_steps"] for row in play(other, settings, service=service)), world)
+    rows = _play(other, make_setup(other, settings, service))
+    return ExtraEpisodes((row["probe_steps"] for row in rows), world)
 
 
 def _with_prober(part: PartSpec, world: EvaluationWrapper) -> dict[str, Any]:
-    """The options of a verifier, with the prober itself where they name one, or where it needs one."""
+    """The options of a verifier, with the prober itself where the verifier takes one."""
     options = dict(part.options)
     if "prober" in inspect.signature(VERIFIERS.load(part.name)).parameters:
         options["prober"] = make_prober(PartSpec.model_validate(options.get("prober", "replay")), world)
     return options
 
 
+OnEpisode = Callable[[CellSetup, int, Episode], None]
+"""Called with the setup, the number and the result of every episode that has ended."""
+
+
 def play(
     cell: Cell,
     settings: ScheduleSettings,
-    watch: Callable[[CellSetup, int, Episode], None] | None = None,
+    on_episode: OnEpisode | None = None,
     service: Service | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Play a cell: construction first, if there is one, then the test.
 
-    The world is seeded once a stage, for maps and drift; every episode then begins with a stream of its own.
+    The world is seeded once a stage, for maps and drift; every episode then begins with its own random stream.
 
     Args:
         cell: the cell.
-        settings: what the experiment says about its schedule.
-        watch: told about every episode when it is over, with its number.
-        service: through which language models are asked, if there are any.
+        settings: the experiment's settings for the cell's schedule.
+        on_episode: called after every episode.
+        service: the service of language models, if there are any.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`.
     """
-    setup = make_setup(cell, settings, service)
-    judge = EpisodeEvaluator(setup)
-    for index, lived in enumerate(chain(_construct(setup), _test(setup, cell.seed))):
-        episode = lived.episode
-        if setup.extra is not None and isinstance(setup.agent, (Agent, TeamAgent)):
-            probes = setup.extra.play(setup.agent)
+    yield from _play(cell, make_setup(cell, settings, service), on_episode)
+
+
+def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:
+    agent = setup.agent
+    evaluator = EpisodeEvaluator(setup.world, agent.matching if isinstance(agent, (Agent, TeamAgent)) else None)
+    for index, played in enumerate(chain(_construct(setup), _test(setup, cell.seed))):
+        episode = played.episode
+        if setup.extra is not None and isinstance(agent, (Agent, TeamAgent)):
+            probes = setup.extra.play(agent)
             episode = replace(episode, probes=probes, usage=episode.usage + setup.extra.meter.take())
-        if watch is not None:
-            watch(setup, index, episode)
-        yield _row(cell, setup, lived._replace(episode=episode), index, judge)
+        if on_episode is not None:
+            on_episode(setup, index, episode)
+        yield _row(cell, setup, played._replace(episode=episode), index, evaluator)
 
 
-class _Lived(NamedTuple):
-    """An episode that has just ended, its stage and its number in its phase."""
+class _PlayedEpisode(NamedTuple):
+    """An episode that has just ended, its stage, and its number in its phase."""
 
     stage: str
     round: int
     episode: Episode
 
 
-def _construct(setup: CellSetup) -> Iterator[_Lived]:
-    """Play the construction; an agent may play a task several times."""
+def _construct(setup: CellSetup) -> Iterator[_PlayedEpisode]:
+    """Play the construction; a team may play a task several times."""
     if setup.construction is None:
         return
     setup.world.env.reset(seed=setup.construction.world_seed)
-    with _other_policy(setup):
+    with _constructing_policy(setup):
         for task in setup.construction.tasks:
             setup.stage, setup.stream = CONSTRUCT, task.seed
             options = {"drift_clock": "continue", "drift_tick": 0, **task.options}
@@ -262,12 +237,12 @@ def _construct(setup: CellSetup) -> Iterator[_Lived]:
             else:
                 episodes = [setup.agent.run_episode(setup.world, seed=task.seed, options=options)]
             for episode in episodes:
-                yield _Lived(CONSTRUCT, task.round, episode)
+                yield _PlayedEpisode(CONSTRUCT, task.round, episode)
 
 
 @contextmanager
-def _other_policy(setup: CellSetup) -> Iterator[None]:
-    """Let somebody else decide, where memory is to be built by another policy."""
+def _constructing_policy(setup: CellSetup) -> Iterator[None]:
+    """Replace the agent's policy by the one that constructs, if there is one."""
     if setup.constructor is None or not isinstance(setup.agent, Agent):
         yield
         return
@@ -278,7 +253,7 @@ def _other_policy(setup: CellSetup) -> Iterator[None]:
         setup.agent.policy = own
 
 
-def _test(setup: CellSetup, seed: int) -> Iterator[_Lived]:
+def _test(setup: CellSetup, seed: int) -> Iterator[_PlayedEpisode]:
     """Play the schedule."""
     if setup.frozen and isinstance(setup.agent, (Agent, TeamAgent)):
         agent = setup.agent.agent if isinstance(setup.agent, TeamAgent) else setup.agent
@@ -294,16 +269,17 @@ def _test(setup: CellSetup, seed: int) -> Iterator[_Lived]:
         episode = setup.agent.run_episode(world, seed=setup.stream, options=options)
         number = number + 1 if world.phase == phase else 1
         phase = world.phase
-        yield _Lived(TEST, number, episode)
+        yield _PlayedEpisode(TEST, number, episode)
 
 
-def _row(cell: Cell, setup: CellSetup, lived: _Lived, index: int, judge: EpisodeEvaluator) -> dict[str, Any]:
+def _row(
+    cell: Cell, setup: CellSetup, played: _PlayedEpisode, index: int, evaluator: EpisodeEvaluator
+) -> dict[str, Any]:
     """The row of an episode that has just ended."""
     memory, verifier, policy = cell.labels
-    controller, team = cell.way.labels
-    episode = lived.episode
-    audited = judge.audit.note(episode, setup.memory)
-    judged, noticed = judge.truth.judge(episode, setup.memory), judge.noticing.note(episode, setup.memory)
+    controller, team = cell.decision.labels
+    episode = played.episode
+    truth, items, detection = evaluator.evaluate(episode, setup.memory)
     return {
         "env": setup.schedule.env,
         "schedule": setup.schedule.name,
@@ -314,9 +290,9 @@ def _row(cell: Cell, setup: CellSetup, lived: _Lived, index: int, judge: Episode
         "team": team,
         "policy": policy,
         "seed": cell.seed,
-        "stage": lived.stage,
+        "stage": played.stage,
         "episode": index,
-        "round": lived.round,
+        "round": played.round,
         "phase": setup.world.phase.id,
         "tick": setup.world.start,
         "success": episode.score >= SUCCESS,
@@ -328,19 +304,19 @@ def _row(cell: Cell, setup: CellSetup, lived: _Lived, index: int, judge: Episode
         "probe_purchases": episode.probes.purchases,
         "surprises": episode.surprises,
         "realignments": episode.realignments,
-        "false_realignments": judged.false_realignments,
-        "detected": noticed.phase,
-        "detection_delay": noticed.delay,
-        "exposures": noticed.exposures,
-        "memory_size": judged.memory_size,
-        "memory_truth_rate": judged.memory_truth_rate,
-        "items": audited.items,
-        "item_truth_rate": audited.truth,
-        "shared_hits": audited.shared,
-        "private_hits": audited.private,
+        "false_realignments": truth.false_realignments,
+        "detected": detection.phase,
+        "detection_delay": detection.delay,
+        "exposures": detection.exposures,
+        "memory_size": truth.memory_size,
+        "memory_truth_rate": truth.memory_truth_rate,
+        "items": items.items,
+        "item_truth_rate": items.truth,
+        "shared_hits": items.shared,
+        "private_hits": items.private,
         "invalid_actions": episode.invalid_actions,
         **episode.usage._asdict(),
         "refreshes": episode.refreshes,
         "tokens_estimated": episode.tokens_estimated,
-        "regret": judged.regret,
+        "regret": truth.regret,
     }

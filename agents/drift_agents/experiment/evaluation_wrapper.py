@@ -104,7 +104,7 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
     def changed(self, record: Record, tick: int) -> bool:
         """Whether a record is answered otherwise at a tick than when it was written.
 
-        What was written in another world (`drift_agents.experiment.stages`) has no tick in this one:
+        What was written in another world (`drift_agents.experiment.construction`) has no tick in this one:
         there the question is whether this world could answer so.
 
         Args:

@@ -22,7 +22,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.types import NO_USAGE
 
 CONSTRUCT, TEST = "construct", "test"
-"""The stages of a cell, see `drift_agents.experiment.stages`."""
+"""The stages of a cell, see `drift_agents.experiment.construction`."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "env": (str,),

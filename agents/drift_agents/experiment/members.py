@@ -1,20 +1,22 @@
-"""Who belongs to a team, as an experiment file says it.
+"""The members of a team, as experiment files name them.
 
-* `MemberSpec` - one of them: a name, a policy, and how often its judgement errs
-* `read_members` - all that a team names
-* `is_spec` - whether an entry says more than a policy
+* `MemberSpec`, `read_members` - the members that a team names
+* `POOLS`, `find_pool` - named pools of members
+* `DEFAULT_POOL` - the pool of a team that names no members
+
+Without a language model, "heterogeneous" members are planners with different declared options: they take different
+risks, resolve contradictions differently, and inspect more or fewer articles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from drift_agents.errors import ArgumentError
+from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.experiment.config import PartSpec
-from drift_agents.experiment.pools import find_pool
 
 MEMBERS = "members"
 """The option of a team that names who belongs to it; all its other options are the team's own."""
@@ -40,7 +42,7 @@ def read_members(team: PartSpec) -> tuple[MemberSpec, ...]:
     """All members that a team names; none where the cell's policy is the only one.
 
     Args:
-        team: its option `members` is a list, or the name of a pool (`drift_agents.experiment.pools`);
+        team: its option `members` is a list, or the name of a pool (`drift_agents.experiment.members`);
             each entry is a policy (a name, or one name with its
             options), or `{policy: ..., name: ..., errs: ...}`, where `name` and `errs` may be left out.
 
@@ -85,3 +87,52 @@ def is_spec(entry: object) -> bool:
         (True, False, False)
     """
     return isinstance(entry, Mapping) and "policy" in entry and set(entry) <= _KEYS
+
+
+ERRS = 0.3
+"""How often a judgement of the pool `erring` turns out the wrong way round; declared, not measured."""
+
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "bold": {"lake": {"risk": 0.9}, "shop": {"looks": 1}},
+    "careful": {"lake": {"risk": 0.4}, "shop": {"looks": 6}},
+    "newest": {"conflict": "newest"},
+    "literal": {"lake": {"generalise": False}, "shop": {"looks": 2}},
+}
+_BLIND: Mapping[str, Any] = {"lake": {"risk": 0.2, "generalise": False, "aspiration": False}, "shop": {"looks": 0}}
+
+
+def _planners(errs: float = 0.0) -> list[dict[str, Any]]:
+    return [{"name": name, "policy": {"planner": dict(own)}, "errs": errs} for name, own in _OPTIONS.items()]
+
+
+POOLS: Mapping[str, list[dict[str, Any]]] = {
+    "planners": _planners(),
+    "erring": _planners(ERRS),
+    "alike": [{"name": f"blind-{number}", "policy": {"planner": dict(_BLIND)}} for number in (1, 2, 3, 4)],
+    "weak": [*_planners()[:3], {"name": "weak", "policy": "random", "errs": 0.5}],
+}
+"""`planners`: four different ones whose judgement does not err. `erring`: the same, and each judgement
+errs with probability `ERRS`. `alike`: four that share every failure (EDV, appendix G: consensus bias).
+`weak`: three and one who acts and votes at random (appendix G: interference from low-quality agents)."""
+
+
+DEFAULT_POOL = "planners"
+"""The pool of a team that names no members, where the policy is the planner."""
+
+
+def find_pool(name: str) -> list[dict[str, Any]]:
+    """The members of a pool.
+
+    Args:
+        name: one of `POOLS`.
+
+    Raises:
+        UnknownNameError: if there is none of that name.
+
+    Example:
+        >>> [member["name"] for member in find_pool("weak")]
+        ['bold', 'careful', 'newest', 'weak']
+    """
+    if name not in POOLS:
+        raise UnknownNameError("pool of members", name, POOLS)
+    return POOLS[name]

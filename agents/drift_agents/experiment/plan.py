@@ -2,7 +2,7 @@
 
 * `Cell` - one agent or reference on one schedule with one seed: played on its own, written to its own file
 * `DecisionSetup` - how the agent of a cell decides: controller and team
-* `overlaid` - a part with what is different of it on one schedule
+* `with_overrides` - a part with what is different of it on one schedule
 * `plan_cells` - the cells of an experiment, in the order of the merged log
 * `PlannedEpisode` - one episode: its round, phase and tick as far as they are known beforehand
 * `plan_episodes` - the episodes of a schedule
@@ -41,12 +41,12 @@ class DecisionSetup(NamedTuple):
     labels: tuple[str, str] = (DIRECT.name, SOLO.name)
 
     @property
-    def unusual(self) -> tuple[str, ...]:
+    def non_default_labels(self) -> tuple[str, ...]:
         """The labels that differ from the defaults, which files and tables leave out."""
         return tuple(label for label, usual in zip(self.labels, DecisionSetup().labels, strict=True) if label != usual)
 
 
-USUAL = DecisionSetup()
+DEFAULT_DECISION = DecisionSetup()
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Cell:
         labels: how lines call memory, verifier and policy.
         reference: the reference that this is, if it is one.
         change: what a sweep gives the schedule, if there is one.
-        way: how the agent decides.
+        decision: how the agent decides.
     """
 
     schedule: str
@@ -74,7 +74,7 @@ class Cell:
     labels: tuple[str, str, str]
     reference: str | None = None
     change: SweptValue | None = None
-    way: DecisionSetup = USUAL
+    decision: DecisionSetup = DEFAULT_DECISION
 
     @property
     def place(self) -> str:
@@ -84,7 +84,7 @@ class Cell:
     @property
     def key(self) -> str:
         """The name of its file, without the ending."""
-        words = [self.place, *self.labels, *self.way.unusual]
+        words = [self.place, *self.labels, *self.decision.non_default_labels]
         text = "--".join(re.sub(r"[^A-Za-z0-9_.=-]+", "-", word).strip("-.") for word in words)
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]}-{hashlib.sha256('|'.join(words).encode()).hexdigest()[:8]}"
@@ -101,10 +101,10 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         ExperimentError: if two cells would write the same file.
     """
     cells = [
-        Cell(schedule, memory, verifier, policy, seed, labels, reference, change, way)
+        Cell(schedule, memory, verifier, policy, seed, labels, reference, change, decision)
         for schedule in experiment.schedules
         for change in experiment.changes(schedule)
-        for memory, verifier, policy, labels, reference, way in _players(experiment, experiment.world(schedule))
+        for memory, verifier, policy, labels, reference, decision in _players(experiment, experiment.world(schedule))
         for seed in experiment.seeds_of(schedule)
     ]
     seen: dict[str, Cell] = {}
@@ -129,36 +129,38 @@ def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
     }
     players: dict[tuple[str, ...], _Player] = {}
 
-    def add(memory: PartSpec, verifier: PartSpec, policy: PartSpec, reference: str | None, way: DecisionSetup) -> None:
+    def add(
+        memory: PartSpec, verifier: PartSpec, policy: PartSpec, reference: str | None, decision: DecisionSetup
+    ) -> None:
         labels = (
             memory.label(beside["memory"]),
             verifier.label(beside["verifier"]),
             policy.label(beside["policy"]),
         )
         player = (
-            overlaid(memory, world.memory),
-            overlaid(verifier, world.verifier),
-            overlaid(policy, world.policy),
+            with_overrides(memory, world.memory),
+            with_overrides(verifier, world.verifier),
+            with_overrides(policy, world.policy),
             labels,
             reference,
-            way,
+            decision,
         )
-        players.setdefault((*labels, *way.labels), player)
+        players.setdefault((*labels, *decision.labels), player)
 
     for agents in experiment.agents:
         for policy, team, controller in product(agents.policy, agents.team, agents.controller):
-            way = DecisionSetup(
-                overlaid(controller, world.controller),
-                overlaid(team, world.team),
+            decision = DecisionSetup(
+                with_overrides(controller, world.controller),
+                with_overrides(team, world.team),
                 (controller.label(beside["controller"]), team.label(beside["team"])),
             )
             for memory in agents.memory:
                 for verifier in agents.verifier if memory.name != "none" else [NO_PART]:
-                    add(memory, verifier, policy, None, way)
+                    add(memory, verifier, policy, None, decision)
                 if memory.name != "none":
                     for name in ("oracle_realign", "oracle_reset"):
                         if name in experiment.references:
-                            add(memory, PartSpec(name=name), policy, name, way)
+                            add(memory, PartSpec(name=name), policy, name, decision)
     for name in (*LEARNERS.names(), "clairvoyant"):
         if name in experiment.references:
             add(NO_PART, NO_PART, PartSpec(name=name), name, DecisionSetup())
@@ -169,7 +171,7 @@ def _distinct(parts: list[PartSpec]) -> list[PartSpec]:
     return [part for index, part in enumerate(parts) if part not in parts[:index]]
 
 
-def overlaid(part: PartSpec, changes: Mapping[str, Options]) -> PartSpec:
+def with_overrides(part: PartSpec, changes: Mapping[str, Options]) -> PartSpec:
     """A part with what is different of it on one schedule.
 
     Args:

@@ -15,15 +15,15 @@ from typing import Any, Protocol
 
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.episode import CellSetup, make_setup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, versions
 from drift_agents.experiment.logs import CellLog
-from drift_agents.experiment.models import needs_model, play_in_threads
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.stages import constructs
+from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
-from drift_agents.experiment.tracer import CellTracer
-from drift_agents.experiment.workers import BACKENDS, play_in_processes, play_on_ray
+from drift_agents.experiment.trace_writer import CellTracer
+from drift_agents.experiment.workers import BACKENDS, play_in_processes, play_in_threads, play_on_ray
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
@@ -40,7 +40,7 @@ class Progress(Protocol):
         """So many episodes of it are done."""
 
     def note(self, text: str) -> None:
-        """Something that whoever asked for the run should know."""
+        """Something worth knowing about the run."""
 
 
 class Silent:
@@ -82,7 +82,7 @@ def run_experiment(
             not given. Lines do not depend on it; cells that are done already are not played again for it, and
             `progress` is told how many of them have no steps.
         progress: told about every step forward.
-        service: through which language models are asked, if there are any; one with default limits if not
+        service: the service of language models, if there are any; one with default limits if not
             given. Unless it has a file of its own, replies are recorded in the folder, and are found there
             when the run goes on.
 
@@ -91,10 +91,10 @@ def run_experiment(
 
     Raises:
         ArgumentError: if `jobs` is not positive, there is no such backend or trace, or both `resume` and `fresh`
-            are asked for.
-        MissingDependencyError: if `ray` is asked for and not installed.
+            are given.
+        MissingDependencyError: if the backend `ray` is not installed.
         ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
-            `ModelError` where a language model cannot be asked any more, and what is done is kept.
+            `ModelError` where a language model cannot be reached any more, and what is done is kept.
     """
     if jobs < 1:
         raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
@@ -109,8 +109,7 @@ def run_experiment(
     cells = plan_cells(experiment)
     if backend == "ray" and needs_model(experiment):
         raise ArgumentError(
-            "`backend` should be processes where language models are asked, since one service counts what they cost. "
-            "Received 'ray'"
+            "`backend` should be processes with language models, whose cost one service counts. Received 'ray'"
         )
     with _service_for(experiment, folder, service) as asks:
         return _run(experiment, folder, cells, asks, jobs, backend, resume, fresh, trace, progress)
@@ -118,7 +117,7 @@ def run_experiment(
 
 @contextmanager
 def _service_for(experiment: Experiment, folder: Path, service: Service | None) -> Iterator[Service | None]:
-    """The service of a run, `None` where no language model is asked; it records in the folder unless told otherwise."""
+    """The service of a run, `None` without language models; by default it records replies in the folder."""
     if not needs_model(experiment):
         yield None
         return
@@ -143,8 +142,10 @@ def _run(
     manifest, lengths = describe(experiment, cells, service)
 
     def length(cell: Cell) -> int:
-        asked = experiment.world(cell.schedule).construction
-        before = asked.episodes * asked.epochs if asked is not None and constructs(cell, asked) else 0
+        construct = experiment.world(cell.schedule).construction
+        before = (
+            construct.episodes * construct.epochs if construct is not None and has_construction(cell, construct) else 0
+        )
         return lengths[cell.place] + before
 
     try:
@@ -175,7 +176,7 @@ def describe(
     Args:
         experiment: the experiment.
         cells: its cells.
-        service: through which language models are asked, if there are any.
+        service: the service of language models, if there are any.
 
     Raises:
         ExperimentError: if a part cannot be made, or two schedules have one name.
@@ -201,9 +202,9 @@ def describe(
                 "description": schedule.description,
                 "episodes": len(player.episodes),
             }
-            asked = experiment.world(cell.schedule).construction
-            if asked is not None and asked.episodes:
-                schedules[schedule.name]["construct"] = asked.model_dump(mode="json", exclude_defaults=True)
+            construct = experiment.world(cell.schedule).construction
+            if construct is not None and construct.episodes:
+                schedules[schedule.name]["construct"] = construct.model_dump(mode="json", exclude_defaults=True)
             if player.frozen:
                 schedules[schedule.name]["learning"] = "frozen"
             if cell.change is not None:
@@ -219,8 +220,8 @@ def describe(
                 "memory": memory,
                 "verifier": verifier,
                 "policy": policy,
-                "controller": cell.way.labels[0],
-                "team": cell.way.labels[1],
+                "controller": cell.decision.labels[0],
+                "team": cell.decision.labels[1],
                 "reference": cell.reference,
                 "supervision": player.supervision,
             }
@@ -241,7 +242,9 @@ def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> Ce
     try:
         return make_setup(cell, settings, service)
     except (DriftAgentsError, DriftEnvsError) as error:
-        raise ExperimentError(f"{cell.place}, {' + '.join((*cell.labels, *cell.way.unusual))}: {error}") from error
+        raise ExperimentError(
+            f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
+        ) from error
 
 
 def _tell_untraced(folder: RunFolder, done: list[Cell], trace: str, progress: Progress) -> None:
@@ -325,7 +328,7 @@ def _play_cell(
     """
     try:
         with CellLog(path) as log, CellTracer(steps, cell, trace) as tracer:
-            for row in play(cell, settings, tracer.watch, service):
+            for row in play(cell, settings, tracer.on_episode, service):
                 log.write(row)
             log.close_after(log.written)
     except (DriftAgentsError, DriftEnvsError) as error:

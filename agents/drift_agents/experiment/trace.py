@@ -9,7 +9,7 @@ A file holds one cell: gzip around lines of JSON, the header first, then a line 
 (states, lines of prompts, answers) and knobs stand once in a file: a line brings those that are new
 under `texts` and `knobs`, and everything else names them by number, counted over the file. Prompts
 grow with memory and hardly change from one step to the next, so that this and the compression keep
-a step at some hundred bytes. `drift_agents.experiment.tracer` writes it.
+a step at some hundred bytes. `drift_agents.experiment.trace_writer` writes it.
 """
 
 from __future__ import annotations

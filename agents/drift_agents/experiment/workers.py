@@ -2,6 +2,7 @@
 
 * `BACKENDS` - the choices: processes of this machine, or Ray's workers on any number of machines
 * `play_in_processes` - in processes of this machine
+* `play_in_threads` - in threads of this process, which share a service of language models
 * `play_on_ray` - on Ray's workers
 * `ray_cores` - how many cores Ray has
 * `check_reachable` - whether anybody listens at Ray's address
@@ -13,6 +14,7 @@ import gc
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
@@ -21,6 +23,7 @@ import joblib
 from joblib.externals.loky import get_reusable_executor
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.llm.service import Service
 
 T = TypeVar("T")
 
@@ -68,6 +71,33 @@ def _whole_on_interrupt() -> Iterator[None]:
     except BaseException:
         get_reusable_executor().shutdown(wait=True, kill_workers=True)
         raise
+
+
+def play_in_threads(tasks: Iterable[T], jobs: int, service: Service, do: Callable[[T], None]) -> Iterator[T]:
+    """Play cells at the same time, in this process, so that they share the service.
+
+    When one fails or the run is interrupted nothing more is asked; what is under way is awaited, since
+    its replies are paid for and are recorded.
+
+    Args:
+        tasks: what is to be done.
+        jobs: how many at the same time.
+        service: through which they ask.
+        do: does one.
+
+    Yields:
+        Each task when it is done.
+    """
+    with ThreadPoolExecutor(jobs, thread_name_prefix="cell") as pool:
+        futures = {pool.submit(do, task): task for task in tasks}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                yield futures[future]
+        except BaseException:
+            service.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def play_on_ray(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:

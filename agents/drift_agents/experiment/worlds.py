@@ -1,14 +1,15 @@
-"""What each environment needs on the agent's side.
+"""The environment of a cell: its schedule, the world that agents see, matching and probers.
 
-* `AgentSide` - the matching rule and what of memory goes into a prompt
-* `AGENT_SIDES` - by environment id
-* `read_schedule` - the schedule of a cell, with what a sweep changes in it
-* `make_world` - a schedule's world as agents see it
-* `make_prober` - how verifiers repeat an action in a state
+* `read_schedule` - the schedule of a cell, with the value that a sweep sets
+* `sweep_schedule` - a schedule with another value in one place
+* `make_world` - the text environment of a schedule
+* `AgentSide`, `AGENT_SIDES` - the matching rule and the prompt options of each environment
+* `make_prober` - how verifiers repeat an action
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +20,6 @@ from drift_agents.agent import Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.experiment.sweep import changed_schedule
 from drift_agents.registry import PROBERS
 from drift_agents.verifier.base import Prober
 from drift_envs.schedule.loader import load_schedule
@@ -70,7 +70,7 @@ def read_schedule(source: str, change: SweptValue | None = None) -> Schedule:
     schedule = load_schedule(source)
     if schedule is None or not schedule.env:
         raise ExperimentError(f"{source}: a schedule in an experiment should name its environment under `env`")
-    return schedule if change is None else changed_schedule(schedule, change)
+    return schedule if change is None else sweep_schedule(schedule, change)
 
 
 def make_world(schedule: Schedule) -> EvaluationWrapper:
@@ -109,3 +109,46 @@ def make_prober(part: PartSpec, world: EvaluationWrapper) -> Prober:
         given = {"twin": twin(world.env)}
     prober: Prober = PROBERS.make(part.name, **given, **part.options)
     return prober
+
+
+def sweep_schedule(schedule: Schedule, change: SweptValue) -> Schedule:
+    """A schedule with another value in one place; its name says which.
+
+    Args:
+        schedule: the schedule.
+        change: the place, its words joined by dots, and the value. `*` stands for every drift. All
+            words but the last one must be there.
+
+    Raises:
+        ExperimentError: if the schedule has no such place.
+        ScheduleError: if the value is not allowed there.
+
+    Example:
+        >>> reversed_ = load_schedule("mountain_car/reversed")
+        >>> weak = sweep_schedule(reversed_, SweptValue("drifts.reversed.set.force", -0.0008))
+        >>> weak.name, dict(weak.drifts[0].set)
+        ('mountain_car/reversed/force--0.0008', {'force': -0.0008})
+    """
+    data = schedule.to_dict()
+    *way, last = change.path.split(".")
+    places = list(_places(data, way))
+    if not places or not all(isinstance(place, dict) for place in places):
+        raise ExperimentError(f"{schedule.name}: `sweep` should name a place of the schedule. Received {change.path!r}")
+    for place in places:
+        place[last] = change.value
+    data["name"] = f"{schedule.name}/{change.label}"
+    return load_schedule(data)
+
+
+def _places(data: Any, way: list[str]) -> Iterator[Any]:
+    """What stands at the end of a way; `*` leads to all items of a list, a name to the item of that name."""
+    if not way:
+        yield data
+        return
+    step, *rest = way
+    if isinstance(data, list):
+        for item in data:
+            if step == "*" or (isinstance(item, dict) and item.get("name") == step):
+                yield from _places(item, rest)
+    elif isinstance(data, dict) and step in data:
+        yield from _places(data[step], rest)

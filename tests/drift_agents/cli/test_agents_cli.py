@@ -9,10 +9,9 @@ from typing import get_args
 
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.experiment.checking import AXES
 from drift_agents.experiment.config import Reference
-from drift_agents.experiment.files import shipped_experiments
 from drift_agents.experiment.folder import read_manifest
+from drift_agents.experiment.loader import AXES, shipped_experiments
 from drift_agents.experiment.logs import read_rows
 from drift_agents.registry import LEARNERS
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError, UnknownNameError
-from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import PartSpec
-from drift_agents.experiment.files import load_experiment, shipped_experiments
+from drift_agents.experiment.loader import load_experiment, parse_experiment, shipped_experiments
 
 GOOD = """\
 name: mine

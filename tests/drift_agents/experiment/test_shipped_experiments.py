@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from drift_agents.experiment.episode import make_setup
-from drift_agents.experiment.files import load_experiment, shipped_experiments
-from drift_agents.experiment.models import needs_model
+from drift_agents.experiment.loader import load_experiment, shipped_experiments
 from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.players import needs_model
 from drift_agents.llm.service import Service
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -24,7 +24,7 @@ def cover(cells: tuple[Cell, ...]) -> list[Cell]:
     for cell in cells:
         memory, verifier, policy = cell.labels
         names = {cell.place, f"memory {memory}"} | {
-            f"{cell.schedule} {label}" for label in (verifier, policy, *cell.way.labels)
+            f"{cell.schedule} {label}" for label in (verifier, policy, *cell.decision.labels)
         }
         if not names <= seen:
             seen |= names

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.checking import parse_experiment
 from drift_agents.experiment.config import SweptValue
-from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import plan_cells
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.sweep import changed_schedule
+from drift_agents.experiment.worlds import sweep_schedule
 
 from drift_envs.errors import ScheduleError
 from drift_envs.schedule.loader import load_schedule
@@ -66,11 +65,11 @@ def test_a_world_may_have_a_sweep_of_its_own_or_none(data: dict[str, Any], sched
 )
 def test_places_that_are_not_there(change: SweptValue, expected: str) -> None:
     with pytest.raises((ExperimentError, ScheduleError), match=re.compile(re.escape(expected), re.IGNORECASE)):
-        changed_schedule(load_schedule("frozen_lake/explicit"), change)
+        sweep_schedule(load_schedule("frozen_lake/explicit"), change)
 
 
 def test_a_star_stands_for_every_drift() -> None:
-    schedule = changed_schedule(load_schedule("frozen_lake/explicit"), SweptValue("drifts.*.for", 5))
+    schedule = sweep_schedule(load_schedule("frozen_lake/explicit"), SweptValue("drifts.*.for", 5))
     assert [drift.duration for drift in schedule.drifts] == [5, 5]
 
 

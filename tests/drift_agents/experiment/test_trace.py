@@ -12,13 +12,13 @@ import pytest
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
 from drift_agents.experiment.episode import play
-from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import EPISODES, TRACES
+from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import EpisodeTrace, TraceHeader, read_header, read_trace
-from drift_agents.experiment.tracer import CellTracer
+from drift_agents.experiment.trace_writer import CellTracer
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Episode
 
@@ -39,7 +39,7 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
     ticks: list[int] = []
     maps: list[Any] = []
     with CellTracer(path, cell, "all") as tracer:
-        watch = tracer.watch
+        watch = tracer.on_episode
         assert watch is not None
 
         def note(setup: Any, index: int, episode: Episode) -> None:
@@ -142,7 +142,7 @@ def test_a_cell_that_was_torn_off_leaves_no_half_file(data: dict[str, Any], tmp_
 
 def _tear_off(path: Path, cell: Cell) -> None:
     with CellTracer(path, cell, "all") as tracer:
-        for index, _ in enumerate(play(cell, ScheduleSettings(rounds=4), tracer.watch)):
+        for index, _ in enumerate(play(cell, ScheduleSettings(rounds=4), tracer.on_episode)):
             if index == 1:
                 raise RuntimeError
 
@@ -161,7 +161,7 @@ def test_prompts_cost_little(data: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_nothing_is_traced_unasked(data: dict[str, Any], tmp_path: Path) -> None:
-    assert CellTracer(tmp_path / "a.gz", _any_cell(data), "none").watch is None
+    assert CellTracer(tmp_path / "a.gz", _any_cell(data), "none").on_episode is None
 
 
 def test_refusals(data: dict[str, Any], tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError, UnknownNameError
-from drift_agents.experiment.checking import parse_experiment
-from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.workers import check_reachable, play_in_processes, play_on_ray, ray_cores
 
@@ -44,7 +43,7 @@ def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> N
 
 def test_language_models_are_asked_from_one_process(data: dict[str, Any], tmp_path: Path) -> None:
     experiment = parse_experiment({**data, "agents": {"memory": ["none"], "policy": "llm"}})
-    with pytest.raises(ArgumentError, match="where language models are asked"):
+    with pytest.raises(ArgumentError, match="should be processes with language models"):
         run_experiment(experiment, tmp_path / "run", backend="ray")
 
 

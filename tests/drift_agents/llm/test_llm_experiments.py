@@ -19,10 +19,10 @@ from drift_agents.errors import (
     ModelUnavailableError,
     ReplayError,
 )
-from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import REPLIES
+from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.models import needs_model
+from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore

@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.models import needs_model
+from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import run_experiment
 
 pytest.importorskip("openai")

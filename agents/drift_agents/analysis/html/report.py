@@ -13,8 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.inspect.gather import gather
-from drift_agents.analysis.inspect.page import write_page
+from drift_agents.analysis.inspect.page import gather, write_page
 from drift_agents.analysis.plots.draw import draw_all
 from drift_agents.analysis.plots.style import PlotFile
 from drift_agents.analysis.report import LEGEND, ReportSection, make_report, make_summary
@@ -154,6 +153,6 @@ def _links(folder: Path) -> dict[str, list[tuple[str, str]]]:
         seen.add(who)
         after = next((at for at, phase in enumerate(cell["phase"]) if phase != cell["phase"][0]), 0)
         name = cell["memory"] if cell["verifier"] == "none" else f"{cell['memory']} + {cell['verifier']}"
-        text = f"{name} ({', '.join((cell['policy'], *Player.of(cell).way))}, seed {cell['seed']})"
+        text = f"{name} ({', '.join((cell['policy'], *Player.of(cell).unusual_parts))}, seed {cell['seed']})"
         found.setdefault(cell["schedule"], []).append((text, f"{PAGE}#{number}/{cell['episode'][after]}/0"))
     return found

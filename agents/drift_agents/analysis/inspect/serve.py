@@ -11,8 +11,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from drift_agents.analysis.inspect.gather import gather
-from drift_agents.analysis.inspect.page import page_parts
+from drift_agents.analysis.inspect.page import gather, page_parts
 from drift_agents.errors import ExperimentError
 
 HOST = "127.0.0.1"

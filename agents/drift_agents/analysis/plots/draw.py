@@ -9,16 +9,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots.bars import draw_paper_bars, draw_sweep
-from drift_agents.analysis.plots.budget import budgets_of, draw_budgets
-from drift_agents.analysis.plots.curves import draw_curves
-from drift_agents.analysis.plots.pareto import draw_front
-from drift_agents.analysis.plots.propagation import draw_propagation
+from drift_agents.analysis.plots.curves import draw_curves, draw_propagation
+from drift_agents.analysis.plots.methods import draw_front, draw_paper_bars
 from drift_agents.analysis.plots.style import PlotFile
+from drift_agents.analysis.plots.sweeps import budgets_of, draw_budgets, draw_sweep
 from drift_agents.analysis.plots.visits import draw_visits
 from drift_agents.analysis.runs import group, phases
-from drift_agents.analysis.tables.overviews import ScheduleRuns
-from drift_agents.analysis.tables.scores import PlayerIndex, measure_of
+from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, measure_of
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import EPISODES, PLOTS, read_manifest

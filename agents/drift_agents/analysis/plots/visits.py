@@ -15,7 +15,7 @@ import numpy as np
 
 from drift_agents.analysis.plots.style import PlotFile, new_figure, save
 from drift_agents.analysis.runs import Player
-from drift_agents.analysis.tables.scores import PlayerIndex
+from drift_agents.analysis.schedule_runs import PlayerIndex
 from drift_agents.experiment.folder import TRACES
 from drift_agents.experiment.trace import SUFFIX, EpisodeTrace, read_header, read_trace
 

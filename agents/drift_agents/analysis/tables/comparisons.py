@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_agents.analysis.runs import Player, difference, paired
+from drift_agents.analysis.schedule_runs import Measure, PlayerIndex, memory_name
 from drift_agents.analysis.table import MISSING, Table, show, show_difference
-from drift_agents.analysis.tables.scores import ACROSS, Measure, PlayerIndex, memory_name
+from drift_agents.analysis.tables.scores import ACROSS
 from drift_envs.metrics import Estimate, recovery_ratio
 
 RIVALS = {"none": "plain", "overwrite": "overwrite"}

@@ -1,41 +1,21 @@
 """Tables over several schedules or policies.
 
-* `ScheduleRuns` - one schedule of a run: who played it, and its phases
-* `over_sweep` - what a swept value does: one table a measure, one column a value
-* `over_policies` - source -> last drift, policy by policy, in the layout of the paper's table 3
+* `tabulate_summary` - one table of a run: what each memory lost to the drifts, and what was recovered
+* `tabulate_sweep` - the effect of a swept value: one table a measure, one column a value
+* `tabulate_policies` - source -> last drift, policy by policy, in the layout of the GLOVE paper's table 3
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from drift_agents.analysis.runs import Runs, difference, estimate
+from drift_agents.analysis.runs import Runs, difference, estimate, sum_of
+from drift_agents.analysis.schedule_runs import ScheduleRuns, memory_name
 from drift_agents.analysis.table import MISSING, Table, show, show_count, show_difference
 from drift_agents.analysis.tables.comparisons import RIVALS
 from drift_agents.analysis.tables.probing import false_alarms, probe_share, show_delays
-from drift_agents.analysis.tables.scores import Measure, PlayerIndex, memory_name
-
-
-class ScheduleRuns(NamedTuple):
-    """One schedule of a run.
-
-    Args:
-        schedule: its name.
-        naming: who played it.
-        measure: what is reported.
-        order: its phases; the first one is the source.
-    """
-
-    schedule: str
-    naming: PlayerIndex
-    measure: Measure
-    order: Sequence[str]
-
-    def after(self, run: Runs) -> Runs:
-        """The rows after the first drift; all rows where none came."""
-        return run if len(self.order) < 2 else run.without(self.order[0])
 
 
 def over_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str) -> list[Table]:
@@ -155,3 +135,58 @@ def _change(ends: Sequence[float], plain: float | None = None) -> str:
         return MISSING
     text = " → ".join(f"{value:.0f}" for value in ends)
     return text if plain is None or math.isnan(plain) else f"{text} ({ends[-1] - plain:+.0f})"
+
+
+PLAIN, GLOVE = "none", "glove"
+BESIDE = ("overwrite", GLOVE, "oracle_reset")
+"""Who stands beside the plain agent, by the name of the verifier."""
+
+
+def in_short(parts: Sequence[ScheduleRuns]) -> Table:
+    """A line for each schedule and memory that was played plain and with GLOVE.
+
+    *Before* is the source phase of the plain agent, everything else the mean over all phases that a
+    drift began. Success or score, as the schedule's own tables have it, which have the intervals too;
+    the two are not averaged. Of a verifier that was played with several options the first counts.
+
+    Args:
+        parts: the schedules that were played; those of a sweep have an overview of their own.
+
+    Returns:
+        The table; it has no rows if nothing was played both ways.
+    """
+    sheet = Table(
+        "In percent: before any drift, and the mean of all phases that a drift began",
+        ("schedule, memory", "before", "plain", "+ overwrite", "+ GLOVE", "oracle\nreset", "probes, %\nof all steps"),
+    )
+    for part in parts:
+        source = part.order[0] if part.order else None
+        found: dict[tuple[str, ...], dict[str, tuple[str, Runs]]] = {}
+        for player, runs in part.naming.runs.items():
+            verifier = player.verifier.partition("(")[0]
+            who = (player.memory, player.policy, player.controller, player.team)
+            found.setdefault(who, {}).setdefault(verifier, (part.naming.name(player), runs))
+        for verifiers in found.values():
+            if source is None or PLAIN not in verifiers or GLOVE not in verifiers or len(part.order) < 2:
+                continue
+            name, plain = verifiers[PLAIN]
+            row = f"{part.schedule}, {name}"
+            cells = [row, _figure(part, plain.phase(source)), _figure(part, plain.without(source))]
+            for verifier in BESIDE:
+                cells.append(
+                    _figure(part, verifiers[verifier][1].without(source)) if verifier in verifiers else MISSING
+                )
+            sheet.add(*cells, _probe_share(verifiers[GLOVE][1]))
+    return sheet
+
+
+def _figure(part: ScheduleRuns, runs: Runs) -> str:
+    value = estimate(runs.per_instance(part.measure.of))
+    return f"{value.mean:.0f}" if value.n else MISSING
+
+
+def _probe_share(runs: Runs) -> str:
+    """The share of probe steps in all interactions, of all instances together."""
+    probes = sum(runs.per_instance(sum_of("probe_steps")))
+    total = sum(runs.per_instance(sum_of("steps", "probe_steps")))
+    return f"{100 * probes / total:.1f}" if total else MISSING

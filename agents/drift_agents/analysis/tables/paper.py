@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from drift_agents.analysis.runs import Player
-from drift_agents.experiment.files import parse_text
+from drift_agents.experiment.loader import parse_text
 
 GPT_4O = "GPT-4o"
 
@@ -49,7 +49,7 @@ def paper_figures(schedule: str, player: Player, backbone: str = GPT_4O) -> tupl
         (80, 75, 80)
     """
     suffix = {"none": "", "glove": "+glove"}.get(player.verifier)
-    if suffix is None or player.way:
+    if suffix is None or player.unusual_parts:
         return None
     figures = _tables()[backbone].get(schedule, {}).get(f"{player.memory}{suffix}")
     return None if figures is None else tuple(figures)

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 
 from drift_agents.analysis.runs import Row, Runs, estimate, mean_of, sum_of
+from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
 from drift_agents.analysis.table import MISSING, Table, show, show_count
-from drift_agents.analysis.tables.scores import Measure, PlayerIndex
 from drift_envs.metrics import break_even, collected_score, cost_by_kind
 
 KINDS = ("probe_steps", "probe_resets", "probe_falls", "probe_purchases")

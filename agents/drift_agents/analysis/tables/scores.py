@@ -9,11 +9,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-from drift_agents.analysis.runs import Player, Row, Runs, estimate, mean_of, recoveries, sum_of
-from drift_agents.analysis.table import MISSING, Table, show, show_count
+from drift_agents.analysis.runs import Runs, estimate, mean_of, recoveries, sum_of
+from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
+from drift_agents.analysis.table import MISSING, Table, show
 from drift_agents.analysis.tables.paper import GPT_4O, paper_figures
 
 ACROSS = 3
@@ -21,120 +21,6 @@ ACROSS = 3
 
 EDGE = 5
 """How many rounds are the first and the last ones of a phase."""
-
-MEMORY_NAMES = {
-    "none": "No memory",
-    "vanilla": "Vanilla",
-    "memory_bank": "MemoryBank",
-    "voyager": "Voyager",
-    "generative_agents": "Generative Agents",
-    "beliefmem": "BeliefMem",
-    "managed": "Managed",
-    "adamem": "AdaMEM",
-    "synapse": "Synapse",
-    "reasoning_bank": "ReasoningBank",
-    "consensus": "Consensus",
-}
-VERIFIER_NAMES = {
-    "glove": "GLOVE",
-    "glove_active": "GLOVE, active test",
-    "glove_passive": "GLOVE, passive test",
-    "glove_spread": "GLOVE, doubt spreads",
-    "base+extra": "extra episodes",
-}
-REFERENCE_NAMES = {
-    "oracle_realign": "oracle realign",
-    "oracle_reset": "oracle reset",
-}
-ALONE = {"clairvoyant": "Clairvoyant", "dyna_q_plus": "Dyna-Q+", "windowed_q": "Windowed Q-learning"}
-"""Players without memory and verifier, by policy."""
-
-
-def memory_name(player: Player) -> str:
-    """What a player's memory is called."""
-    memory, mark, options = player.memory.partition("(")
-    return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
-
-
-class Measure(NamedTuple):
-    """What is reported of an episode, in percent.
-
-    Args:
-        name: as in the heading.
-        field: of the rows.
-    """
-
-    name: str
-    field: str
-
-    @property
-    def of(self) -> Callable[[Sequence[Row]], float]:
-        """The mean over rows, in percent."""
-        return mean_of(self.field, 100)
-
-
-def measure_of(visibility: str) -> Measure:
-    """The success rate of explicit drifts, the score of implicit ones, as in the paper's section 5.1."""
-    return (
-        Measure("score in percent", "score") if visibility == "implicit" else Measure("success in percent", "success")
-    )
-
-
-class PlayerIndex:
-    """Who stands in which row, and what it is called: each memory, its verifiers below it, clairvoyant last.
-
-    Args:
-        runs: all players of a schedule, in the order of the log.
-        players: what the run's manifest says about them.
-        schedule: the schedule's name.
-    """
-
-    def __init__(self, runs: Sequence[Runs], players: Sequence[Mapping[str, Any]], schedule: str) -> None:
-        self.runs = {run.player: run for run in runs}
-        self._about = {Player.of(one): one for one in players if one["schedule"] == schedule}
-        self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy not in ALONE))
-
-    def rows(self) -> Iterator[tuple[str, Runs, bool]]:
-        """Name, runs, and whether it is a reference, row by row."""
-        for player, run in self.runs.items():
-            yield self.name(player), run, self.is_reference(player)
-
-    def agents(self) -> Iterator[tuple[str, Runs]]:
-        """Name and runs of those that are no reference."""
-        for name, run, reference in self.rows():
-            if not reference:
-                yield name, run
-
-    def policies(self) -> list[str]:
-        """The policies, those of references left out."""
-        return list(self._policies)
-
-    def name(self, player: Player) -> str:
-        """What a player is called."""
-        if player.policy in ALONE:
-            return ALONE[player.policy]
-        memory = memory_name(player)
-        told = [player.policy] if len(self._policies) > 1 else []
-        policy = f" ({', '.join([*told, *player.way])})" if told or player.way else ""
-        if player.verifier == "none":
-            return f"{memory}{policy}"
-        if player.verifier in REFERENCE_NAMES:
-            return f"  {REFERENCE_NAMES[player.verifier]}{policy}"
-        verifier, mark, options = player.verifier.partition("(")
-        return f"  + {VERIFIER_NAMES.get(verifier, verifier)}{mark and ' ('}{options}{policy}"
-
-    def full_name(self, player: Player) -> str:
-        """What a player is called where its memory's row does not stand above it: `Vanilla + GLOVE`."""
-        name = self.name(player)
-        return f"{memory_name(player)} {name.strip()}" if name.startswith(" ") else name
-
-    def is_reference(self, player: Player) -> bool:
-        """Whether it is told the truth on purpose."""
-        return bool(self._about.get(player, {}).get("reference"))
-
-    def supervision(self, player: Player) -> str:
-        """What it is told beyond its own observations."""
-        return str(self._about.get(player, {}).get("supervision", MISSING))
 
 
 def scores(schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> list[Table]:
@@ -219,49 +105,3 @@ def _recovered(runs: Runs) -> str:
     longest = max(len(rows) for rows in runs.rows)
     median = f"> {longest}" if found.median is None else f"{found.median:g}"
     return f"{median}, {round(found.share * found.n)} of {found.n}"
-
-
-def costs(naming: PlayerIndex) -> Table:
-    """What each player paid over the whole run, and with which supervision.
-
-    Args:
-        naming: who stands in which row.
-    """
-    sheet = Table(
-        "Costs of the whole run, mean of an instance",
-        (
-            "method",
-            "steps before\nthe test",
-            "steps",
-            "probe\nsteps",
-            "total\nsteps",
-            "realign-\nments",
-            "false\nones",
-            "model\ncalls",
-            "tokens",
-            "super-\nvision",
-        ),
-    )
-    constructs = any(rows for run in naming.runs.values() for rows in run.construction)
-    for name, test, reference in naming.rows():
-        run = test.whole
-        before = [sum_of("steps", "probe_steps")(rows) for rows in test.construction]
-
-        def count(*fields: str, run: Runs = run) -> str:
-            return show_count(estimate(run.per_instance(sum_of(*fields))))
-
-        has_model = any(row["model_calls"] for rows in run.rows for row in rows)
-        sheet.add(
-            name,
-            show_count(estimate(before)) if constructs else MISSING,
-            count("steps"),
-            count("probe_steps"),
-            count("steps", "probe_steps"),
-            count("realignments"),
-            count("false_realignments"),
-            count("model_calls") if has_model else MISSING,
-            count("tokens_in", "tokens_out") if has_model else MISSING,
-            naming.supervision(run.player),
-            reference=reference,
-        )
-    return sheet.used()

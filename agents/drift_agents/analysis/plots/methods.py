@@ -1,0 +1,112 @@
+"""One mark or bar for each method.
+
+* `draw_paper_bars` - phase by phase, ours beside the figures of the GLOVE paper
+* `draw_front` - score after drifts against tokens a step, with the Pareto front (AdaMEM, figure 6)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from drift_agents.analysis.plots.style import PlotFile, add_legend, look_of, new_figure, save
+from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
+from drift_agents.analysis.tables.costs import costs_of, front
+from drift_agents.analysis.tables.paper import GPT_4O, paper_figures
+
+PAPER = "#b8c0c8"
+
+
+def draw_paper_bars(
+    schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str], folder: Path, prefix: str
+) -> list[PlotFile]:
+    """Phase by phase, the paper's figures beside ours; nothing where the paper has no such cell.
+
+    Args:
+        schedule: its name.
+        naming: who plays, and what they are called.
+        measure: what is reported.
+        order: the phases.
+        folder: where to.
+        prefix: how the files' names begin.
+    """
+    found = []
+    for player, run in naming.runs.items():
+        paper = paper_figures(schedule, player)
+        if paper is not None and not naming.is_reference(player):
+            ours = [estimate(run.phase(phase).per_instance(measure.of), one_run=run.is_one_run) for phase in order]
+            found.append((naming.full_name(player), ours, paper))
+    if not found:
+        return []
+    title = f"{schedule}: ours beside the paper's ({GPT_4O})"
+    with new_figure(1, len(order), width=max(3.2, 0.7 * len(found)), height=3.2) as (figure, axes):
+        for number, (axis, phase) in enumerate(zip(axes.flat, order, strict=True)):
+            for place, (_, ours, paper) in enumerate(found):
+                one = ours[number]
+                errors = [[max(0.0, one.mean - one.low)], [max(0.0, one.high - one.mean)]]
+                axis.bar(
+                    place - 0.2, one.mean, 0.4, yerr=errors, color="#0072b2", edgecolor="black",
+                    label="ours, with its 95 % interval" if place == 0 else None, error_kw={"linewidth": 1},
+                )  # fmt: skip
+                if number < len(paper):
+                    axis.bar(
+                        place + 0.2, paper[number], 0.4, color=PAPER, edgecolor="black", hatch="///",
+                        label=f"paper, {GPT_4O}, one run" if place == 0 else None,
+                    )  # fmt: skip
+            axis.set_xticks(range(len(found)), [name for name, *_ in found], rotation=40, ha="right")
+            axis.set_ylim(0, 105)
+            axis.set_title(phase)
+            axis.set_ylabel(measure.name)
+        handles, labels = axes.flat[0].get_legend_handles_labels()
+        add_legend(figure, handles, labels, 2)
+        figure.suptitle(title)
+        return [save(figure, title, folder, f"{prefix}-paper")]
+
+
+def draw_front(
+    schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str], folder: Path, prefix: str
+) -> list[PlotFile]:
+    """What is reached after drifts over the tokens of a step; nothing where nobody made a strategy.
+
+    Args:
+        schedule: its name.
+        naming: who plays, and what they are called.
+        measure: what is reported.
+        order: the phases.
+        folder: where to.
+        prefix: how the files' names begin.
+    """
+    costs = [cost for cost in costs_of(naming, measure, order) if not math.isnan(cost.reached.mean)]
+    if not costs:
+        return []
+    title = f"{schedule}: {measure.name} after drifts against tokens"
+    with new_figure(1, 1, width=10.5, height=max(3.6, 0.6 + 0.2 * len(costs))) as (figure, axes):
+        (axis,) = axes.flat
+        for number, cost in enumerate(costs):
+            look = look_of(number)
+            spread = [
+                [max(0.0, cost.reached.mean - cost.reached.low)],
+                [max(0.0, cost.reached.high - cost.reached.mean)],
+            ]
+            axis.errorbar(
+                [cost.tokens], [cost.reached.mean], yerr=spread, color=look.colour, marker=look.mark,
+                markersize=5 + 2 * (number // 14), linestyle="none", linewidth=0.8, label=cost.name,
+            )  # fmt: skip
+        best = front([(cost.tokens, cost.reached.mean) for cost in costs])
+        axis.plot(
+            [costs[place].tokens for place in best],
+            [costs[place].reached.mean for place in best],
+            color="#888888",
+            linewidth=1,
+            zorder=0,
+            label="Pareto front",
+        )
+        axis.set_xscale("log")
+        axis.set_ylim(-3, 103)
+        axis.set_xlabel("tokens a step")
+        axis.set_ylabel(f"{measure.name} after drifts, %")
+        figure.suptitle(title)
+        figure.legend(loc="outside right center", fontsize=7)
+        return [save(figure, title, folder, f"{prefix}-tokens")]

@@ -1,0 +1,370 @@
+"""Privileged measurements of an episode: regret, truth of memory, audit of written items, and drift detection.
+
+* `EpisodeEvaluator`, `Evaluation` - all of it together, for the row of an episode
+* `GroundTruth`, `EpisodeTruth` - regret, false realignments, and the share of memory that is still true
+* `ItemAudit`, `ItemCounts` - how many written items are true, and how often they are retrieved
+* `DetectionTracker`, `DetectionResult` - whether and when a drift was detected
+* `AuditedMemory`, `AuditedItem` - what an audit requires of a memory
+
+Source of the audit: EDV, section 5.3 (there by people, here by the oracle) and section 5.5.2 (how often each bank is
+read, and the score of episodes that read it).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from drift_agents.experiment.evaluation_wrapper import NO_PHASE, EvaluationWrapper
+from drift_agents.matching.base import Exact, Matching
+from drift_agents.memory.base import Memory
+from drift_agents.types import Episode, Experience, Record, RecordId, Verdict
+from drift_envs.schedule.timeline import Phase
+
+
+class EpisodeTruth(NamedTuple):
+    """What an evaluator says at the end of an episode.
+
+    Args:
+        memory_size: records about transitions.
+        memory_truth_rate: the share of what they say that the world could answer at this tick;
+            `None` when nothing is remembered or no oracle is known.
+        false_realignments: realignments that touched nothing that had changed; `None` without oracle.
+        regret: the optimum's expected score minus the score; `None` without oracle.
+    """
+
+    memory_size: int
+    memory_truth_rate: float | None
+    false_realignments: int | None
+    regret: float | None
+
+
+class GroundTruth:
+    """Keeps track of what is remembered and of what is still true.
+
+    A record's truth is asked for once and again only when the world has changed, so that a long
+    run stays cheap.
+
+    Args:
+        world: where the agent plays.
+    """
+
+    def __init__(self, world: EvaluationWrapper) -> None:
+        self._world = world
+        self._known: dict[RecordId, Record] = {}
+        self._true: dict[RecordId, float] = {}
+        self._values: Mapping[str, Any] | None = None
+
+    def evaluate(self, episode: Episode, memory: Memory) -> EpisodeTruth:
+        """Judge an episode that has just ended.
+
+        Args:
+            episode: what happened, with its steps.
+            memory: the agent's memory after it.
+        """
+        oracle, world = self._world.oracle, self._world
+        records = list(memory.records())
+        false = rate = regret = None
+        if oracle is not None:
+            false = self._false_realignments(episode, {record.id: record for record in records})
+            rate = self._truth_rate(records)
+            regret = float(oracle.value(world.start)) - episode.score
+        self._known = {record.id: record for record in records}
+        return EpisodeTruth(len(records), rate, false, regret)
+
+    def _truth_rate(self, records: list[Record]) -> float | None:
+        """The share of what the records say that the world could answer in the next interaction."""
+        if not records:
+            return None
+        oracle, tick = self._world.oracle, self._world.tick
+        values = self._world.knobs(tick)
+        if values != self._values:
+            self._true, self._values = {}, values
+        true = self._true
+        total = 0.0
+        for record in records:
+            share = true.get(record.id)
+            if share is None:
+                share = true[record.id] = sum(
+                    p
+                    for outcome, p in record.outcomes
+                    if oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+                )
+            total += share
+        return total / len(records)
+
+    def _false_realignments(self, episode: Episode, now: Mapping[RecordId, Record]) -> int:
+        """Realignments that touched nothing that had changed since memory wrote it down.
+
+        Touched are the records that were removed, and where none was, those about the same state and action.
+        """
+        false = 0
+        written: dict[RecordId, Record] = dict(self._known)
+        for clock, about, verdict in episode.verdicts():
+            if verdict.realigned:
+                tick = self._world.tick_of(clock.step)
+                touched = [written[record_id] for record_id in verdict.removed.records if record_id in written]
+                touched = touched or [
+                    record for record in written.values() if about is None or (record.state, record.action) == about
+                ]
+                false += not any(self._world.changed(record, tick) for record in touched)
+            for record_id in (verdict.observed, verdict.inserted):
+                if record_id is not None and about is not None:
+                    # One that is gone by now can no longer be read; what it answered is of no account here.
+                    written[record_id] = now.get(record_id) or Record(record_id, *about, (), 0, clock)
+        return false
+
+
+class AuditedItem(NamedTuple):
+    """What an audit needs of an item.
+
+    Args:
+        id: its number, as it stands among what was retrieved.
+        owner: the member in whose private bank it stands; empty for what everybody reads.
+        evidence: the records that it rests on.
+    """
+
+    id: RecordId
+    owner: str
+    evidence: tuple[RecordId, ...]
+
+
+@runtime_checkable
+class AuditedMemory(Protocol):
+    """A memory whose items can be audited."""
+
+    def audited(self) -> Iterable[tuple[RecordId, str, tuple[RecordId, ...]]]:
+        """All items, oldest first: number, owner (empty for what everybody reads), and the records that it cites."""
+        ...
+
+
+class ItemCounts(NamedTuple):
+    """What an audit says about an episode.
+
+    Args:
+        items: how many items there are after it; `None` for a memory without any.
+        truth: the share of them whose evidence the world could still answer, all of it; `None` without
+            items or oracle.
+        shared: steps at which an item of the shared bank stood in the prompt.
+        private: the same of private banks.
+    """
+
+    items: int | None
+    truth: float | None
+    shared: int
+    private: int
+
+
+class ItemAudit:
+    """Keeps track of the items of a memory.
+
+    An item is true as long as every transition that it cites and that is still held could happen in the
+    world as it is at this tick. What its words say beyond that is not judged.
+
+    Args:
+        world: where the agent plays.
+    """
+
+    def __init__(self, world: EvaluationWrapper) -> None:
+        self._world = world
+        self._owners: dict[RecordId, str] = {}
+        self._true: dict[RecordId, bool] = {}
+        self._values: Mapping[str, Any] | None = None
+
+    def evaluate(self, episode: Episode, memory: Memory) -> ItemCounts:
+        """Audit an episode that has just ended.
+
+        Args:
+            episode: what happened, with its steps.
+            memory: the agent's memory after it.
+        """
+        if not isinstance(memory, AuditedMemory):
+            return ItemCounts(None, None, 0, 0)
+        items = [AuditedItem(*one) for one in memory.audited()]
+        read = [[self._owners.get(number) for number in step.retrieved] for step in episode.trace]
+        shared = sum("" in owners for owners in read)
+        private = sum(any(owners) for owners in read)
+        self._owners.update((item.id, item.owner) for item in items)
+        return ItemCounts(len(items), self._truth(items, memory), shared, private)
+
+    def _truth(self, items: Sequence[AuditedItem], memory: Memory) -> float | None:
+        """The share of the items that are true."""
+        oracle, tick = self._world.oracle, self._world.tick
+        if oracle is None or not items:
+            return None
+        values = self._world.knobs(tick)
+        if values != self._values:
+            self._true, self._values = {}, values
+        cited = {number for item in items for number in item.evidence}
+        missing = cited - set(self._true)
+        if missing:
+            for record in memory.records():
+                if record.id in missing:
+                    self._true[record.id] = all(
+                        oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+                        for outcome, _ in record.outcomes
+                    )
+        return sum(all(self._true.get(number, True) for number in item.evidence) for item in items) / len(items)
+
+
+class DetectionResult(NamedTuple):
+    """What an episode showed of the drift that began its phase.
+
+    Args:
+        delay: the agent's own interactions from the drift to the first realignment that touched what
+            it had changed, that one included, if it came in this episode; else `None`.
+        exposures: the interactions of the episode, up to then, that could have shown the drift: what
+            was done there is answered otherwise since, and memory held something about it. `None`
+            where nobody can tell, and where no drift has come yet.
+        phase: the phase of the drift that was noticed: that of the episode, or a later one where a
+            drift came within the episode.
+    """
+
+    delay: int | None = None
+    exposures: int | None = None
+    phase: str | None = None
+
+
+class _Written(NamedTuple):
+    """What a record is about, and the tick at which it was written."""
+
+    state: str
+    action: str
+    tick: int
+
+
+class DetectionTracker:
+    """Follows one agent through its episodes.
+
+    A realignment notices a drift when it touches a record from before the drift whose response is
+    another one now than at the last tick before it. Nothing is said about schedules whose ticks
+    begin anew with every episode, since their drifts come again and again.
+
+    Args:
+        world: where the agent plays.
+        matching: the task's rule for what counts as the same state; by text if not given.
+    """
+
+    def __init__(self, world: EvaluationWrapper, matching: Matching | None = None) -> None:
+        self._world = world
+        self._matching: Matching = Exact() if matching is None else matching
+        self._phase = NO_PHASE
+        self._since = 0
+        self._noticed = False
+        self._written: dict[RecordId, _Written] = {}
+
+    def evaluate(self, episode: Episode, memory: Memory) -> DetectionResult:
+        """Follow an episode that has just ended.
+
+        Args:
+            episode: what happened, with its steps.
+            memory: the agent's memory after it.
+        """
+        world = self._world
+        if world.oracle is None or world.env.get_wrapper_attr("schedule").clock == "episode_step":
+            return DetectionResult()
+        known = Counter(map(self._pair, self._written.values()))
+        delay: int | None = None
+        exposures: int | None = None
+        noticed: str | None = None
+        self._enter(world.phase)
+        for step in episode.trace:
+            now = step.experience.now.step
+            tick = world.tick_of(now)
+            if not self._phase.start <= tick < self._phase.stop:  # a drift within the episode
+                self._enter(world.timeline.phase(tick))
+            self._since += 1
+            verdicts = (*step.checks, step.verdict)
+            if self._phase.start > 0:
+                exposures = exposures or 0
+            if self._phase.start > 0 and not self._noticed:
+                exposures = (exposures or 0) + self._is_exposed(step.experience, known, tick)
+                self._noticed = any(self._touches(step.experience, verdict, tick) for verdict in verdicts)
+                if self._noticed and delay is None:
+                    delay, noticed = self._since, self._phase.id
+            for verdict in verdicts:
+                known.subtract(self._pair(self._written[gone]) for gone in self._gone(verdict))
+            written = _Written(step.experience.state, step.experience.action, tick)
+            for new in (step.verdict.observed, step.verdict.inserted):
+                if new is not None and new not in self._written:
+                    self._written[new] = written
+                    known[self._pair(written)] += 1
+        if episode.closing and episode.trace and self._phase.start > 0 and not self._noticed:
+            last = episode.trace[-1].experience
+            tick = world.tick_of(last.now.step)
+            self._noticed = any(self._touches(last, verdict, tick) for verdict in episode.closing)
+            if self._noticed:
+                delay = self._since
+        self._written = {
+            record.id: self._written.get(record.id)
+            or _Written(record.state, record.action, world.tick_of(record.now.step))
+            for record in memory.records()
+        }
+        return DetectionResult(delay, exposures, noticed)
+
+    def _enter(self, phase: Phase) -> None:
+        if phase.index != self._phase.index:
+            self._phase, self._since, self._noticed = phase, 0, False
+
+    def _pair(self, about: _Written) -> Hashable:
+        return self._matching.state_key(about.state), about.action
+
+    def _gone(self, verdict: Verdict) -> list[RecordId]:
+        return [record_id for record_id in verdict.removed.records if record_id in self._written]
+
+    def _changed(self, about: _Written, tick: int) -> bool:
+        """Whether the response is another one than at the last tick before the drift."""
+        return bool(self._world.oracle.changed(about.state, about.action, self._phase.start - 1, tick))
+
+    def _is_exposed(self, experience: Experience, known: Mapping[Hashable, int], tick: int) -> bool:
+        about = _Written(experience.state, experience.action, tick)
+        return known.get(self._pair(about), 0) > 0 and self._changed(about, tick)
+
+    def _touches(self, experience: Experience, verdict: Verdict, tick: int) -> bool:
+        """Whether a realignment touches what the drift has changed: what it removed, or what it is about."""
+        if not verdict.realigned:
+            return False
+        state, action = verdict.about or (experience.state, experience.action)
+        touched = [self._written[gone] for gone in self._gone(verdict)] or [
+            about for about in self._written.values() if (about.state, about.action) == (state, action)
+        ]
+        return any(about.tick < self._phase.start and self._changed(about, tick) for about in touched)
+
+
+class Evaluation(NamedTuple):
+    """All measurements of an episode.
+
+    Args:
+        truth: regret, false realignments, and how much of memory is still true.
+        items: the audit of written items.
+        detection: whether and when a drift was detected.
+    """
+
+    truth: EpisodeTruth
+    items: ItemCounts
+    detection: DetectionResult
+
+
+class EpisodeEvaluator:
+    """Measures the episodes of one agent, in the order in which they are played.
+
+    Args:
+        world: where the agent plays.
+        matching: the agent's rule for equal states; by text if not given.
+    """
+
+    def __init__(self, world: EvaluationWrapper, matching: Matching | None = None) -> None:
+        self._audit = ItemAudit(world)
+        self._truth = GroundTruth(world)
+        self._detection = DetectionTracker(world, matching)
+
+    def evaluate(self, episode: Episode, memory: Memory) -> Evaluation:
+        """Measure an episode that has just ended.
+
+        Args:
+            episode: the episode, with its steps.
+            memory: the agent's memory after it.
+        """
+        items = self._audit.evaluate(episode, memory)
+        return Evaluation(self._truth.evaluate(episode, memory), items, self._detection.evaluate(episode, memory))

@@ -1,0 +1,355 @@
+"""Experiment files: where they are, how they are read, and how they are validated.
+
+* `load_experiment` - a shipped name, a path or plain data to a checked `Experiment`
+* `shipped_experiments` - the names of the experiments that come with the package
+* `parse_experiment` - plain data to a checked `Experiment`; reports all mistakes together
+* `AXES` - the axes of an agent with their registries
+* `read_yaml`, `parse_text` - YAML 1.2 as plain data, with the line of every key
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
+from drift_agents.experiment.config import (
+    MODEL_OPTIONS,
+    Agents,
+    Construct,
+    Experiment,
+    Options,
+    PartSpec,
+    RecallOptions,
+    ScheduleSettings,
+)
+from drift_agents.experiment.members import read_members
+from drift_agents.registry import CONTROLLERS, MATCHINGS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
+from drift_envs.errors import Problem
+from drift_envs.schedule.plain import key_path, show
+from drift_envs.schedule.yaml12 import MAX_BYTES, YamlError, parse_yaml
+
+_SUFFIXES = (".yaml", ".yml")
+_FOLDER = "experiments"
+
+
+def shipped_experiments() -> tuple[str, ...]:
+    """The names of the experiments that come with the package, sorted.
+
+    Example:
+        >>> "glove-quick" in shipped_experiments()
+        True
+    """
+    folder = resources.files("drift_agents.experiment") / _FOLDER
+    return tuple(sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml")))
+
+
+def load_experiment(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Mapping[str, Any] | None = None
+) -> Experiment:
+    """Read and check an experiment.
+
+    Args:
+        source: a shipped name, the path of a file (it ends in `.yaml` or holds a `/`), or plain data.
+        overrides: top-level keys that replace the file's, as the command's options do; `seeds` and
+            `rounds` replace those of single schedules too. A number of seeds counts from the file's
+            first one, where that names it.
+
+    Raises:
+        UnknownNameError: if no experiment that is shipped has that name.
+        ExperimentError: if the file cannot be read, or with everything that is wrong in it.
+
+    Example:
+        >>> load_experiment("glove-quick", {"seeds": 2}).seeds
+        (0, 1)
+    """
+    if isinstance(source, Mapping):
+        return parse_experiment(_overridden(source, overrides or {}))
+    text = os.fspath(source)
+    if isinstance(source, str) and not text.endswith(_SUFFIXES) and os.sep not in text:
+        if text not in shipped_experiments():
+            raise UnknownNameError("experiment", text, shipped_experiments())
+        where = f"{text}.yaml"
+        content = (resources.files("drift_agents.experiment") / _FOLDER / where).read_text("utf-8")
+        data, line = parse_text(content, where)
+    else:
+        where = text
+        data, line = read_yaml(Path(text))
+    if isinstance(data, dict):
+        data = _overridden(data, overrides or {})
+    return parse_experiment(data, where, line)
+
+
+def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The file's content with other values for some keys."""
+    seeds, count = data.get("seeds"), overrides.get("seeds")
+    if isinstance(seeds, Mapping) and isinstance(count, int):
+        overrides = {**overrides, "seeds": {**seeds, "count": count}}
+    worlds = data.get("worlds")
+    if isinstance(worlds, Mapping):
+        # What is asked for holds for all schedules, also for those that the file treats apart.
+        replaced = {key for key in ("seeds", "rounds") if key in overrides}
+        overrides = {"worlds": {name: _without(world, replaced) for name, world in worlds.items()}, **overrides}
+    return {**data, **overrides}
+
+
+def _without(world: Any, keys: set[str]) -> Any:
+    return {key: value for key, value in world.items() if key not in keys} if isinstance(world, Mapping) else world
+
+
+def read_yaml(path: Path) -> tuple[Any, Callable[[KeyPath], int | None]]:
+    """Read a YAML file.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The data, and a function that gives the line of a key.
+
+    Raises:
+        ExperimentError: if the file cannot be read, is too large, or is not YAML.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ExperimentError(f"{path}: an experiment file should have at most {MAX_BYTES} bytes")
+        content = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise ExperimentError(f"{path}: cannot be read: {reason}") from error
+    return parse_text(content, str(path))
+
+
+def parse_text(content: str, where: str) -> tuple[Any, Callable[[KeyPath], int | None]]:
+    """The data of a YAML text, and a function that gives the line of a key.
+
+    Raises:
+        ExperimentError: if the text is not YAML, or a key stands twice.
+    """
+    try:
+        document = parse_yaml(content, where)
+    except YamlError as error:
+        raise ExperimentError(f"{where}{'' if error.line is None else f':{error.line}'}: {error.text}") from error
+    if document.problems:
+        raise ExperimentError("\n".join(map(str, document.problems)))
+    return document.data, lambda path: document.mark.find(path).line
+
+
+AXES: dict[str, Registry] = {
+    "memory": MEMORIES,
+    "verifier": VERIFIERS,
+    "controller": CONTROLLERS,
+    "team": TEAMS,
+    "policy": POLICIES,
+}
+"""The axes of an agent, with the names that there are."""
+
+KeyPath = tuple[str | int, ...]
+"""Where something stands in a file: keys and positions."""
+
+
+def parse_experiment(
+    data: Any, where: str = "<dict>", line: Callable[[KeyPath], int | None] | None = None
+) -> Experiment:
+    """Check plain data.
+
+    Args:
+        data: what stands in the file.
+        where: the file's name, for messages.
+        line: gives the line of a key, for messages.
+
+    Returns:
+        The experiment.
+
+    Raises:
+        ExperimentError: with everything that is wrong, one finding a line.
+    """
+    if not isinstance(data, Mapping):
+        raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
+    try:
+        experiment = Experiment.model_validate(data)
+        found = list(_findings(experiment, data))
+    except ValidationError as error:
+        found = [_finding(details, data) for details in error.errors()]
+        found += list(_findings_of_blocks(_readable_blocks(data), data))
+        experiment = None
+    if found:
+        problems = [Problem(where, None if line is None else line(path), key_path(path), text) for path, text in found]
+        raise ExperimentError("\n".join(map(str, problems)))
+    return experiment  # type: ignore[return-value]
+
+
+def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    """What pydantic cannot see: names, doubles and lengths."""
+    for key, values in (("schedules", experiment.schedules), ("seeds", experiment.seeds)):
+        if len(set(values)) < len(values):
+            double = next(value for index, value in enumerate(values) if value in values[:index])
+            yield (key,), f"every entry should be there once. Received {double!r} twice"
+    yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
+    for schedule, world in experiment.worlds.items():
+        if schedule not in experiment.schedules:
+            yield (
+                ("worlds", schedule),
+                str(UnknownNameError("schedule of this experiment", schedule, experiment.schedules)),
+            )
+        if world.matching is not None and world.matching.name not in MATCHINGS.names():
+            yield (
+                ("worlds", schedule, "matching"),
+                str(UnknownNameError(MATCHINGS.kind, world.matching.name, MATCHINGS.names())),
+            )
+        yield from _construct_findings(world.construction, ("worlds", schedule, "construct"))
+        for axis, registry in AXES.items():
+            named = {part.name for agents in experiment.agents for part in getattr(agents, axis)}
+            for name, options in getattr(world, axis).items():
+                path = ("worlds", schedule, axis, name)
+                if axis == "team":
+                    yield from ((path, text) for text in _member_findings(PartSpec(name=name, options=options)))
+                if name in named and name in registry.names():
+                    yield from (((*path, key), text) for key, text in _wrong_options(registry, name, options))
+                if name not in named:
+                    yield (
+                        path,
+                        str(UnknownNameError(f"{registry.kind} of this experiment", name, sorted(named))),
+                    )
+    yield from _construct_findings(experiment.construction, ("construct",))
+    if experiment.rounds is not None and experiment.episodes is not None:
+        yield ("episodes",), "`rounds` and `episodes` exclude each other"
+    for position, schedule in enumerate(experiment.schedules):
+        world = experiment.world(schedule)
+        if world.rounds is None and world.episodes is None:
+            yield (
+                ("schedules", position),
+                f"{schedule!r} has neither `rounds` nor `episodes`: say how long it is played",
+            )
+
+
+def _readable_blocks(data: Mapping[str, Any]) -> dict[int, Agents]:
+    """The blocks of agents that can be read, in a file that has mistakes elsewhere."""
+    written = data.get("agents")
+    readable = {}
+    for index, block in enumerate(written if isinstance(written, (list, tuple)) else [written]):
+        with suppress(ValidationError):
+            readable[index] = Agents.model_validate(block)
+    return readable
+
+
+def _findings_of_blocks(blocks: Mapping[int, Agents], data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    """Names, options and doubles in blocks of agents."""
+    for index, agents in blocks.items():
+        block: KeyPath = ("agents", index) if isinstance(data["agents"], (list, tuple)) else ("agents",)
+        for axis, registry in AXES.items():
+            parts = getattr(agents, axis)
+            for position, part in enumerate(parts):
+                is_listed = isinstance(data_at(data, (*block, axis)), (list, tuple))
+                path: KeyPath = (*block, axis, position) if is_listed else (*block, axis)
+                if part.name not in registry.names():
+                    yield path, str(UnknownNameError(registry.kind, part.name, registry.names()))
+                    continue
+                if part in parts[:position]:
+                    yield path, f"every entry should be there once. Received {part.label(parts)!r} twice"
+                if axis == "team":
+                    yield from ((path, text) for text in _member_findings(part))
+                word = part.name if part.name in (data_at(data, path) or ()) else "options"
+                yield from (
+                    ((*path, word, key), text) for key, text in _wrong_options(registry, part.name, part.options)
+                )
+
+
+def _wrong_options(registry: Registry, name: str, options: Options) -> Iterator[tuple[str, str]]:
+    """Options that a part does not have; their values are checked when it is made."""
+    if not options:
+        return
+    known, is_open = registry.options(name)
+    if is_open:
+        return
+    if registry is POLICIES and "model" in known:
+        known += MODEL_OPTIONS
+    for key in options:
+        # What `model` of a memory means is said where it is made.
+        if key not in known and (registry is not MEMORIES or key != "model"):
+            yield key, str(UnknownNameError(f"option of the {registry.kind} {name!r}", key, known))
+
+
+def _member_findings(team: PartSpec) -> Iterator[str]:
+    """What is wrong with who belongs to a team."""
+    try:
+        members = read_members(team)
+    except (ArgumentError, UnknownNameError) as error:
+        yield str(error)
+        return
+    for member in members:
+        if member.policy.name not in POLICIES.names():
+            yield str(UnknownNameError(POLICIES.kind, member.policy.name, POLICIES.names()))
+
+
+def _construct_findings(construct: Construct | None, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    if construct is not None and construct.policy is not None and construct.policy.name not in POLICIES.names():
+        yield (*path, "policy"), str(UnknownNameError(POLICIES.kind, construct.policy.name, POLICIES.names()))
+
+
+def data_at(data: Any, path: KeyPath) -> Any:
+    """What stands at that place of plain data; `None` if nothing does."""
+    for step in path:
+        is_item = isinstance(data, (list, tuple)) and isinstance(step, int) and step < len(data)
+        if is_item or (isinstance(data, Mapping) and step in data):
+            data = data[step]
+        else:
+            return None
+    return data
+
+
+_WORDS = {
+    "Input should": "should",
+    "String should": "should",
+    "List should": "should",
+    "Tuple should": "should",
+    "a valid dictionary": "a mapping",
+    "a valid integer": "a whole number",
+    "a valid string": "a text",
+    "a valid tuple": "a list",
+}
+"""Pydantic's words for types, and ours."""
+
+
+def _finding(details: ErrorDetails, data: Mapping[str, Any]) -> tuple[KeyPath, str]:
+    """One finding of pydantic in our words, at the place where the file has it."""
+    path: list[str | int] = []
+    here: Any = data
+    for step in details["loc"]:
+        if step == "options" and isinstance(here, Mapping) and len(here) == 1:
+            step = next(iter(here))  # the file has `{name: options}`
+        # pydantic counts positions also where the file has one entry without a list
+        counted = isinstance(step, int) and not isinstance(here, (list, tuple))
+        inside = data_at(here, (step,))
+        if not counted and not isinstance(here, str) and (inside is not None or step == details["loc"][-1]):
+            path.append(step)
+            here = inside
+    kind, text = details["type"], details["msg"]
+    if kind == "extra_forbidden":
+        known = _known_keys(tuple(path[:-1]))
+        return tuple(path), str(UnknownNameError("key", str(path[-1]), known))
+    if kind == "missing":
+        return tuple(path), "is missing"
+    for theirs, ours in _WORDS.items():
+        text = text.replace(theirs, ours)
+    return tuple(path), f"{text}. Received {show(details['input'])}"
+
+
+def _known_keys(parent: KeyPath) -> tuple[str, ...]:
+    if not parent:
+        return _keys(Experiment)
+    if parent[0] == "agents":
+        return tuple(Agents.model_fields)
+    models: dict[str | int, type[BaseModel]] = {"recall": RecallOptions, "construct": Construct}
+    return _keys(models.get(parent[-1], ScheduleSettings))
+
+
+def _keys(model: type[BaseModel]) -> tuple[str, ...]:
+    """The keys of a model as a file has them."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())

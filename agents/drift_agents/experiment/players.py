@@ -1,0 +1,168 @@
+"""The player of a cell: policy, memory, language models, and the agent or team made of them.
+
+* `make_player` - an agent, or a team in an agent's loop
+* `make_policy_and_memory` - the policy, the memory and the meter of a cell
+* `make_policy_and_model` - a policy with its language model
+* `takes_model`, `needs_model` - whether a part, or an experiment, uses language models
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drift_agents.agent import Agent
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
+from drift_agents.experiment.members import DEFAULT_POOL, MEMBERS, read_members
+from drift_agents.experiment.plan import with_overrides
+from drift_agents.llm.base import Model
+from drift_agents.llm.budget import Meter, MeteredModel
+from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
+from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.service import Service
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.policy.base import Policy, make_policy
+from drift_agents.registry import MEMORIES, POLICIES, Registry
+from drift_agents.team.base import Member, make_team
+from drift_agents.team.rules import RULES as TEAM_RULES
+from drift_agents.team_agent import TeamAgent
+from drift_agents.verifier.base import Verifier
+
+RULES = "rules"
+"""The value of a memory's option `model` that keeps its declared rules."""
+
+
+def takes_model(registry: Registry, name: str) -> bool:
+    """Whether a part asks a model: whether it takes the option `model`.
+
+    Args:
+        registry: the memories, or the policies.
+        name: the part's name.
+
+    Example:
+        >>> takes_model(POLICIES, "llm"), takes_model(POLICIES, "planner")
+        (True, False)
+    """
+    return "model" in registry.options(name)[0]
+
+
+def needs_model(experiment: Experiment) -> bool:
+    """Whether an experiment asks language models.
+
+    Args:
+        experiment: a checked experiment.
+    """
+    worlds = [experiment.world(schedule) for schedule in experiment.schedules]
+    stages = [world.construction for world in worlds]
+    parts = [part for agents in experiment.agents for part in agents.policy]
+    parts += [stage.policy for stage in stages if stage is not None and stage.policy is not None]
+    teams = [
+        with_overrides(team, world.team) for world in worlds for agents in experiment.agents for team in agents.team
+    ]
+    parts += [spec.policy for team in teams for spec in read_members(team)]
+    return any(takes_model(POLICIES, part.name) for part in parts)
+
+
+def make_policy_and_memory(
+    policy: PartSpec, memory: PartSpec, service: Service | None, defaults: Mapping[str, Any]
+) -> tuple[Policy, Memory, Meter]:
+    """The policy, the memory and the meter of a cell.
+
+    A memory that asks a model (for summaries, importance, reflection, critique) asks the policy's, with
+    the policy's parameters, and its own rules answer where the model's answer cannot be used. The
+    option `model: rules` leaves it its rules.
+
+    Args:
+        policy: the policy; its option `model` is the name of a language model, if it takes one.
+        memory: the memory.
+        service: through which language models are asked.
+        defaults: options of the memory that are not the file's, as its matching.
+
+    Raises:
+        ExperimentError: if a policy needs a model and none is named, or a memory names another one.
+        DriftAgentsError: if a part cannot be made.
+    """
+    meter, options = Meter(), {**defaults, **memory.options}
+    if options.get("model", RULES) != RULES or ("model" in options and not takes_model(MEMORIES, memory.name)):
+        raise ExperimentError(
+            f"{memory.name}: the option `model` of a memory that asks one should be {RULES!r}, or left out. "
+            f"Received {memory.options!r}"
+        )
+    own_rules = options.pop("model", None) == RULES
+    decides, model = make_policy_and_model(policy, service)
+    if model is None or own_rules or not takes_model(MEMORIES, memory.name):
+        return decides, make_memory(memory.name, **options), meter
+    rules: Model = getattr(make_memory(memory.name, **options), "model")  # noqa: B009 - not part of the protocol
+    asked = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
+    return decides, make_memory(memory.name, **{**options, "model": asked}), meter
+
+
+def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Policy, Model | None]:
+    """A policy, and the language model that it asks, if it asks one.
+
+    Args:
+        policy: the policy; its option `model` is the name of a language model, if it takes one.
+        service: through which language models are asked.
+
+    Raises:
+        ExperimentError: if the policy needs a model and none is named.
+        DriftAgentsError: if it cannot be made.
+    """
+    if service is None or not takes_model(POLICIES, policy.name):
+        return make_policy(policy.name, **policy.options), None
+    model = _find_model(policy, service)
+    rest = {key: value for key, value in policy.options.items() if key not in MODEL_OPTIONS}
+    return make_policy(policy.name, **{**rest, "model": model}), model
+
+
+def _find_model(policy: PartSpec, service: Service) -> Model:
+    name = policy.options.get("model")
+    if not isinstance(name, str) or not name:
+        raise ExperimentError(
+            f"the policy {policy.name!r} needs the name of a model: `policy: {{{policy.name}: {{model: NAME}}}}`, or "
+            f"--model NAME. Received {name!r}"
+        )
+    return service.model(name, **{key: policy.options[key] for key in MODEL_OPTIONS if key in policy.options})
+
+
+def make_player(
+    team: PartSpec,
+    policy: Policy,
+    memory: Memory,
+    verifier: Verifier,
+    service: Service | None,
+    *,
+    meter: Meter,
+    **rest: Any,
+) -> Agent | TeamAgent:
+    """An agent, or a team in an agent's loop.
+
+    Args:
+        team: the team; its option `members` says who belongs to it, the others are its own. Where it names
+            none and the policy is the planner, the pool `planners` plays.
+        policy: who decides, where the team names no members.
+        memory: what is remembered, by all members together.
+        verifier: what becomes of an experience.
+        service: through which language models are asked, if there are any.
+        meter: what the models of memory and team cost.
+        rest: what an agent takes beside these.
+
+    Raises:
+        DriftAgentsError: if a part cannot be made.
+    """
+    if team.name == SOLO.name and not team.options:
+        return Agent(policy, memory, verifier, meter=meter, **rest)
+    members = []
+    if MEMBERS not in team.options and team.name != SOLO.name and policy.name == "planner":
+        team = PartSpec(name=team.name, options={**team.options, MEMBERS: DEFAULT_POOL})
+    for spec in read_members(team):
+        decides, model = make_policy_and_model(spec.policy, service)
+        if model is not None:
+            # Who distils, votes and judges in a member's name costs like its policy; rules answer where it cannot.
+            asked = RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), RuleModel(TEAM_RULES))
+            model = MeteredModel(asked, meter)
+        members.append(Member(spec.name, decides, model, spec.errs))
+    options = {key: value for key, value in team.options.items() if key != MEMBERS}
+    made = make_team(team.name, members or [Member("solo", policy)], **options)
+    return TeamAgent(made, memory, verifier, meter=meter, **rest)

@@ -1,0 +1,108 @@
+"""The claims about slippery lakes: `false-alarms` (8, 9, 18 and 19)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.schedule_runs import ScheduleRuns
+from drift_agents.analysis.tables.probing import delays, false_alarms
+
+from drift_envs.metrics import proportion
+from studies.claims.evidence import (
+    SLACK,
+    Check,
+    ClaimRun,
+    NotPlayedError,
+    Numbers,
+    at_most,
+    drifts,
+    interval_of,
+    run_of,
+    title,
+)
+from studies.claims.paper_tables import player
+
+CALM, SHORT, LONG = "frozen_lake/null", "frozen_lake/slippery-family", "frozen_lake/slippery-long"
+TESTS = ("glove_active", "glove_passive")
+CAREFUL = "glove_active(delta=0.01)"
+MOST_ALARMS, LONGEST = 0.3, 60
+"""False alarms in 1,000 interactions; interactions until a drift is noticed."""
+
+
+def few_alarms_when_calm(played: ClaimRun) -> Iterator[Check]:
+    """Each slip and each of both tests, with their defaults, has a mean of its own.
+
+    It is the mean over instances of false realignments in 1,000 of the agent's own interactions, as in the report.
+    """
+    for part in played.swept(CALM):
+        for verifier in TESTS:
+            yield _alarms(part, verifier)
+
+
+def every_drift_noticed(played: ClaimRun) -> Iterator[Check]:
+    """Each drift of each instance has to be noticed, also one that the agent never met; each drift has its own median.
+
+    The median is over all instances; of two in the middle it is the longer one.
+    """
+    yield from _noticed(played.part(SHORT), 1.0)
+
+
+def most_drifts_noticed(played: ClaimRun) -> Iterator[Check]:
+    """Each of the drifts has a share of its own, for each of both tests; a drift that nobody met counts as missed.
+
+    The median delay is over all instances, those that did not notice as infinitely late; of two in the middle it is
+    the longer one.
+    """
+    yield from _noticed(played.part(LONG), 0.9)
+
+
+def few_alarms_when_careful(played: ClaimRun) -> Iterator[Check]:
+    """The mean over instances of false realignments in 1,000 of the agent's own interactions, over all phases."""
+    yield _alarms(played.part(LONG), CAREFUL)
+
+
+def _alarms(part: ScheduleRuns, verifier: str) -> Check:
+    run = run_of(part, player("vanilla", verifier))
+    values = run.per_instance(false_alarms)
+    if any(map(math.isnan, values)):
+        raise NotPlayedError(f"nobody knows which alarms on `{part.schedule}` were false")
+    found = estimate(values, one_run=run.is_one_run)
+    return at_most(part, f"{title(run.player)}: false alarms in 1,000", found, MOST_ALARMS)
+
+
+def _noticed(part: ScheduleRuns, least: float) -> Iterator[Check]:
+    for verifier in TESTS:
+        run = run_of(part, player("vanilla", verifier))
+        for phase in drifts(part):
+            if any(row["exposures"] is None for rows in run.phase(phase).rows for row in rows):
+                raise NotPlayedError(f"nobody knows who noticed a drift of `{part.schedule}`")
+            found = delays(run, phase)
+            noticed = sum(map(math.isfinite, found))
+            share = proportion(noticed, len(found))
+            text = f"{noticed} of {len(found)}: {_percent(share)}"
+            needed = "all" if least == 1 else f"at least {100 * least:g} %"
+            room = noticed - least * len(found)
+            yield Check(part.schedule, f"{title(run.player, phase)}: noticed", text, needed, room >= -SLACK, room)
+            yield _in_time(part, f"{title(run.player, phase)}: median delay", found)
+
+
+def _percent(share: Sequence[float]) -> str:
+    return "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * one for one in share[:3]))
+
+
+def _in_time(part: ScheduleRuns, what: str, found: Sequence[float]) -> Check:
+    value = interval_of(found, _upper_median)
+    middle, low, high = ("none" if math.isinf(one) else f"{one:g}" for one in value[:3])
+    room = LONGEST - value.mean
+    return Check(
+        part.schedule, what, f"{middle} [{low}, {high}], n = {value.n}", f"at most {LONGEST}", room >= -SLACK, room
+    )
+
+
+def _upper_median(drawn: Numbers) -> Numbers:
+    """The middle of each resample, the longer one of two."""
+    ordered: Numbers = np.sort(drawn, axis=1)[:, drawn.shape[1] // 2]
+    return ordered

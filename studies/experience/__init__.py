@@ -1,0 +1,1 @@
+"""How agents follow what they remember (Xiong et al., "How memory management impacts LLM agents")."""

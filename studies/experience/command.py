@@ -1,0 +1,131 @@
+"""Experience following and misaligned replay, over the cells of an experiment.
+
+* `watch_cell` - play a cell and keep its executions
+* `measure` - what they say, as a table
+* `add_options`, `run` - the command `python -m studies experience deletion --seeds 3`,
+  with `--plot FOLDER` for the cumulative curves
+
+Cells are played once more for it, since a run's lines do not say what was recalled; on seeds of their
+own, from 0, so that the instances that a study is played on stay unseen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from drift_agents.analysis.table import MISSING, Table, to_markdown
+from drift_agents.experiment.config import ScheduleSettings
+from drift_agents.experiment.episode import CellSetup, play
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.matching.base import Exact
+from drift_agents.types import Episode
+
+from studies.experience.curves import draw_following
+from studies.experience.following import (
+    Execution,
+    Pair,
+    correlation,
+    execution_of,
+    follow_executions,
+    follow_steps,
+    split_by_fate,
+)
+
+HEADS = (
+    "schedule, memory",
+    "executions\nfollowed",
+    "input\nalike",
+    "output\nalike",
+    "corre-\nlation",
+    "of\nsteps",
+    "deleted: in /\nout / n",
+    "retained: in /\nout / n",
+)
+
+
+def watch_cell(cell: Cell, settings: ScheduleSettings) -> list[Execution]:
+    """Play a cell and keep its executions.
+
+    Args:
+        cell: the cell.
+        settings: what the experiment says about its schedule.
+    """
+    executions: list[Execution] = []
+
+    def note(setup: CellSetup, index: int, episode: Episode) -> None:
+        key = getattr(setup.agent, "matching", Exact()).state_key
+        executions.append(execution_of(index, episode, getattr(setup.memory, "dropped", ()), key))
+
+    for _ in play(cell, settings, note):
+        pass
+    return executions
+
+
+def measure(runs: Mapping[str, Sequence[Sequence[Execution]]]) -> Table:
+    """What the executions say; instances are put together.
+
+    Args:
+        runs: by name of who played where, the executions of each instance.
+    """
+    sheet = Table("Experience following, and which executions were deleted later", HEADS)
+    for name, instances in runs.items():
+        pairs = [pair for one in instances for pair in follow_executions(one)]
+        by_step = [pair for one in instances for pair in follow_steps(one)]
+        deleted: list[Pair] = []
+        retained: list[Pair] = []
+        for one in instances:
+            gone, kept = split_by_fate(one, follow_executions(one, by="output"))
+            deleted += gone
+            retained += kept
+        cells = [str(len(pairs)), *_means(pairs), _show(correlation(pairs)), _show(correlation(by_step))]
+        sheet.add(name, *cells, _group(deleted), _group(retained))
+    return sheet
+
+
+def _means(pairs: Sequence[Pair]) -> tuple[str, str]:
+    if not pairs:
+        return MISSING, MISSING
+    return tuple(_show(sum(values) / len(pairs)) for values in list(zip(*pairs, strict=True))[2:4])  # type: ignore[return-value]
+
+
+def _group(pairs: Sequence[Pair]) -> str:
+    return f"{' / '.join(_means(pairs))} / {len(pairs)}" if pairs else MISSING
+
+
+def _show(value: float) -> str:
+    return MISSING if math.isnan(value) else f"{value:.2f}"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `run` to a parser."""
+    parser.add_argument("experiment", help="a shipped name, or a file, as in `deletion`")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draw the cumulative curves there, too")
+    parser.add_argument("--seeds", type=int, default=3, help="how many instances, from seed 0 (default 3)")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Play the cells of an experiment and print the measures.
+
+    Args:
+        options: as `add_options` declares them.
+
+    Raises:
+        DriftAgentsError: if the experiment cannot be played.
+    """
+    experiment = load_experiment(options.experiment, {"seeds": list(range(options.seeds))})
+    played: dict[str, dict[str, list[list[Execution]]]] = {}
+    for cell in plan_cells(experiment):
+        if cell.reference is None:
+            verifier = "" if cell.labels[1] == "none" else f" + {cell.labels[1]}"
+            executions = watch_cell(cell, experiment.world(cell.schedule))
+            who = f"{cell.labels[0]}{verifier}"
+            played.setdefault(cell.place, {}).setdefault(who, []).append(executions)
+    if options.plot is not None:
+        for place, players in played.items():
+            draw_following(place, players, options.plot)
+    runs = {f"{place}, {who}": found for place, players in played.items() for who, found in players.items()}
+    print(to_markdown(measure(runs)))

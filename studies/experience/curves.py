@@ -1,0 +1,91 @@
+"""Experience following over the episodes: how alike inputs and outputs are to those remembered, so far.
+
+* `draw_following` - the pictures of several players on a schedule
+* `so_far` - the mean of all pairs so far, episode by episode
+
+Source: Xiong et al., "How memory management impacts LLM agents", section 4.3, figure 3.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from drift_agents.analysis.plots.curves import PlotSeries, draw_line
+from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save
+from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.tables.memories import cumulative
+from drift_agents.errors import ExperimentError
+
+from studies.experience.following import Execution, Pair, follow_executions, follow_steps
+
+KINDS = (("execution by execution", follow_executions), ("step by step", follow_steps))
+SIDES = (("input", "input alike, mean so far"), ("output", "output alike, mean so far"))
+
+
+def so_far(pairs: Sequence[Pair], side: str, episodes: int) -> list[float]:
+    """The mean of all pairs so far, after each episode; not a number before the first pair.
+
+    Args:
+        pairs: of one instance, in order.
+        side: `input` or `output`.
+        episodes: how many there were.
+
+    Example:
+        >>> so_far([Pair(1, 0, 1.0, 0.5, 0.0), Pair(3, 0, 0.0, 0.5, 0.0)], "input", 5)
+        [nan, 1.0, 1.0, 0.5, 0.5]
+    """
+    means = dict(zip([pair.number for pair in pairs], cumulative(getattr(pair, side) for pair in pairs), strict=True))
+    found, last = [], math.nan
+    for number in range(episodes):
+        last = means.get(number, last)
+        found.append(last)
+    return found
+
+
+def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution]]], folder: Path) -> list[PlotFile]:
+    """Inputs and outputs beside those remembered, a line for each player; nothing where nobody remembers.
+
+    Args:
+        schedule: its name.
+        runs: by player, the executions of each instance; episodes are numbered from 0.
+        folder: where to; it is made if it is not there.
+
+    Raises:
+        ExperimentError: if a file cannot be written.
+        MissingDependencyError: without matplotlib.
+    """
+    found = {name: [[follow(one) for one in instances] for _, follow in KINDS] for name, instances in runs.items()}
+    lines = [name for name, kinds in found.items() if any(any(pairs) for pairs in kinds)]
+    if not lines:
+        return []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ExperimentError(f"{folder}: cannot be written: {error.strerror}") from error
+    title = f"Experience following on {schedule}"
+    with new_figure(len(KINDS), len(SIDES), width=4.6, height=2.9) as (figure, axes):
+        for row, (kind, _) in enumerate(KINDS):
+            for column, (side, label) in enumerate(SIDES):
+                axis = axes[row, column]
+                for number, name in enumerate(lines):
+                    lengths = [len(instance) for instance in runs[name]]
+                    draw_line(axis, _mean(found[name][row], side, min(lengths)), name, number)
+                axis.set_title(kind)
+                axis.set_xlabel("episode")
+                axis.set_ylabel(label)
+                axis.set_ylim(-0.03, 1.03)
+        handles, names = axes[0, 0].get_legend_handles_labels()
+        add_legend(figure, handles, names, min(2, len(lines)))
+        figure.suptitle(title)
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
+        return [save(figure, title, folder, f"{name}-following")]
+
+
+def _mean(instances: Sequence[Sequence[Pair]], side: str, episodes: int) -> PlotSeries:
+    """The mean over instances with its interval."""
+    curves = [so_far(pairs, side, episodes) for pairs in instances]
+    told = [estimate([curve[at] for curve in curves]) for at in range(episodes)]
+    return PlotSeries([one.mean for one in told], [one.low for one in told], [one.high for one in told])

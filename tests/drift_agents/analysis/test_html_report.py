@@ -1,0 +1,225 @@
+"""The report as HTML, and the plots in it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drift_agents.analysis.html.report import to_html, write_html
+from drift_agents.analysis.plots.curves import plain, series, smoothed, summed
+from drift_agents.analysis.plots.draw import draw_all
+from drift_agents.analysis.plots.style import LOOKS, add_legend, look_of, new_figure
+from drift_agents.analysis.plots.visits import count_visits
+from drift_agents.analysis.runs import Player, group
+from drift_agents.analysis.table import Table
+from drift_agents.cli.app import main
+from drift_agents.errors import MissingDependencyError
+from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.trace import read_trace
+from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+
+@pytest.fixture(scope="module")
+def drawn(traced_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the run with its report and plots."""
+    folder = tmp_path_factory.mktemp("drawn") / "run"
+    shutil.copytree(traced_run, folder)
+    write_html(folder)
+    return folder
+
+
+def texts_of(path: Path) -> set[str]:
+    root = ElementTree.parse(path).getroot()
+    return {"".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")}
+
+
+def test_every_picture_is_there_twice_and_says_what_it_shows(drawn: Path) -> None:
+    names = {path.stem for path in (drawn / "plots").iterdir()}
+    kinds = ("adaptation", "regret", "memory")
+    assert names == {
+        *(f"puddle-{kind}" for kind in (*kinds, "visits")),
+        *(f"mountain_car-reversed-{kind}" for kind in kinds),
+    }
+    for name in names:
+        assert (drawn / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert {"episode", "regret so far, in scores", "turn", "GLOVE", "plain"} <= texts_of(
+        drawn / "plots" / "puddle-regret.svg"
+    )
+    assert "records in memory" in texts_of(drawn / "plots" / "puddle-memory.svg")
+    assert "share of the phase's steps, %" in texts_of(drawn / "plots" / "puddle-visits.svg")
+
+
+def test_equal_runs_give_equal_pictures(drawn: Path) -> None:
+    before = {path: path.read_bytes() for path in (drawn / "plots").iterdir()}
+    draw_all(drawn)
+    assert {path: path.read_bytes() for path in (drawn / "plots").iterdir()} == before
+
+
+def test_looks_differ_without_colour() -> None:
+    marks = [mark for _, _, mark in LOOKS]
+    assert len(set(marks)) == len(marks)
+    for (one, *_), (other, *_) in pairwise(LOOKS):
+        grey = [
+            sum(w * int(c[i : i + 2], 16) for w, i in ((0.2126, 1), (0.7152, 3), (0.0722, 5))) for c in (one, other)
+        ]
+        assert abs(grey[0] - grey[1]) > 10
+
+
+def test_curves_are_means_over_instances(traced_run: Path) -> None:
+    rows = read_rows(traced_run / EPISODES)
+    run = next(run for run in group(rows)["puddle"] if run.player == Player("vanilla", "glove", "planner"))
+    scores = np.array([[row["score"] for row in instance] for instance in run.rows])
+    assert series(run, plain("score")).middle == pytest.approx(scores.mean(axis=0))
+    smooth = series(run, smoothed("score")).middle
+    assert smooth[3] == pytest.approx(100 * scores[:, :4].mean())
+    assert smooth[4] == pytest.approx(100 * scores[:, 4].mean()), "a new phase begins: nothing of the old one"
+    regret = np.array([[row["regret"] for row in instance] for instance in run.rows])
+    assert series(run, summed("regret")).middle == pytest.approx(regret.cumsum(axis=1).mean(axis=0))
+
+
+def test_visits_are_those_of_the_steps(traced_run: Path) -> None:
+    (path,) = (traced_run / "traces").glob("*puddle*--vanilla--glove--planner--0.jsonl.gz")
+    traces = list(read_trace(path))
+    phase_of = {trace.episode: "turn" if trace.episode >= 4 else "source" for trace in traces}
+    visits = count_visits(traces, phase_of)
+    assert list(visits) == ["source", "turn"]
+    assert visits["source"].tiles == ("SFF", "HFF", "HFG")
+    for phase, found in visits.items():
+        here = [trace for trace in traces if phase_of[trace.episode] == phase]
+        assert found.shares.sum() == pytest.approx(1)
+        assert found.shares[0, 0] >= len(here) / sum(len(trace.steps) for trace in here)
+        assert not found.shares[np.array([list(row) for row in found.tiles]) == "H"].any(), "no step begins in a hole"
+
+
+@pytest.mark.parametrize("width", [3.6, 8.8])
+@pytest.mark.parametrize("count", [2, 13])
+def test_a_legend_stays_within_its_figure_and_leaves_room(width: float, count: int) -> None:
+    labels = [f"GLOVE, number {i} (budget=254, epsilon=0.05, minimum=10, persistence=2)" for i in range(count)]
+    with new_figure(1, 1, width=width) as (figure, axes):
+        (axis,) = axes.flat
+        handles = [axis.plot([0, 1], [i, i])[0] for i in range(count)]
+        add_legend(figure, handles, labels, 4)
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        box, whole = legend.get_window_extent(), figure.bbox
+        assert box.x0 >= whole.x0
+        assert box.x1 <= whole.x1
+        assert box.y0 >= whole.y0
+        assert box.y1 <= axis.get_window_extent().y0, "below the panel"
+        assert axis.get_window_extent().height > 1.2 * figure.dpi, "inches"
+
+
+def test_no_two_of_many_players_look_alike() -> None:
+    assert len({(look.colour, look.mark, str(look.dash)) for look in map(look_of, range(49))}) == 49
+
+
+def test_sweeps_and_the_papers_cells(tmp_path: Path) -> None:
+    experiment = load_experiment(
+        {
+            "name": "swept",
+            "schedules": ["frozen_lake/explicit"],
+            "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "random"},
+            "seeds": 2,
+            "rounds": 1,
+            "sweep": {"base.slip": [0.0, 0.2]},
+        }
+    )
+    run_experiment(experiment, tmp_path / "run")
+    pictures = draw_all(tmp_path / "run")
+    (picture,) = pictures["frozen_lake/explicit"]
+    assert picture.svg.name == "frozen_lake-explicit-slip-sweep.svg"
+    assert {"slip", "probe steps of a run", "success in percent, after the drift"} <= texts_of(picture.svg)
+    plain_run = load_experiment(experiment.to_dict() | {"sweep": {}, "seeds": [0]})
+    run_experiment(plain_run, tmp_path / "plain")
+    names = [picture.svg.name for picture in draw_all(tmp_path / "plain")["frozen_lake/explicit"]]
+    assert names[0] == "frozen_lake-explicit-paper.svg"
+    assert "frozen_lake-explicit-visits.svg" not in names, "no steps were kept"
+
+
+def test_budgets_against_slipperiness(tmp_path: Path) -> None:
+    experiment = load_experiment(
+        {
+            "name": "budgets",
+            "schedules": ["frozen_lake/slippery"],
+            "agents": {
+                "memory": "vanilla",
+                "verifier": ["none", *({"glove": {"budget": budget}} for budget in (5, 1, 20))],
+                "policy": "planner",
+            },
+            "seeds": 2,
+            "rounds": 2,
+            "sweep": {"base.slip": [0.0, 0.4]},
+        }
+    )
+    run_experiment(experiment, tmp_path / "run")
+    budget, _ = draw_all(tmp_path / "run")["frozen_lake/slippery"]
+    assert budget.svg.name == "frozen_lake-slippery-vanilla-planner-budget.svg"
+    shown = texts_of(budget.svg)
+    assert {"1", "5", "20", "slip 0.0", "slip 0.4", "budget of probes for a verification"} <= shown
+    two = load_experiment(
+        experiment.to_dict() | {"agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "planner"}}
+    )
+    run_experiment(two, tmp_path / "two")
+    names = [picture.svg.name for picture in draw_all(tmp_path / "two")["frozen_lake/slippery"]]
+    assert names == ["frozen_lake-slippery-slip-sweep.svg"], "one budget is no curve"
+
+
+def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
+    browser.get_log("browser")
+    browser.get((drawn / "report.html").as_uri())
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+    assert browser.find_element(By.TAG_NAME, "h1").text == "puddle"
+    images = browser.find_elements(By.TAG_NAME, "img")
+    assert len(images) == 7
+    assert all(browser.execute_script("return arguments[0].naturalWidth > 100", image) for image in images)
+    assert all(image.get_attribute("alt") for image in images)
+    link = browser.find_element(By.PARTIAL_LINK_TEXT, "vanilla + glove")
+    link.click()
+    WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".pane .frame"))
+    assert browser.find_element(By.CSS_SELECTOR, ".pane h3").text == "vanilla + glove, seed 0, episode 4"
+
+
+def test_it_says_what_was_played(drawn: Path) -> None:
+    text = (drawn / "report.html").read_text("utf-8")
+    manifest = read_manifest(drawn)
+    wanted: Sequence[str] = (manifest["config_hash"], f"drift-envs {manifest['versions']['drift-envs']}", "Seeds: 0, 1")
+    for part in wanted:
+        assert part in text
+    assert re.findall(r"(?:src|href)=\"(?!data:|inspect\.html)[^\"]*\"", text) == [], "nothing from elsewhere"
+
+
+def test_the_command(traced_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(traced_run, tmp_path / "run")
+    assert main(["report", str(tmp_path / "run"), "--html"]) == 0
+    assert capsys.readouterr().out.endswith(f"links to the steps: {tmp_path / 'run' / 'report.html'}\n")
+
+
+def test_cells_are_no_code() -> None:
+    sheet = Table("<i>", ("a\nb", "<u>"))
+    sheet.add("<b>", "1", reference=True)
+    text = to_html(sheet)
+    assert "<b>" not in text
+    assert "<i>" not in text
+    assert "<u>" not in text
+    assert '<tr class="reference">' in text
+
+
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with (
+        pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[plots]"`')),
+        new_figure(1, 1),
+    ):
+        pass

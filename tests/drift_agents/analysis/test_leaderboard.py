@@ -1,0 +1,220 @@
+"""The leaderboard: figures by hand, ranks by resampling, and a page that equal runs write alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from drift_agents.analysis.aggregates import Resamples, interquartile
+from drift_agents.analysis.leaderboard import name_of, to_page, write_leaderboard
+from drift_agents.analysis.ranking import make_standings
+from drift_agents.cli.app import main
+from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.logs import FIELDS, read_rows, to_line
+from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.worlds import read_schedule
+from drift_agents.registry import MEMORIES
+from hypothesis import given
+
+from drift_envs.metrics import bootstrap, interquartile_mean
+from drift_envs.schedule.files import shipped_schedules
+
+LAKE, SHOP, CONTROL = "frozen_lake/explicit", "webshop/implicit", "frozen_lake/null"
+KEPT = {
+    ("vanilla", "none"): {LAKE: [0.0, 0.2, 0.2, 0.4], SHOP: [0.5, 0.5, 0.5, 0.5]},
+    ("vanilla", "glove"): {LAKE: [1.0, 0.8, 0.8, 0.6], SHOP: [1.0, 1.0, 0.5, 1.0]},
+    ("none", "none"): {LAKE: [0.0, 0.0, 0.0, 0.0], SHOP: [0.5, 0.5, 0.5, 0.5]},
+}
+
+
+def row(memory: str, verifier: str, schedule: str, seed: int, episode: int, score: float) -> dict[str, Any]:
+    values: dict[str, Any] = dict.fromkeys(FIELDS, 0)
+    values.update(env="DriftWebShop-v0" if schedule == SHOP else "DriftFrozenLake-v0", schedule=schedule)
+    values.update(schedule_hash="0", memory=memory, verifier=verifier, controller="direct", team="solo")
+    values.update(policy="planner", stage="test", seed=seed, episode=episode, round=1, tick=episode)
+    values.update(phase="source" if episode != 1 else "drift", score=score, regret=1.0 - score, steps=10)
+    values.update(success=score == 1, probe_steps=10 if verifier == "glove" else 0, memory_size=episode, cost=0.0)
+    values.update(detected=None, detection_delay=None, exposures=None, tokens_estimated=500)
+    values.update((field, None) for field in FIELDS if field.endswith("truth_rate"))
+    return values
+
+
+def rows() -> list[dict[str, Any]]:
+    found = []
+    for (memory, verifier), schedules in KEPT.items():
+        for schedule, scores in {**schedules, CONTROL: [1.0] * 4}.items():
+            for seed, score in enumerate(scores):
+                # The third episode is another one after the first drift, whatever its phase is called.
+                found += [row(memory, verifier, schedule, seed, n, one) for n, one in enumerate([1.0, score, score])]
+    return found
+
+
+def manifest() -> dict[str, Any]:
+    return {
+        "name": "by-hand",
+        "config_hash": "abc",
+        "versions": {"drift-envs": "0"},
+        "experiment": {"name": "by-hand", "seeds": [0, 1, 2, 3]},
+        "schedules": {
+            name: {
+                "env": "DriftWebShop-v0" if name == SHOP else "DriftFrozenLake-v0",
+                "visibility": "implicit" if name == SHOP else "explicit",
+                "hash": "0",
+                "episodes": 3,
+                "control": name == CONTROL,
+            }
+            for name in (LAKE, SHOP, CONTROL)
+        },
+        "players": [
+            {
+                "schedule": schedule,
+                "memory": memory,
+                "verifier": verifier,
+                "policy": "planner",
+                "reference": None,
+                "supervision": "own reward" if (memory, schedule) == ("vanilla", SHOP) else "none",
+            }
+            for schedule in (LAKE, SHOP, CONTROL)
+            for memory, verifier in KEPT
+        ],
+    }
+
+
+def test_figures_by_hand() -> None:
+    standings = make_standings(manifest(), rows())
+    assert [one.key[:2] for one in standings.ranked] == [("vanilla", "glove"), ("vanilla", "none"), ("none", "none")]
+    assert (standings.schedules, standings.instances, standings.left_out) == ((LAKE, SHOP), 8, {})
+    glove, plain, nothing = standings.ranked
+    assert glove.kept.mean == pytest.approx(90)  # of 50 60 80 80 100 100 100 100
+    assert plain.kept.mean == pytest.approx(40)  # of 0 20 20 40 50 50 50 50
+    assert glove.gain is not None
+    assert glove.gain.mean == pytest.approx(50)
+    assert plain.gain is None
+    assert nothing.gain is None
+    assert (glove.groups["lakes"].mean, glove.groups["shop"].mean) == (pytest.approx(80), pytest.approx(100))
+    assert glove.groups["explicit"] == glove.groups["lakes"]
+    assert "cars" not in glove.groups
+    assert (glove.before, glove.mean, glove.lost, plain.lost) == (100, pytest.approx(83.75), 12.5, 100)
+    assert (glove.probing, plain.probing, glove.interactions, glove.tokens, glove.records) == (50, 0, 20, 50, 2)
+    assert (glove.supervision, nothing.supervision) == ("own reward", "none")
+    assert glove.ranks == (1, 1)
+
+
+def test_what_somebody_did_not_play_to_a_drift_is_left_out() -> None:
+    shorter = [one for one in rows() if (one["memory"], one["schedule"], one["seed"]) != ("none", LAKE, 3)]
+    cut = [one for one in shorter if (one["verifier"], one["schedule"], one["seed"]) != ("glove", SHOP, 0)]
+    cut += [row("vanilla", "glove", SHOP, 0, 0, 1.0)]
+    standings = make_standings(manifest(), cut)
+    assert standings.left_out == {LAKE: 1, SHOP: 1}
+    wanted = f"Left out, since somebody did not play them up to a drift: 1 of `{LAKE}`, 1 of `{SHOP}`."
+    assert wanted in to_page(manifest(), standings)
+    with pytest.raises(ExperimentError, match="no instance that every agent played beyond a drift"):
+        make_standings(manifest(), [one for one in rows() if one["episode"] == 0])
+
+
+def test_construction_does_not_count() -> None:
+    built = [{**row("vanilla", "none", LAKE, seed, 0, 0.0), "stage": "construct"} for seed in range(4)]
+    assert make_standings(manifest(), built + rows()) == make_standings(manifest(), rows())
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_interquartile_means_are_those_of_the_metrics(values: list[float]) -> None:
+    assert float(interquartile(values)) == pytest.approx(interquartile_mean(values))
+
+
+def test_resamples_keep_their_strata() -> None:
+    drawn = Resamples(["a"] * 3 + ["b"] * 5, resamples=200)
+    assert drawn.estimate([0.0] * 3 + [1.0] * 5)[1:3] == (drawn.estimate([0.0] * 3 + [1.0] * 5).mean,) * 2
+    within = [True] * 3 + [False] * 5
+    values = [0.0, 0.5, 1.0, 7, 7, 7, 7, 7]
+    assert drawn.estimate(values, within).high <= 1
+    assert drawn.difference(values, values)[:3] == (0, 0, 0)
+    with pytest.raises(ArgumentError, match="at least one instance"):
+        Resamples([])
+
+
+def test_intervals_agree_with_the_ordinary_bootstrap_where_nothing_is_cut() -> None:
+    values = np.random.default_rng(1).random(3)
+    ours, theirs = Resamples(["a"] * 3, resamples=20_000).estimate(values), bootstrap(values)
+    assert ours[:3] == pytest.approx(theirs[:3], abs=0.02)
+
+
+def test_ranks_say_how_sure_they_are() -> None:
+    rng = np.random.default_rng(0)
+    close, rival, far = rng.random(40), rng.random(40), rng.random(40) + 5
+    ranks = Resamples(["a"] * 40).ranks([close, rival, far])
+    assert ranks[2] == (1, 1)
+    assert ranks[0] == ranks[1] == (2, 3)
+
+
+def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(manifest()))
+    with pytest.raises(ExperimentError, match="the run is not finished"):
+        write_leaderboard(tmp_path, tmp_path / "board.md")
+    (tmp_path / "episodes.jsonl").write_text("".join(f"{to_line(one)}\n" for one in rows()))
+    assert main(["leaderboard", str(tmp_path), "--out", str(tmp_path / "board.md")]) == 0
+    page = (tmp_path / "board.md").read_text()
+    assert re.search(r"\| Vanilla \+ GLOVE \| +1 \| +1 \| 90\.0 \[\d", page)
+    assert "hash `abc`. This is not the experiment of that name as it is shipped" in page
+    assert f"`{CONTROL}`" not in page
+    with pytest.raises(ExperimentError, match="cannot be written"):
+        write_leaderboard(tmp_path, tmp_path / "no" / "board.md")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "command", "said"),
+    [
+        (30, "drift-agents run all-memories --out", None),
+        (2, "drift-agents run all-memories --seeds 2 --out", "These are 2 of the 30 instances of the file."),
+    ],
+)
+def test_the_command_plays_the_instances_that_were_played(
+    tmp_path: Path, seeds: int, command: str, said: str | None
+) -> None:
+    played = load_experiment("all-memories", {"seeds": seeds})
+    there = manifest() | {"name": played.name, "config_hash": played.config_hash()}
+    (tmp_path / "run.json").write_text(json.dumps(there | {"experiment": {"seeds": list(played.seeds)}}))
+    (tmp_path / "episodes.jsonl").write_text("".join(f"{to_line(one)}\n" for one in rows()))
+    write_leaderboard(tmp_path, tmp_path / "board.md")
+    page = (tmp_path / "board.md").read_text()
+    assert command in page
+    assert "as it is shipped" not in page
+    assert said is None or said in page
+
+
+def test_names_tell_what_an_agent_is() -> None:
+    assert name_of(("memory_bank", "oracle_reset", "direct", "solo", "planner")) == "MemoryBank, oracle reset"
+    assert name_of(("none", "none", "direct", "solo", "clairvoyant")) == "Clairvoyant"
+    assert (
+        name_of(("vanilla", "glove(budget=3)", "direct", "judge", "planner"))
+        == "Vanilla + GLOVE (budget=3), team judge"
+    )
+
+
+def test_a_run_becomes_the_same_page_each_time(tmp_path: Path) -> None:
+    data = load_experiment("all-memories", {"seeds": 1, "rounds": 1}).to_dict()
+    data |= {"schedules": ["frozen_lake/explicit"], "worlds": {}}
+    data["agents"] = [{"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"}]
+    pages = []
+    for name in ("one", "two"):
+        assert read_rows(run_experiment(load_experiment(data), tmp_path / name))
+        pages.append(write_leaderboard(tmp_path / name, tmp_path / f"{name}.md").read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_every_drift_that_is_no_control_is_in_it() -> None:
+    # Long phases alone tell it from slippery-family; in as many rounds both are one and the same.
+    wanted = {name for name in shipped_schedules() if not read_schedule(name).control} - {"frozen_lake/slippery-long"}
+    assert set(load_experiment("all-memories").schedules) == wanted
+
+
+def test_every_memory_is_in_it() -> None:
+    blocks = load_experiment("all-memories").agents
+    assert {part.name for block in blocks for part in block.memory} >= set(MEMORIES.names())
+    assert all([part.name for part in block.verifier] == ["none", "glove"] for block in blocks)

@@ -1,0 +1,255 @@
+"""Runs: the same bytes whatever happens on the way, and refusals that lose nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.folder import RunFolder
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.logs import FIELDS, read_rows
+from drift_agents.experiment.runner import run_experiment
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def experiment(data: dict[str, Any]) -> Experiment:
+    return parse_experiment(data)
+
+
+@pytest.fixture
+def whole(experiment: Experiment, tmp_path: Path) -> bytes:
+    """What an undisturbed run writes."""
+    return run_experiment(experiment, tmp_path / "whole").read_bytes()
+
+
+def cell_files(folder: Path) -> list[Path]:
+    return sorted((folder / "cells").iterdir())
+
+
+def test_lines_have_the_documented_fields(experiment: Experiment, tmp_path: Path) -> None:
+    rows = read_rows(run_experiment(experiment, tmp_path / "run"))
+    assert len(rows) == 6 * 2 * 8
+    assert all(tuple(row) == FIELDS for row in rows)
+    first = [row for row in rows if (row["verifier"], row["seed"]) == ("glove", 1)]
+    assert [(row["episode"], row["phase"], row["round"], row["tick"]) for row in first] == [
+        (0, "source", 1, 0),
+        (1, "source", 2, 1),
+        (2, "source", 3, 2),
+        (3, "source", 4, 3),
+        (4, "turn", 1, 4),
+        (5, "turn", 2, 5),
+        (6, "turn", 3, 6),
+        (7, "turn", 4, 7),
+    ]
+    assert all(row["success"] == (row["score"] == 1.0) for row in rows)
+    assert all(row["regret"] == 1.0 - row["score"] for row in rows)
+
+
+def test_two_runs_and_two_job_counts_write_the_same_bytes(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    assert run_experiment(experiment, tmp_path / "two", jobs=2).read_bytes() == whole
+    names = ("run.json", "episodes.jsonl")
+    assert [(tmp_path / "whole" / name).read_bytes() for name in names] == [
+        (tmp_path / "two" / name).read_bytes() for name in names
+    ]
+
+
+def test_pairs_stay_comparable(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    """Until something surprises, GLOVE is the plain agent: streams belong to the seed and the episode."""
+    rows = read_rows(tmp_path / "whole" / "episodes.jsonl")
+    for seed in (0, 1):
+        plain, glove = (
+            [row for row in rows if (row["memory"], row["verifier"], row["seed"]) == ("vanilla", verifier, seed)]
+            for verifier in ("none", "glove")
+        )
+        assert [row["steps"] for row in plain if row["phase"] == "source"] == [
+            row["steps"] for row in glove if row["phase"] == "source"
+        ]
+
+
+@pytest.mark.parametrize("cut", ["line", "between lines", "everything", "the list of finished cells"])
+def test_a_torn_run_goes_on_to_the_same_bytes(experiment: Experiment, tmp_path: Path, whole: bytes, cut: str) -> None:
+    folder = tmp_path / "whole"
+    (folder / "episodes.jsonl").unlink()
+    file = cell_files(folder)[3]
+    content = file.read_bytes()
+    finished = (folder / "finished.jsonl").read_text().splitlines(keepends=True)
+    if cut == "the list of finished cells":
+        (folder / "finished.jsonl").write_text("".join(finished[:-1]) + finished[-1][:9])
+    else:
+        (folder / "finished.jsonl").write_text("".join(line for line in finished if file.stem not in line))
+        lines = content.splitlines(keepends=True)
+        left = {"line": b"".join(lines[:4]) + lines[4][:40], "between lines": b"".join(lines[:4]), "everything": b""}
+        file.write_bytes(left[cut])
+    assert run_experiment(experiment, folder, resume=True).read_bytes() == whole
+    assert file.read_bytes() == content
+    assert sorted((folder / "finished.jsonl").read_text().splitlines(keepends=True)) == sorted(finished)
+
+
+def test_a_finished_run_goes_on_without_playing(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    before = [file.stat().st_mtime_ns for file in cell_files(tmp_path / "whole")]
+    assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
+    assert [file.stat().st_mtime_ns for file in cell_files(tmp_path / "whole")] == before
+
+
+def test_a_changed_line_of_a_torn_cell_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    folder = tmp_path / "whole"
+    file = cell_files(folder)[0]
+    lines = file.read_bytes().splitlines(keepends=True)
+    (folder / "finished.jsonl").unlink()
+    changed = {**json.loads(lines[2]), "steps": 77}
+    file.write_bytes(b"".join(lines[:2]) + json.dumps(changed).encode() + b"\n")
+    with pytest.raises(
+        ExperimentError, match=re.escape(f"{file}:3: this line is not what the cell's seed gives (`steps` is 77,")
+    ):
+        run_experiment(experiment, folder, resume=True)
+
+
+def test_a_changed_finished_cell_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    file = cell_files(tmp_path / "whole")[0]
+    file.write_bytes(file.read_bytes().replace(b'"steps": ', b'"steps": 1'))
+    with pytest.raises(ExperimentError, match="is not what the run wrote when it finished this cell"):
+        run_experiment(experiment, tmp_path / "whole", resume=True)
+
+
+def test_a_cell_with_too_many_lines_is_refused(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    folder = tmp_path / "whole"
+    file = cell_files(folder)[0]
+    (folder / "finished.jsonl").unlink()
+    file.write_bytes(file.read_bytes() + file.read_bytes()[:-1] + b"\n")
+    with pytest.raises(ExperimentError, match="holds 16 lines, the cell has 8 episodes"):
+        run_experiment(experiment, folder, resume=True)
+
+
+def test_a_folder_is_never_overwritten_unasked(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    with pytest.raises(ExperimentError, match=r"holds a run already\. Go on with it with --resume"):
+        run_experiment(experiment, tmp_path / "whole")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("precious")
+    for how in ({}, {"fresh": True}, {"resume": True}):
+        with pytest.raises(ExperimentError, match="is not empty and holds no run"):
+            run_experiment(experiment, foreign, **how)
+    assert (foreign / "thesis.tex").read_text() == "precious"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExperimentError, match="cannot be written: File exists"):
+        run_experiment(experiment, tmp_path / "file")
+
+
+def test_two_runs_do_not_share_a_folder(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    with RunFolder(tmp_path / "whole") as held:
+        held.open(held.manifest(), resume=True, fresh=False)
+        with pytest.raises(ExperimentError, match="another run is writing there at this moment"):
+            run_experiment(experiment, tmp_path / "whole", resume=True)
+    assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
+
+
+def test_a_folder_that_cannot_be_used(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    folder = tmp_path / "whole"
+    (folder / "finished.jsonl").unlink()
+    (folder / "finished.jsonl").mkdir()
+    with pytest.raises(ExperimentError, match=r"finished\.jsonl: cannot be used: Is a directory"):
+        run_experiment(experiment, folder, resume=True)
+
+
+def test_fresh_replaces_a_run_and_nothing_else(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    folder = tmp_path / "whole"
+    (folder / "notes.txt").write_text("mine")
+    (folder / "cells" / "left-over.jsonl").write_text("x")
+    assert run_experiment(experiment, folder, fresh=True).read_bytes() == whole
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert not (folder / "cells" / "left-over.jsonl").exists()
+
+
+def test_another_experiment_is_not_continued(
+    data: dict[str, Any], schedule_file: Path, tmp_path: Path, whole: bytes
+) -> None:
+    with pytest.raises(ExperimentError, match=re.escape("holds another experiment: `config_hash` is ")):
+        run_experiment(parse_experiment({**data, "seeds": 3}), tmp_path / "whole", resume=True)
+    schedule_file.write_text(schedule_file.read_text().replace("SHH", "SFH"))
+    with pytest.raises(ExperimentError, match="holds other schedules"):
+        run_experiment(parse_experiment(data), tmp_path / "whole", resume=True)
+
+
+def test_other_versions_are_not_mixed(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
+    path = tmp_path / "whole" / "run.json"
+    path.write_text(path.read_text().replace('"numpy": "', '"numpy": "0.'))
+    with pytest.raises(ExperimentError, match=r"was begun with numpy 0\."):
+        run_experiment(experiment, tmp_path / "whole", resume=True)
+
+
+def test_a_part_that_cannot_be_made_is_told_before_anything_is_played(data: dict[str, Any], tmp_path: Path) -> None:
+    data["agents"]["verifier"] = ["none", {"glove": {"epsilon": 7}}]
+    with pytest.raises(ExperimentError, match=r"vanilla \+ glove \+ planner: `epsilon` should be .* Received 7"):
+        run_experiment(parse_experiment(data), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    data["agents"]["verifier"] = ["none", {"glove": {"prober": "replai"}}]
+    with pytest.raises(ExperimentError, match="no prober is called 'replai', did you mean 'replay'"):
+        run_experiment(parse_experiment(data), tmp_path / "run")
+
+
+@pytest.mark.parametrize("how", [{"jobs": 0}, {"resume": True, "fresh": True}])
+def test_arguments_that_cannot_be_meant(experiment: Experiment, tmp_path: Path, how: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        run_experiment(experiment, tmp_path / "run", **how)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: Path, jobs: int) -> None:
+    """A real process, killed without warning in the middle of its work."""
+    data.update(seeds=16, references=[])
+    experiment = parse_experiment(data)
+    file = tmp_path / "tiny.yaml"
+    file.write_text(json.dumps(data))  # JSON is YAML
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", str(jobs)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if (folder / "finished.jsonl").exists() and len((folder / "finished.jsonl").read_text().splitlines()) > 3:
+            break
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (folder / "episodes.jsonl").exists()
+    assert run_experiment(experiment, folder, resume=True, jobs=2).read_bytes() == (
+        run_experiment(experiment, tmp_path / "whole").read_bytes()
+    )
+
+
+def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_path: Path) -> None:
+    data.update(seeds=20, references=[])
+    file = tmp_path / "tiny.yaml"
+    file.write_text(json.dumps(data))
+    folder = tmp_path / "stopped"
+    # A shell that starts the tests in the background lets them ignore the signal, and what they start too.
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    start += "import sys; from drift_agents.cli.app import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "run", str(file), "--out", str(folder), "--jobs", "2"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if (folder / "finished.jsonl").exists():
+            break
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "drift-agents: interrupted. What is done is kept; go on with: drift-agents run" in errors
+    assert "Traceback" not in errors
+    run_experiment(parse_experiment(data), folder, resume=True)
