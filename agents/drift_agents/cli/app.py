@@ -1,368 +1,363 @@
-"""The command `drift-agents`: run experiments and read what came of them.
+"""The commands of `drift-agents` with their options; the work of each is imported when the command runs.
 
-* `main` - the command; returns the exit status
+* `main` - runs a command and returns its exit status
+* `app` - the Typer application
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import shlex
 import sys
-import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from importlib.metadata import version
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
-from rich.text import Text
+import typer
 
-from drift_agents.analysis.html.report import write_html
-from drift_agents.analysis.inspect.page import LARGE, write_page
-from drift_agents.analysis.inspect.serve import make_server
-from drift_agents.analysis.report import write_report
-from drift_agents.cli.boards import add_board_commands
-from drift_agents.cli.export import add_export_commands
-from drift_agents.cli.models import add_model_options, describe_totals, make_service, name_models
-from drift_agents.errors import ArgumentError, DriftAgentsError, ModelError, UnknownNameError
-from drift_agents.experiment.folder import MANIFEST
-from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
-from drift_agents.experiment.references import REFERENCES
-from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.trace import TRACE
-from drift_agents.experiment.workers import BACKENDS, ray_cores
-from drift_agents.llm.service import Service
-from drift_agents.registry import LEARNERS
-from drift_envs.errors import DriftEnvsError
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""The exit status: all well, the work failed, wrong usage, Ctrl-C."""
+if TYPE_CHECKING:
+    from rich.console import Console
 
-CHOSEN = ("memory", "controller", "team", "policy")
-"""The axes that options of `run` replace."""
+MOVED = ("claims", "study")
+"""Commands of version 0.1 that are now `python -m studies NAME`; their names go in version 0.3."""
 
 WIDTH = 100
-"""How wide tables are where the output is no terminal."""
+"""Columns of tables where the output is not a terminal."""
+
+app = make_app(
+    "Agents with memory in drifting environments: run experiments, report and inspect their results.",
+    "drift-agents run glove-quick --jobs 2",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command `drift-agents`.
+    """Run a command.
 
     Args:
-        arguments: those of the command line if not given.
+        arguments: the words after `drift-agents`; by default those of this process.
 
     Returns:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
-    parser = build_parser()
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else USAGE
-    try:
-        options.command(options)
-    except KeyboardInterrupt:
-        given = sys.argv[1:] if arguments is None else arguments
-        print(f"drift-agents: interrupted{_how_to_go_on(options, given)}", file=sys.stderr)
-        return INTERRUPTED
-    except (DriftAgentsError, DriftEnvsError) as error:
-        if options.debug:
-            traceback.print_exc()
-        else:
-            given = sys.argv[1:] if arguments is None else arguments
-            more = _how_to_go_on(options, given) if isinstance(error.__cause__, ModelError) else ""
-            print(f"drift-agents: {error}{more}", file=sys.stderr)
-        return USAGE if isinstance(error, (UnknownNameError, ArgumentError)) else FAILED
-    except BrokenPipeError:
-        # The reader of our output has gone (`drift-agents report ... | head`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
-    return OK
+    return run_app(app, "drift-agents", arguments, _status_of)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The command line of `drift-agents`."""
-    parser = argparse.ArgumentParser(
-        prog="drift-agents",
-        description="Agents with memory in drifting worlds: run experiments and read what came of them.",
-        epilog="example: drift-agents run glove-quick --jobs 2",
-    )
-    parser.add_argument("--version", action="version", version=f"drift-envs {version('drift-envs')}")
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+def _status_of(error: Exception) -> int | None:
+    from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+    from drift_envs.errors import DriftEnvsError
 
-    listing = commands.add_parser(
-        "list",
-        parents=[common],
-        help="experiments, memories, verifiers, controllers, teams and policies",
-        description="List what experiment files can name: experiments, memories, verifiers, controllers, teams and "
-        "policies.",
-        epilog="example: drift-agents list",
-    )
-    listing.set_defaults(command=_list)
-
-    run = commands.add_parser(
-        "run",
-        parents=[common],
-        help="run an experiment",
-        description="Run an experiment and print its report. Every episode is on disk when it is over; an "
-        "interrupted run goes on with --resume. The options below replace what the file says.",
-        epilog="example: drift-agents run glove-quick --seeds 3 --memory none,vanilla --out runs/try --jobs 2",
-    )
-    run.add_argument("experiment", metavar="NAME|FILE", help="a shipped experiment, or the path of an experiment file")
-    run.add_argument("--out", type=Path, metavar="DIR", help="the run's folder (default: runs/NAME)")
-    run.add_argument(
-        "--seeds", type=_positive, metavar="N", help="play the first N of the file's seeds, on every schedule"
-    )
-    run.add_argument("--rounds", type=_positive, metavar="N", help="play the first N episodes of every phase")
-    run.add_argument("--memory", type=_names, metavar="A,B", help="play these memories, of every block of the file")
-    run.add_argument("--controller", type=_names, metavar="A,B", help="play with these controllers")
-    run.add_argument("--team", type=_names, metavar="A,B", help="play as these teams")
-    run.add_argument("--policy", type=_names, metavar="P", help="play with this policy (or several: P,Q)")
-    run.add_argument(
-        "--jobs",
-        type=_positive,
-        metavar="N",
-        help=f"cells at a time (default: one a core, {_cores()}; with language models --concurrency)",
-    )
-    run.add_argument(
-        "--backend",
-        choices=BACKENDS,
-        default=BACKENDS[0],
-        help="where cells are played: processes of this machine (default), or workers of Ray (extra `scale`), of the "
-        "cluster at RAY_ADDRESS if that is set; --jobs is then one a core of Ray's by default",
-    )
-    run.add_argument(
-        "--trace",
-        choices=TRACE,
-        help="keep the steps of these episodes, for `inspect` (default: what the file says, else none)",
-    )
-    again = run.add_mutually_exclusive_group()
-    again.add_argument("--resume", action="store_true", help="go on with the run in the folder")
-    again.add_argument("--fresh", action="store_true", help="throw away the run in the folder and begin anew")
-    add_model_options(run, _positive, _names)
-    run.set_defaults(command=_run)
-
-    report = commands.add_parser(
-        "report",
-        parents=[common],
-        help="print what a run showed",
-        description="Print the report of a finished run, and write it into the run's folder as report.md.",
-        epilog="example: drift-agents report runs/glove-quick",
-    )
-    report.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
-    report.add_argument(
-        "--html",
-        action="store_true",
-        help="write report.html too, with plots (also as files, in `plots`) and the page for the steps",
-    )
-    report.set_defaults(command=_report)
-
-    inspect = commands.add_parser(
-        "inspect",
-        parents=[common],
-        help="a page to step through the episodes of a run",
-        description="Write one HTML file that shows all episodes of a finished run and needs nothing else: no network, "
-        "no server. Steps are in it if the run kept them (`run --trace`).",
-        epilog="example: drift-agents inspect runs/glove-quick",
-    )
-    inspect.add_argument("folder", type=Path, metavar="DIR", help="the run's folder")
-    where = inspect.add_mutually_exclusive_group()
-    where.add_argument("--out", type=Path, metavar="FILE", help="the file (default: DIR/inspect.html)")
-    where.add_argument(
-        "--serve", action="store_true", help="serve the page from this machine instead; for runs with many steps"
-    )
-    inspect.add_argument("--port", type=_positive, metavar="N", help="where to serve (default: any that is free)")
-    inspect.set_defaults(command=_inspect)
-    add_board_commands(commands, common)
-    add_export_commands(commands, common)
-    return parser
+    if isinstance(error, (UnknownNameError, ArgumentError)):
+        return WRONG_USAGE
+    return FAILED if isinstance(error, (DriftAgentsError, DriftEnvsError)) else None
 
 
-def _positive(text: str) -> int:
-    value = int(text) if text.isdigit() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"should be a positive whole number. Received {text!r}")
-    return value
+def _make_console() -> Console:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
 
 
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"should be names with commas between them. Received {text!r}")
-    return names
-
-
-def _cores() -> int:
+def _count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _list(options: argparse.Namespace) -> None:
-    console = _console()
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    experiments = [(name, load_experiment(name).about) for name in shipped_experiments()]
-    sections = [("experiments", experiments), *((_plural(axis), list(AXES[axis].summaries().items())) for axis in AXES)]
-    sections += [("learners", list(LEARNERS.summaries().items())), ("references", list(REFERENCES.items()))]
-    for title, rows in sections:
-        table.add_row(Text(title, style="bold underline"), "")
-        for name, about in rows:
-            table.add_row(Text(f"  {name}"), Text(about))
-        table.add_row("", "")
-    console.print(table)
+def _parse_names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise typer.BadParameter(f"should be names separated by commas. Received {text!r}")
+    return names
 
 
-def _plural(axis: str) -> str:
-    return {"memory": "memories", "policy": "policies"}.get(axis, f"{axis}s")
-
-
-def _run(options: argparse.Namespace) -> None:
-    experiment = load_experiment(options.experiment, _overrides(options))
-    folder = options.out or Path("runs") / experiment.name
-    options.out = folder  # for the message of an interrupted run
-    how = {name: getattr(options, name) for name in ("backend", "resume", "fresh", "trace")}
-    service = make_service(experiment, options)
-    cores = ray_cores if options.backend == "ray" else _cores
-    jobs = options.jobs or (cores() if service is None else options.concurrency)
+def _parse_price(text: str) -> tuple[float, float]:
     try:
-        with _Bars(service) as bars:
-            run_experiment(experiment, folder, jobs=jobs, **how, progress=bars, service=service)
-    finally:
-        if service is not None:
-            service.close()
-            print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
-    write_report(folder, _console())
+        prompts, answers = map(float, text.split(","))
+    except ValueError as error:
+        raise typer.BadParameter(f"should be two numbers, as in 0.15,0.60. Received {text!r}") from error
+    return prompts, answers
 
 
-def _overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command's options replace, with what the file says about the rest."""
-    overrides: dict[str, Any] = {}
-    if options.seeds is not None:
-        overrides["seeds"] = options.seeds
-    if options.rounds is not None:
-        overrides |= {"rounds": options.rounds, "episodes": None}
-    wanted = {axis: getattr(options, axis) for axis in CHOSEN if getattr(options, axis) is not None}
-    for axis, names in wanted.items():
-        for name in names:
-            AXES[axis].load(name)  # refuses a name that does not exist
-    asks = any(value is not None for value in (options.model, options.base_url, options.price))
-    if wanted or asks:
-        blocks = load_experiment(options.experiment).to_dict()["agents"]
-        overrides["agents"] = [
-            {**block, **{axis: _choose(names, block.get(axis, ())) for axis, names in wanted.items()}}
-            for block in blocks
-        ]
-    if asks:
-        overrides |= name_models(load_experiment(options.experiment, overrides).to_dict(), options)
-    return overrides
+def _parse_positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise typer.BadParameter(f"should be a positive number. Received {text!r}")
+    return value
 
 
-def _choose(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The parts of these names as a block of the file has them, or with their defaults if it has none of that name."""
-    chosen: list[Mapping[str, Any]] = []
-    for name in names:
-        chosen += [part for part in parts if part["name"] == name] or [{"name": name}]
-    return chosen
+def _complete_experiments(incomplete: str) -> list[str]:
+    from drift_agents.cli.listing import read_summaries
+
+    return [name for name in read_summaries() if name.startswith(incomplete)]
 
 
-def _how_to_go_on(options: argparse.Namespace, given: Sequence[str]) -> str:
-    """The command that continues an interrupted run."""
-    if options.command is not _run or not (options.out and (options.out / MANIFEST).exists()):
-        return ""
-    words = shlex.join(word for word in given if word not in ("--fresh", "--resume"))
-    return f". What is done is kept; go on with: drift-agents {words} --resume"
+def _show_version(is_given: bool) -> None:
+    if is_given:
+        from importlib.metadata import version
+
+        print(f"drift-envs {version('drift-envs')}")
+        raise typer.Exit
 
 
-def _report(options: argparse.Namespace) -> None:
-    write_report(options.folder, _console())
-    if options.html:
-        print(f"With plots, and links to the steps: {write_html(options.folder)}")
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
 
 
-def _inspect(options: argparse.Namespace) -> None:
-    if options.port is not None and not options.serve:
-        raise ArgumentError("`--port` should stand with `--serve`. Received it alone")
-    if options.serve:
-        with make_server(options.folder, options.port or 0) as server:
-            print(f"serving {options.folder} at {server.url}; Ctrl-C ends it", flush=True)
-            with suppress(KeyboardInterrupt):  # the way to end it
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")
+def _list(debug: Debug = False) -> None:
+    """List the names for experiment files: experiments, memories, verifiers, controllers, teams, policies."""
+    from drift_agents.cli.listing import print_list
+
+    print_list(_make_console())
+
+
+@app.command(
+    "run",
+    short_help="Run an experiment.",
+    epilog="Example: drift-agents run glove-quick --seeds 3 --memory none,vanilla --out runs/try --jobs 2",
+)
+def _run(
+    context: typer.Context,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FILE", autocompletion=_complete_experiments, help="Shipped experiment, or path of a file."
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Play the file's first N seeds.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Play the first N episodes of every phase.")
+    ] = None,
+    memory: Annotated[
+        object, typer.Option(metavar="A,B", parser=_parse_names, help="Memories, in every block of the file.")
+    ] = None,
+    controller: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Controllers.")] = None,
+    team: Annotated[object, typer.Option(metavar="A,B", parser=_parse_names, help="Teams.")] = None,
+    policy: Annotated[object, typer.Option(metavar="P,Q", parser=_parse_names, help="Policies.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Cells played at the same time (default: the number of cores; with language models --concurrency).",
+        ),
+    ] = None,
+    backend: Annotated[
+        Literal["processes", "ray"],
+        typer.Option(
+            help="Where cells are played: processes of this machine, or workers of Ray (extra `scale`), of the cluster "
+            "at RAY_ADDRESS if that is set."
+        ),
+    ] = "processes",
+    trace: Annotated[
+        Literal["all", "failures", "none"] | None,
+        typer.Option(help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none)."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run in the folder and start again.")] = False,
+    model: Annotated[
+        object,
+        typer.Option(metavar="M,N", parser=_parse_names, help="Language models, with `--policy llm`."),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Server of the models, as in http://127.0.0.1:8000/v1 (default: OpenAI's)."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with the key (default: OPENAI_API_KEY).")
+    ] = None,
+    price: Annotated[
+        object,
+        typer.Option(metavar="IN,OUT", parser=_parse_price, help="Price of a million tokens of prompts and answers."),
+    ] = None,
+    budget_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", parser=_parse_positive, help="Stop at cost X, by --price.")
+    ] = None,
+    requests_per_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="Limit of the rate.")] = None,
+    tokens_per_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="Limit of the rate.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at the same time.")] = 8,
+    timeout: Annotated[
+        float, typer.Option(metavar="S", parser=_parse_positive, help="Seconds until a request fails.")
+    ] = 120.0,
+    replies: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Record of replies (default: replies.sqlite of the run).")
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Send no request: all replies come from --replies.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Run an experiment and print its report.
+
+    Every finished episode is on disk; --resume continues an interrupted run. The other options replace values of the
+    file. Those from --model on are for language models.
+    """
+    if resume and fresh:
+        raise refuse("--resume", "should not be given with `--fresh`", "both")
+    from drift_agents.cli.models import ModelOptions
+    from drift_agents.cli.run import RunOptions, run
+
+    axes = {"memory": memory, "controller": controller, "team": team, "policy": policy}
+    run(
+        RunOptions(
+            experiment=experiment,
+            out=out,
+            seeds=seeds,
+            rounds=rounds,
+            axes={axis: tuple(names) for axis, names in axes.items() if isinstance(names, tuple)},
+            jobs=jobs,
+            backend=backend,
+            trace=trace,
+            resume=resume,
+            fresh=fresh,
+            words=context.obj,
+            models=ModelOptions(
+                names=model if isinstance(model, tuple) else None,
+                base_url=base_url,
+                key_file=key_file,
+                price=price if isinstance(price, tuple) else None,
+                budget_tokens=budget_tokens,
+                budget=budget,
+                requests_per_minute=requests_per_minute,
+                tokens_per_minute=tokens_per_minute,
+                concurrency=concurrency,
+                timeout=timeout,
+                replies=replies,
+                replay=replay,
+            ),
+        ),
+        _make_console(),
+        _count_cores(),
+    )
+
+
+@app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
+def _report(
+    folder: Folder,
+    html: Annotated[
+        bool,
+        typer.Option("--html", help="Write report.html too, with plots (also as files) and a page with the steps."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Print the report of a finished run, and write it to report.md in the run's folder."""
+    from drift_agents.analysis.report import write_report
+
+    write_report(folder, _make_console())
+    if html:
+        from drift_agents.analysis.html.report import write_html
+
+        print(f"With plots, and links to the steps: {write_html(folder)}")
+
+
+@app.command(
+    "inspect", short_help="Step through the episodes of a run.", epilog="Example: drift-agents inspect runs/glove-quick"
+)
+def _inspect(
+    folder: Folder,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: DIR/inspect.html).")] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve the page at a local address; for runs with many steps.")
+    ] = False,
+    port: Annotated[int | None, typer.Option(min=1, metavar="N", help="Port of --serve (default: a free one).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write one HTML file with all episodes of a finished run.
+
+    It needs no network and no server. It has the steps that the run kept (`run --trace`).
+    """
+    if port is not None and not serve:
+        raise refuse("--port", "`--port` should stand with `--serve`", port)
+    if out is not None and serve:
+        raise refuse("--out", "`--out` should not be given with `--serve`", str(out))
+    from drift_agents.analysis.inspect.page import LARGE, write_page
+    from drift_agents.analysis.inspect.serve import make_server
+
+    if serve:
+        with make_server(folder, port or 0) as server:
+            print(f"serving {folder} at {server.url}; Ctrl-C ends it", flush=True)
+            try:
                 server.serve_forever()
-        return
-    path = write_page(options.folder, options.out)
+            except KeyboardInterrupt:
+                return  # the documented way to end it
+    path = write_page(folder, out)
     size = path.stat().st_size
     print(f"wrote {path} ({size / 2**20:.1f} MB)")
     if size > LARGE:
         print(
-            f"drift-agents: a browser will be slow with it; try: drift-agents inspect {options.folder} --serve",
+            f"drift-agents: browsers are slow with a file of this size; use: drift-agents inspect {folder} --serve",
             file=sys.stderr,
         )
 
 
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+@app.command(
+    "leaderboard",
+    short_help="Rank the agents of a run.",
+    epilog="Example: drift-agents leaderboard runs/all-memories --out docs/leaderboard.md",
+)
+def _leaderboard(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
+    debug: Debug = False,
+) -> None:
+    """Rank the agents of a finished run over all its schedules that are no controls.
 
-
-class _Asked(ProgressColumn):
-    """What language models were asked so far, beside the first bar."""
-
-    def __init__(self, service: Service) -> None:
-        super().__init__()
-        self._service = service
-
-    def render(self, task: Task) -> Text:
-        """The text, which changes while a bar stands still."""
-        return Text(describe_totals(self._service.totals()) if task.id == 0 else "")
-
-
-class _Bars:
-    """A bar for every schedule, on standard error; below them what language models were asked.
-
-    Args:
-        service: through which they are asked, if there are any.
+    Writes one Markdown page with intervals, costs, versions and the command that makes it. Equal runs give equal
+    bytes.
     """
+    from drift_agents.analysis.leaderboard import write_leaderboard
 
-    def __init__(self, service: Service | None = None) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            TextColumn("episodes"),
-            TimeRemainingColumn(),
-            *(() if service is None else (_Asked(service),)),
-            console=Console(stderr=True),
-        )
-        self._bars: dict[str, TaskID] = {}
+    print(f"wrote {write_leaderboard(folder, out)}")
 
-    def __enter__(self) -> _Bars:
-        self._progress.start()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+@app.command(
+    "export-stepmft",
+    short_help="Write a fine-tuning set of strategies.",
+    epilog="Example: drift-agents export-stepmft runs/inertia --out data.jsonl",
+)
+def _export_stepmft(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file, one sample per line.")],
+    outcome_only: Annotated[
+        bool,
+        typer.Option("--outcome-only", help="The set for comparison: a sample, of equal size, of all successes."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Write the strategies of a run as a fine-tuning set in chat format (AdaMEM's STEP-MFT).
 
-    def begin(self, schedule: str, episodes: int) -> None:
-        """A bar for a schedule."""
-        self._bars[schedule] = self._progress.add_task(schedule, total=episodes)
+    Taken are those of successful episodes that changed the action. The run needs --trace all and the controller
+    adamem with effort high.
+    """
+    from drift_agents.analysis.stepmft import export
 
-    def advance(self, schedule: str, episodes: int) -> None:
-        """So many episodes of it are done."""
-        self._progress.advance(self._bars[schedule], episodes)
+    kept, made = export(folder, out, outcome_only)
+    print(f"wrote {out}: {kept} of {made} strategies")
 
-    def note(self, text: str) -> None:
-        """A line above the bars."""
-        self._progress.console.print(f"drift-agents: {text}", markup=False, highlight=False)
+
+def _print_moved(context: typer.Context) -> int:
+    """Print the new name of a command that has moved."""
+    name = context.command.name
+    print(f"drift-agents: `{name}` has moved; use `python -m studies {name}` in a checkout", file=sys.stderr)
+    return WRONG_USAGE
+
+
+for _name in MOVED:
+    app.command(
+        _name,
+        hidden=True,
+        add_help_option=False,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )(_print_moved)

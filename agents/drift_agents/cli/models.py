@@ -1,16 +1,16 @@
-"""What the command `drift-agents run` says about language models.
+"""The options of `drift-agents run` about language models.
 
-* `add_model_options` - the options
-* `name_models` - what they replace in an experiment: policies, members of teams, who constructs
-* `with_models`, `with_members` - the policies of a block, and a team, with the models that were named
-* `make_service` - the service that the options ask for
-* `describe_totals` - what was asked so far, for the progress
+* `ModelOptions` - the options
+* `name_models` - the values of an experiment that they replace: policies, members of teams, policy of the construction
+* `with_models`, `with_members` - the policies of a block, and a team, with the models of the options
+* `make_service` - the service that sends the requests
+* `describe_totals` - requests, tokens and cost so far, for the progress bar
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -25,127 +25,102 @@ from drift_agents.llm.openai_compatible import KeySource
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
 
-CONCURRENCY = 8
-"""Requests at a time, and cells at a time: they wait for the server, not for a core."""
 
-
-def add_model_options(run: argparse.ArgumentParser, whole: Callable[[str], int], names: Callable[[str], Any]) -> None:
-    """Add the options about language models.
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of `run` about language models.
 
     Args:
-        run: the parser of `run`.
-        whole: reads a positive whole number.
-        names: reads names with commas between them.
+        names: of the models; `None` if none is given.
+        base_url: address of their server; `None` for OpenAI's.
+        key_file: the file with the key; `None` for the environment variable.
+        price: of a million tokens of prompts and of answers.
+        budget_tokens: tokens after which the run stops.
+        budget: cost at which the run stops.
+        requests_per_minute: limit of the rate.
+        tokens_per_minute: limit of the rate.
+        concurrency: requests at the same time, and cells at the same time, since these wait for the server.
+        timeout: seconds until a request fails.
+        replies: file of recorded replies; `None` for the run's own.
+        replay: whether all replies come from that file.
     """
-    group = run.add_argument_group("language models", "with `--policy llm`; the key is read from OPENAI_API_KEY")
-    group.add_argument("--model", type=names, metavar="M", help="the model's name (or several: M,N)")
-    group.add_argument("--base-url", metavar="U", help="its server, as in http://127.0.0.1:8000/v1 (default: OpenAI's)")
-    group.add_argument("--key-file", type=Path, metavar="FILE", help="read the key from a file instead")
-    group.add_argument(
-        "--price", type=_price, metavar="IN,OUT", help="what a million tokens of prompts and of answers cost"
-    )
-    group.add_argument("--budget-tokens", type=whole, metavar="N", help="stop when so many tokens are spent")
-    group.add_argument("--budget", type=_positive, metavar="X", help="stop when so much money is spent, by --price")
-    group.add_argument("--requests-per-minute", type=whole, metavar="N", help="ask no faster")
-    group.add_argument("--tokens-per-minute", type=whole, metavar="N", help="ask no faster")
-    group.add_argument(
-        "--concurrency", type=whole, metavar="N", default=CONCURRENCY, help="requests at a time (default: %(default)s)"
-    )
-    group.add_argument(
-        "--timeout",
-        type=_positive,
-        metavar="S",
-        default=120.0,
-        help="seconds to wait for an answer (default: %(default)g)",
-    )
-    group.add_argument(
-        "--replies",
-        type=Path,
-        metavar="FILE",
-        help="record replies there (default: replies.sqlite in the run's folder)",
-    )
-    group.add_argument("--replay", action="store_true", help="ask nobody: all replies come from --replies")
+
+    names: tuple[str, ...] | None
+    base_url: str | None
+    key_file: Path | None
+    price: tuple[float, float] | None
+    budget_tokens: int | None
+    budget: float | None
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    concurrency: int
+    timeout: float
+    replies: Path | None
+    replay: bool
+
+    def server(self) -> dict[str, Any]:
+        """The options of a policy that describe the server, as far as they are given."""
+        said = {"base_url": self.base_url, "price": None if self.price is None else list(self.price)}
+        return {key: value for key, value in said.items() if value is not None}
 
 
-def _price(text: str) -> list[float]:
-    try:
-        prompts, answers = map(float, text.split(","))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"should be two numbers, as in 0.15,0.60. Received {text!r}") from error
-    return [prompts, answers]
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"should be a positive number. Received {text!r}")
-    return value
-
-
-def with_models(parts: Sequence[Mapping[str, Any]], options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The policies of a block with the models that were named: each policy that takes one, with each of them.
+def with_models(parts: Sequence[Mapping[str, Any]], options: ModelOptions) -> list[dict[str, Any]]:
+    """The policies of a block: each policy that takes a model once with each model of the options.
 
     Args:
         parts: names with options.
-        options: of the command line.
+        options: those of the command.
     """
     named: list[dict[str, Any]] = []
-    said = {key: getattr(options, key) for key in ("base_url", "price") if getattr(options, key) is not None}
     for part in parts:
         if not takes_model(POLICIES, part["name"]):
             named.append(dict(part))
             continue
-        own = {**part.get("options", {}), **said}
-        models = [{"model": model} for model in options.model] if options.model is not None else [{}]
+        own = {**part.get("options", {}), **options.server()}
+        models = [{}] if options.names is None else [{"model": model} for model in options.names]
         named += [{"name": part["name"], "options": {**own, **model}} for model in models]
     return named
 
 
-def with_members(team: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """A team with the models that were named: its members that ask one and name none take them in turn.
+def with_members(team: Mapping[str, Any], options: ModelOptions) -> dict[str, Any]:
+    """A team: its members that need a model and name none get those of the options in turn.
 
-    What a member says itself stays; server and price that it leaves out are those of the command line.
+    A member's own options take precedence; server and price that it leaves out are those of the options.
 
     Args:
         team: a name with options.
-        options: of the command line.
+        options: those of the command.
     """
     members = team.get("options", {}).get(MEMBERS)
-    if not isinstance(members, (list, tuple)):  # a pool, which has no language models, or none
+    if not isinstance(members, (list, tuple)):  # a pool, which has no language models, or no members
         return dict(team)
-    turn = cycle(options.model or [None])
+    turn = cycle(options.names or [None])
     named = []
     for entry in members:
         spec = dict(entry) if is_spec(entry) else {"policy": entry}
-        named.append({**spec, "policy": _filled(spec["policy"], options, turn)})
+        named.append({**spec, "policy": _fill_policy(spec["policy"], options, turn)})
     return {**team, "options": {**team["options"], MEMBERS: named}}
 
 
-def _filled(policy: Any, options: argparse.Namespace, turn: Iterator[str | None]) -> dict[str, Any]:
-    """A policy with what it does not say itself about its model."""
+def _fill_policy(policy: Any, options: ModelOptions, turn: Iterator[str | None]) -> dict[str, Any]:
+    """A policy with model and server of the options, where it has none of its own."""
     part = PartSpec.model_validate(policy)
     if not takes_model(POLICIES, part.name):
         return {"name": part.name, "options": part.options}
-    said = {key: getattr(options, key) for key in ("base_url", "price")}
-    if "model" not in part.options:
-        said["model"] = next(turn)
-    return {
-        "name": part.name,
-        "options": {**{key: one for key, one in said.items() if one is not None}, **part.options},
-    }
+    given = options.server()
+    if "model" not in part.options and (model := next(turn)) is not None:
+        given["model"] = model
+    return {"name": part.name, "options": {**given, **part.options}}
 
 
-def name_models(data: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """What the models that were named replace in an experiment: its policies, members of teams, who constructs.
+def name_models(data: Mapping[str, Any], options: ModelOptions) -> dict[str, Any]:
+    """The values of an experiment that the options replace: policies, members of teams, policy of the construction.
 
-    Whoever constructs and names no model takes the first one that was named.
+    A policy of the construction that names no model gets the first one of the options.
 
     Args:
-        data: the experiment as plain data, with what other options replaced in it.
-        options: of the command line.
+        data: the experiment as plain data, after the other options.
+        options: those of the command.
 
     Returns:
         The keys that are replaced.
@@ -158,48 +133,45 @@ def name_models(data: Mapping[str, Any], options: argparse.Namespace) -> dict[st
         ]
     }
     if "construct" in data:
-        replaced["construct"] = _constructing(data["construct"], options)
+        replaced["construct"] = _fill_construction(data["construct"], options)
     if "worlds" in data:
-        replaced["worlds"] = {name: _named_there(world, options) for name, world in data["worlds"].items()}
+        replaced["worlds"] = {name: _fill_world(world, options) for name, world in data["worlds"].items()}
     return replaced
 
 
-def _constructing(construct: Any, options: argparse.Namespace) -> Any:
+def _fill_construction(construct: Any, options: ModelOptions) -> Any:
     policy = None if construct is None else construct.get("policy")
-    return (
-        construct
-        if policy is None
-        else {**construct, "policy": _filled(policy, options, cycle(options.model or [None]))}
-    )
+    if policy is None:
+        return construct
+    return {**construct, "policy": _fill_policy(policy, options, cycle(options.names or [None]))}
 
 
-def _named_there(world: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
-    """What is different on one schedule, with the models that were named."""
+def _fill_world(world: Mapping[str, Any], options: ModelOptions) -> dict[str, Any]:
+    """The settings of one schedule, with the models of the options."""
     named = dict(world)
     if "construct" in world:
-        named["construct"] = _constructing(world["construct"], options)
+        named["construct"] = _fill_construction(world["construct"], options)
     if "team" in world:
-        told = {name: with_members({"name": name, "options": own}, options) for name, own in world["team"].items()}
-        named["team"] = {name: team["options"] for name, team in told.items()}
+        teams = {name: with_members({"name": name, "options": own}, options) for name, own in world["team"].items()}
+        named["team"] = {name: team["options"] for name, team in teams.items()}
     return named
 
 
-def make_service(experiment: Experiment, options: argparse.Namespace) -> Service | None:
-    """The service that the options ask for; `None` if the experiment asks no language model.
+def make_service(experiment: Experiment, options: ModelOptions) -> Service | None:
+    """Make the service that sends the requests; `None` if the experiment has no language model.
 
     Args:
-        experiment: what is played.
-        options: of the command line.
+        experiment: the experiment.
+        options: those of the command.
 
     Raises:
-        ArgumentError: if options are given that nobody would heed, or do not go together.
+        ArgumentError: if options have no effect, or exclude each other.
     """
     if not needs_model(experiment):
-        given = [f"--{name}" for name in ("model", "base-url", "replay") if getattr(options, name.replace("-", "_"))]
-        if given:
-            raise ArgumentError(
-                f"`{given[0]}` should stand with `--policy llm`: no policy of this run asks a language model"
-            )
+        given = {"--model": options.names, "--base-url": options.base_url, "--replay": options.replay}
+        for name, value in given.items():
+            if value:
+                raise ArgumentError(f"`{name}` should stand with `--policy llm`: no policy of this run has a model")
         return None
     if options.replay and options.replies is None:
         raise ArgumentError("`--replay` should stand with `--replies FILE`. Received it alone")
@@ -215,10 +187,10 @@ def make_service(experiment: Experiment, options: argparse.Namespace) -> Service
 
 
 def describe_totals(totals: Totals) -> str:
-    """What was asked so far, in a line.
+    """Requests, tokens and cost in one line.
 
     Args:
-        totals: of the service.
+        totals: those of the service.
 
     Example:
         >>> describe_totals(Totals(120, 30, 45_000, 0.0123))

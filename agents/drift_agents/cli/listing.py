@@ -1,0 +1,64 @@
+"""The command `drift-agents list`.
+
+* `print_list` - all names for experiment files, with one line about each
+* `read_summaries` - the shipped experiments, with the line `about` of each
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from drift_agents.registry import CONTROLLERS, LEARNERS, MEMORIES, POLICIES, TEAMS, VERIFIERS
+
+ABOUT = re.compile(r"^about: *(.+)$", re.MULTILINE)
+"""The line of an experiment file that `list` prints. Checking a whole file would take a hundred times as long."""
+
+REFERENCES = {
+    "oracle_realign": "An agent whose memory loses exactly the false records at the tick of the drift.",
+    "oracle_reset": "An agent whose memory is emptied at the tick of the drift.",
+    "clairvoyant": "The optimal policy of every tick.",
+}
+
+
+def print_list(console: Console) -> None:
+    """Print all names for experiment files, with one line about each."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    sections = {
+        "experiments": read_summaries(),
+        "memories": MEMORIES.summaries(),
+        "verifiers": VERIFIERS.summaries(),
+        "controllers": CONTROLLERS.summaries(),
+        "teams": TEAMS.summaries(),
+        "policies": POLICIES.summaries(),
+        "learners": LEARNERS.summaries(),
+        "references": REFERENCES,
+    }
+    for title, rows in sections.items():
+        table.add_row(Text(title, style="bold underline"), "")
+        for name, about in rows.items():
+            table.add_row(Text(f"  {name}"), Text(about))
+        table.add_row("", "")
+    console.print(table)
+
+
+def read_summaries() -> dict[str, str]:
+    """The line `about` of every shipped experiment, by name.
+
+    Example:
+        >>> read_summaries()["clocks"]
+        'drifts between episodes and within one, probed in a second instance and in the real world'
+    """
+    folder = resources.files("drift_agents") / "experiment" / "experiments"
+    found = {}
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".yaml"):
+            match = ABOUT.search(file.read_text("utf-8"))
+            found[file.name.removesuffix(".yaml")] = "" if match is None else match[1]
+    return found

@@ -1,0 +1,209 @@
+"""The command `drift-agents run`.
+
+* `RunOptions` - its options
+* `run` - plays the experiment with progress bars and prints the report
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from drift_agents.analysis.report import write_report
+from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
+from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
+from drift_agents.experiment.checking import AXES
+from drift_agents.experiment.files import load_experiment
+from drift_agents.experiment.folder import MANIFEST
+from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.workers import ray_cores
+from drift_agents.llm.service import Service
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of the command.
+
+    Args:
+        experiment: a shipped name or the path of a file.
+        out: folder of the run; `None` for `runs/NAME`.
+        seeds: number of the file's seeds to play; `None` for all.
+        rounds: episodes of every phase to play; `None` for the file's.
+        axes: for each axis that is replaced, names of parts.
+        jobs: cells at the same time; `None` for the number of cores.
+        backend: `processes` or `ray`.
+        trace: which episodes keep their steps; `None` for the file's value.
+        resume: continue the run in the folder.
+        fresh: delete the run in the folder.
+        words: the words of the command line.
+        models: the options about language models.
+    """
+
+    experiment: str
+    out: Path | None
+    seeds: int | None
+    rounds: int | None
+    axes: Mapping[str, Sequence[str]]
+    jobs: int | None
+    backend: str
+    trace: str | None
+    resume: bool
+    fresh: bool
+    words: Sequence[str]
+    models: ModelOptions
+
+
+def run(options: RunOptions, console: Console, cores: int) -> None:
+    """Play the experiment and print its report.
+
+    Args:
+        options: the options.
+        console: where the report is printed.
+        cores: cells at the same time, unless the options say otherwise.
+
+    Raises:
+        DriftAgentsError: if the experiment cannot be read or played.
+    """
+    experiment = load_experiment(options.experiment, _read_overrides(options))
+    folder = options.out or Path("runs") / experiment.name
+    service = make_service(experiment, options.models)
+    if options.jobs is not None:
+        jobs = options.jobs
+    elif service is not None:
+        jobs = options.models.concurrency
+    else:
+        jobs = ray_cores() if options.backend == "ray" else cores
+    try:
+        with ProgressBars(service) as bars:
+            run_experiment(
+                experiment,
+                folder,
+                jobs=jobs,
+                backend=options.backend,
+                resume=options.resume,
+                fresh=options.fresh,
+                trace=options.trace,
+                progress=bars,
+                service=service,
+            )
+    except KeyboardInterrupt:
+        if hint := _describe_resume(options, folder):
+            print(f"drift-agents: {hint}", file=sys.stderr)
+        raise
+    except DriftAgentsError as error:
+        hint = _describe_resume(options, folder)
+        if hint and isinstance(error.__cause__, ModelError):
+            raise ExperimentError(f"{error}. {hint}") from error
+        raise
+    finally:
+        if service is not None:
+            service.close()
+            print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
+    write_report(folder, console)
+
+
+def _read_overrides(options: RunOptions) -> dict[str, Any]:
+    """The values of the experiment that the options replace."""
+    overrides: dict[str, Any] = {}
+    if options.seeds is not None:
+        overrides["seeds"] = options.seeds
+    if options.rounds is not None:
+        overrides |= {"rounds": options.rounds, "episodes": None}
+    for axis, names in options.axes.items():
+        for name in names:
+            AXES[axis].load(name)  # raises if the name is unknown
+    models = options.models
+    names_models = any(value is not None for value in (models.names, models.base_url, models.price))
+    if options.axes or names_models:
+        blocks = load_experiment(options.experiment).to_dict()["agents"]
+        overrides["agents"] = [
+            {**block, **{axis: _choose_parts(names, block.get(axis, ())) for axis, names in options.axes.items()}}
+            for block in blocks
+        ]
+    if names_models:
+        overrides |= name_models(load_experiment(options.experiment, overrides).to_dict(), models)
+    return overrides
+
+
+def _choose_parts(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The parts of these names in a block of the file; one that it does not have gets its default options."""
+    chosen: list[Mapping[str, Any]] = []
+    for name in names:
+        chosen += [part for part in parts if part["name"] == name] or [{"name": name}]
+    return chosen
+
+
+def _describe_resume(options: RunOptions, folder: Path) -> str:
+    """How to continue the run; empty if nothing has been played."""
+    if not (folder / MANIFEST).exists():
+        return ""
+    words = shlex.join(word for word in options.words if word not in ("--fresh", "--resume"))
+    return f"What is done is kept; continue with: drift-agents {words} --resume"
+
+
+class ProgressBars:
+    """A bar for every schedule, on standard error, with the requests to language models.
+
+    Args:
+        service: the language models, if the experiment has any.
+    """
+
+    def __init__(self, service: Service | None = None) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("episodes"),
+            TimeRemainingColumn(),
+            *(() if service is None else (_TotalsColumn(service),)),
+            console=Console(stderr=True),
+        )
+        self._bars: dict[str, TaskID] = {}
+
+    def __enter__(self) -> ProgressBars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._progress.stop()
+
+    def begin(self, schedule: str, episodes: int) -> None:
+        """Add the bar of a schedule, with its number of episodes."""
+        self._bars[schedule] = self._progress.add_task(schedule, total=episodes)
+
+    def advance(self, schedule: str, episodes: int) -> None:
+        """Count finished episodes of a schedule."""
+        self._progress.advance(self._bars[schedule], episodes)
+
+    def note(self, text: str) -> None:
+        """Print a line above the bars."""
+        self._progress.console.print(f"drift-agents: {text}", markup=False, highlight=False)
+
+
+class _TotalsColumn(ProgressColumn):
+    """Requests to language models, beside the first bar."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self._service = service
+
+    def render(self, task: Task) -> Text:
+        """The totals, which change while a bar does not."""
+        return Text(describe_totals(self._service.totals()) if task.id == 0 else "")
