@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from drift_agents.cli.app import build_parser as agents_parser
+from drift_agents.cli.app import app as agents_app
 
 from drift_envs.cli.app import app as envs_app
 from drift_envs.registration import knob_table_of
@@ -38,20 +38,21 @@ def test_the_schedule_is_a_schedule() -> None:
     assert [drift.name for drift in schedule.drifts] == ["new-map", "thaw", "regime", "weekends", "storms"]
 
 
-def parse_envs(arguments: list[str]) -> None:
-    group = typer.main.get_command(envs_app)
+def parse(app: typer.Typer, arguments: list[str]) -> None:
+    """Parse a command line without running it; raises if it is wrong."""
+    group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
 
 
 def test_the_commands_are_commands() -> None:
-    parsers = {"drift-envs": parse_envs, "drift-agents": agents_parser().parse_args}
+    apps = {"drift-envs": envs_app, "drift-agents": agents_app}
     lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
     lines += re.findall(r"`(drift-(?:envs|agents) [^`]+)`", TEXT)
-    asked = [shlex.split(line) for line in lines if line.startswith(tuple(parsers))]
+    asked = [shlex.split(line) for line in lines if line.startswith(tuple(apps))]
     assert len(asked) >= 5
     for program, *arguments in asked:
-        parsers[program](arguments)  # a wrong one raises
+        parse(apps[program], arguments)
 
 
 def test_links_lead_somewhere() -> None:

@@ -194,9 +194,7 @@ def _run(
     replies: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record of replies (default: replies.sqlite of the run).")
     ] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Send no request: all replies come from --replies.")
-    ] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Send no request: all replies come from --replies.")] = False,
     debug: Debug = False,
 ) -> None:
     """Run an experiment and print its report.

@@ -194,7 +194,7 @@ def describe_totals(totals: Totals) -> str:
 
     Example:
         >>> describe_totals(Totals(120, 30, 45_000, 0.0123))
-        '120 asked, 30 from records, 45,000 tokens, cost 0.0123'
+        '120 requests, 30 from records, 45,000 tokens, cost 0.0123'
     """
     cost = f", cost {totals.cost:.4f}" if totals.cost else ""
-    return f"{totals.answered} asked, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"
+    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"

@@ -2,7 +2,6 @@
 
 * `OracleVerifier` - *oracle realign* and *oracle reset*: an agent's memory, put right when the drift happens
 * `Clairvoyant` - the optimal policy of every tick
-* `REFERENCES` - their names in experiment files, with what they are
 
 Without them nobody could tell "failed to adapt" from "got harder". All three are privileged.
 """
@@ -21,13 +20,6 @@ from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier
 from drift_envs.schedule.timeline import Timeline
-
-REFERENCES = {
-    "oracle_realign": "An agent whose memory loses exactly what has become false, at the very tick of the drift.",
-    "oracle_reset": "An agent whose memory is emptied at the very tick of the drift.",
-    "clairvoyant": "Plays the optimal policy of every tick.",
-}
-"""What experiment files call them, with what they are; the learners are listed in `drift_agents.registry.LEARNERS`."""
 
 
 class OracleVerifier(BaseVerifier):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +15,11 @@ from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import AXES, shipped_experiments
 from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.trace import TRACE
+from drift_agents.experiment.workers import BACKENDS
 from drift_agents.registry import LEARNERS
+
+COMMANDS = ("list", "run", "report", "inspect", "leaderboard", "export-stepmft")
 
 EXPERIMENT = """\
 name: short
@@ -87,19 +93,19 @@ def test_a_folder_in_use_is_refused_resumed_and_replaced(file: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("arguments", "status", "expected"),
     [
-        ([], 2, "the following arguments are required: COMMAND"),
-        (["run"], 2, "the following arguments are required: NAME|FILE"),
+        ([], 2, "Missing command"),
+        (["run"], 2, "Missing argument 'NAME|FILE'"),
         (["run", "glove-quik"], 2, "drift-agents: no experiment is called 'glove-quik', did you mean 'glove-quick'?"),
-        (["run", "glove-quick", "--seeds", "0"], 2, "should be a positive whole number. Received '0'"),
-        (["run", "glove-quick", "--seeds", "x"], 2, "should be a positive whole number. Received 'x'"),
+        (["run", "glove-quick", "--seeds", "0"], 2, "Invalid value for '--seeds'"),
+        (["run", "glove-quick", "--seeds", "x"], 2, "Invalid value for '--seeds'"),
         (["run", "glove-quick", "--jobs", "-1"], 2, "--jobs"),
         (["run", "glove-quick", "--memory", "vanila"], 2, "no memory is called 'vanila', did you mean 'vanilla'?"),
-        (["run", "glove-quick", "--memory", "none,"], 2, "should be names with commas between them"),
-        (["run", "glove-quick", "--resume", "--fresh"], 2, "not allowed with argument"),
+        (["run", "glove-quick", "--memory", "none,"], 2, "should be names separated by commas"),
+        (["run", "glove-quick", "--resume", "--fresh"], 2, "--resume: should not be given with `--fresh`"),
         (["run", "glove-quick", "--rounds", "21", "--out", "."], 1, "phase 'source' holds 20"),
         (["run", "absent.yaml"], 1, "drift-agents: absent.yaml: cannot be read: No such file or directory"),
         (["report", "absent"], 1, "drift-agents: absent: holds no run, run.json is missing"),
-        (["lst"], 2, "invalid choice: 'lst'"),
+        (["lst"], 2, "No such command 'lst'"),
     ],
 )
 def test_errors_are_told_without_a_traceback(
@@ -117,10 +123,10 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["list"], ["run"], ["report"]], ids=lambda c: " ".join(c) or "drift-agents")
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=lambda c: " ".join(c) or "drift-agents")
 def test_every_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--help"]) == 0
-    assert "example: drift-agents" in capsys.readouterr().out
+    assert "Example: drift-agents" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_says_how_to_go_on(
@@ -132,7 +138,7 @@ def test_an_interrupted_run_says_how_to_go_on(
     folder = file.parent / "run"
     monkeypatch.setattr("drift_agents.experiment.runner.CellLog.write", interrupt)
     assert run(file, "--fresh") == 130
-    expected = f"go on with: drift-agents run {file} --out {folder} --jobs 1 --resume"
+    expected = f"continue with: drift-agents run {file} --out {folder} --jobs 1 --resume"
     assert expected in capsys.readouterr().err
     monkeypatch.undo()
     assert run(file, "--resume") == 0
@@ -149,3 +155,26 @@ def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.Captu
     file.write_text(json.dumps(data))
     assert run(file) == 1
     assert "no memory is called 'os:system'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["claims", "study"])
+def test_a_moved_command_prints_its_new_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "runs/any", "--out", "page.md", "--help"]) == 2
+    assert f"use `python -m studies {name}`" in capsys.readouterr().err
+
+
+def test_help_and_moved_commands_import_no_part() -> None:
+    code = (
+        "import sys; from drift_agents.cli.app import main; main(['run', '--help']); main(['claims', 'x']); "
+        "sys.exit(','.join({'numpy', 'gymnasium', 'rich', 'drift_envs', 'studies'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr.splitlines()[1:] == [], done.stderr
+    assert done.returncode == 0
+
+
+def test_options_name_the_choices_of_the_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "|".join(BACKENDS) in printed
+    assert "|".join(TRACE) in printed

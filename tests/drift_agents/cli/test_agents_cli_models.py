@@ -66,7 +66,7 @@ def test_models_play_and_the_bill_is_shown(file: Path, server: Any, capsys: pyte
     assert all(row["invalid_actions"] == 0 for row in rows)
     assert "Language models over the whole run" in printed.out
     asked = len(server.requests)
-    assert f"language models: {asked} asked, " in printed.err
+    assert f"language models: {asked} requests, " in printed.err
     assert f"{55 * asked:,} tokens, cost {asked * 1e-4:.4f}" in printed.err
     assert (file.parent / "run" / REPLIES).exists()
     (part, _) = read_manifest(file.parent / "run")["experiment"]["agents"][0]["policy"]
@@ -129,7 +129,7 @@ def test_a_team_that_cannot_be_read_on_one_schedule_is_told(file: Path, capsys: 
     assert "lllm" in error
 
 
-def test_recorded_replies_are_played_again_by_somebody_without_a_key(
+def test_recorded_replies_are_played_again_without_a_key(
     file: Path, server: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shipped = str(file.parent / "shipped.sqlite")
@@ -140,7 +140,7 @@ def test_recorded_replies_are_played_again_by_somebody_without_a_key(
     assert run(file, "again", *named, "--replay") == 0
     printed = capsys.readouterr()
     assert len(server.requests) == asked
-    assert "language models: 0 asked, " in printed.err
+    assert "language models: 0 requests, " in printed.err
     assert printed.out.replace("again", "run") == report
     assert (file.parent / "again" / "episodes.jsonl").read_bytes() == (file.parent / "run/episodes.jsonl").read_bytes()
 
@@ -150,7 +150,7 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
     assert run(file, "run", *named, "--budget-tokens", "60") == 1
     error = capsys.readouterr().err
     assert "the budget of 60 tokens is spent" in error
-    assert "What is done is kept; go on with: drift-agents run " in error
+    assert "What is done is kept; continue with: drift-agents run " in error
     assert "--resume" in error
     assert run(file, "run", *named, "--resume") == 0
 
