@@ -145,7 +145,7 @@ def _list(
     debug: Debug = False,
 ) -> None:
     """List the environments with their knobs, and the schedules that come with the package."""
-    from drift_envs.cli.schedules import print_list
+    from drift_envs.cli.listing import print_list
 
     print_list(_make_console(), env)
 

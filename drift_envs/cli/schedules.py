@@ -1,6 +1,5 @@
-"""The commands `list`, `validate` and `schema`.
+"""The commands `validate` and `schema`.
 
-* `print_list` - environments with their knobs, schedules with their phases
 * `validate_schedules` - every mistake in schedule files
 * `print_schema` - the JSON Schema of schedule files
 """
@@ -12,57 +11,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from drift_envs.cli.worlds import open_schedule, read_schedule, table_of
 from drift_envs.errors import ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
-from drift_envs.schedule import NEVER, load_schedule, schedule_schema, shipped_schedules
-from drift_envs.wrappers.binding import find_tunable
+from drift_envs.schedule import schedule_schema
 
-MOST_PHASES = 4
-"""Phases of a schedule that `list` names."""
-
-
-def print_list(console: Console, env_id: str | None = None) -> None:
-    """Print the environments with their knobs, and the shipped schedules with their phases.
-
-    Args:
-        console: where to print.
-        env_id: the only environment to list; `None` for all.
-    """
-    chosen = [env_id] if env_id else list(IDS)
-    environments = Table(title="Environments", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("id", "steps", "default schedule", "knobs"):
-        environments.add_column(heading, justify="right" if heading == "steps" else "left", no_wrap=heading == "id")
-    everywhere: list[str] = []
-    for each in chosen:
-        entry = IDS[each]
-        own = find_tunable(entry.base()).knobs
-        everywhere += [name for name in knob_table_of(each) if name not in own]
-        environments.add_row(each, str(entry.limit), entry.schedule, ", ".join(own))
-    console.print(environments)
-    console.print(Text(f"knobs that need no attribute: {', '.join(dict.fromkeys(everywhere))}", style="dim"))
-    console.print()
-    schedules = Table(title="Schedules", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    schedules.add_column("name", no_wrap=True)
-    schedules.add_column("phases, with the tick of each")
-    schedules.add_column("what drifts")
-    for name in shipped_schedules():
-        schedule = load_schedule(name)
-        if schedule is None or schedule.env not in chosen:
-            continue
-        phases = open_schedule(name).phases(MOST_PHASES + 1)
-        shown = [f"{phase.id} {phase.start}" for phase in phases[:MOST_PHASES]]
-        goes_on = len(phases) > MOST_PHASES or phases[-1].stop != NEVER
-        about = Text(schedule.description)
-        if schedule.control:
-            about.append(" (control)", style="dim")
-        schedules.add_row(name, ", ".join(shown) + (", ..." if goes_on else ""), about)
-    console.print(schedules)
+MAX_PHASES = 4
+"""Phases that `validate` counts; schedules with recurring drifts have any number."""
 
 
 def validate_schedules(names: Sequence[str]) -> bool:
@@ -82,8 +38,8 @@ def validate_schedules(names: Sequence[str]) -> bool:
                 note = "; it names no `env`, so that its knobs were not checked"
             else:
                 read_schedule(name, table_of(schedule.env, schedule))
-                count = len(open_schedule(name).phases(MOST_PHASES + 1))
-                note = f", {count if count <= MOST_PHASES else 'many'} phase{'s' * (count > 1)}"
+                count = len(open_schedule(name).phases(MAX_PHASES + 1))
+                note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
         except ScheduleError as error:
             is_valid = False
             for problem in error.problems:

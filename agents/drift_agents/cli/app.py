@@ -339,7 +339,7 @@ def _export_stepmft(
     Taken are those of successful episodes that changed the action. The run needs --trace all and the controller
     adamem with effort high.
     """
-    from drift_agents.analysis.stepmft import export
+    from drift_agents.analysis.finetuning_sets import export
 
     kept, made = export(folder, out, outcome_only)
     print(f"wrote {out}: {kept} of {made} strategies")

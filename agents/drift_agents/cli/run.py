@@ -29,9 +29,8 @@ from rich.text import Text
 from drift_agents.analysis.report import write_report
 from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
 from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
-from drift_agents.experiment.checking import AXES
-from drift_agents.experiment.files import load_experiment
 from drift_agents.experiment.folder import MANIFEST
+from drift_agents.experiment.loader import AXES, load_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.workers import ray_cores
 from drift_agents.llm.service import Service

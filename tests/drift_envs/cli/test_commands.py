@@ -7,13 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 import typer
 
 from drift_envs.cli import main
 from drift_envs.cli.app import app
+from drift_envs.cli.listing import KNOB_TABLES, WRAPPER_KNOBS, read_summaries
+from drift_envs.lazy import load_object
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
+from drift_envs.wrappers.effects import effect_knobs
 
 COMMANDS = ("list", "show", "validate", "plot", "schema", "play", "record")
 OURS = [name for name in shipped_schedules() if (load_schedule(name) or pytest.fail(name)).env in IDS]
@@ -94,6 +98,27 @@ def test_list_names_everything(capsys: pytest.CaptureFixture) -> None:
     text = capsys.readouterr().out
     for name in (*IDS, *OURS, "goal_rewards", "observation_noise", "flood 20", "(control)"):
         assert name in text, name
+
+
+def test_the_list_agrees_with_the_checked_schedules() -> None:
+    summaries = read_summaries()
+    assert tuple(summaries) == shipped_schedules()
+    for name, summary in summaries.items():
+        schedule = load_schedule(name)
+        assert schedule is not None
+        assert summary[:1] + summary[2:] == (schedule.env, schedule.description, schedule.control)
+        expected = [
+            (drift.name, None if drift.rate is not None else drift.at or drift.every) for drift in schedule.drifts
+        ]
+        assert list(summary.drifts) == expected, name
+
+
+def test_the_list_agrees_with_the_knob_tables() -> None:
+    assert list(KNOB_TABLES) == list(IDS)
+    for env_id, reference in KNOB_TABLES.items():
+        assert load_object(reference) is IDS[env_id].base.knobs
+    effects = {knob.name for env_id in IDS for knob in effect_knobs(gym.make(env_id))}
+    assert set(WRAPPER_KNOBS) == effects
 
 
 def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:

@@ -1,0 +1,124 @@
+"""The command `drift-envs list`: environments with their knobs, shipped schedules with their drifts.
+
+* `print_list` - the command
+* `ScheduleSummary`, `read_summaries` - what the list shows of each shipped schedule
+* `KNOB_TABLES`, `WRAPPER_KNOBS` - the knobs of each id; those that `DriftWrapper` adds
+
+The files are read as plain YAML and not checked: the models and timelines that `load_schedule` needs would multiply the
+time of the command. Tests compare the list with what `load_schedule` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, NamedTuple
+
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from drift_envs.knobs import KnobTable
+from drift_envs.lazy import load_object
+from drift_envs.registration import IDS
+
+KNOB_TABLES = {
+    "DriftFrozenLake-v0": "drift_envs.envs.frozen_lake.knobs:FROZEN_LAKE_KNOBS",
+    "DriftMountainCar-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_KNOBS",
+    "DriftMountainCarContinuous-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_CONTINUOUS_KNOBS",
+    "DriftWebShop-v0": "drift_envs.envs.webshop.knobs:WEBSHOP_KNOBS",
+}
+WRAPPER_KNOBS = (
+    "observation_noise",
+    "observation_mask",
+    "action_permutation",
+    "action_delay",
+    "reward_scale",
+    "reward_sign",
+)
+MAX_DRIFTS = 4
+"""Drifts of a schedule that the list names."""
+
+
+class ScheduleSummary(NamedTuple):
+    """A row of the list.
+
+    Args:
+        env: the id that the schedule is for.
+        drifts: name and first tick of each drift; the tick is `None` for random times.
+        description: one line.
+        is_control: whether rankings leave it out.
+    """
+
+    env: str | None
+    drifts: tuple[tuple[str, int | None], ...]
+    description: str
+    is_control: bool
+
+
+def print_list(console: Console, env_id: str | None = None) -> None:
+    """Print the list.
+
+    Args:
+        console: where to print.
+        env_id: the only environment to list; `None` for all.
+    """
+    chosen = [env_id] if env_id else list(IDS)
+    environments = Table(title="Environments", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("id", "steps", "default schedule", "knobs"):
+        environments.add_column(heading, justify="right" if heading == "steps" else "left", no_wrap=heading == "id")
+    for each in chosen:
+        table: KnobTable = load_object(KNOB_TABLES[each])
+        environments.add_row(each, str(IDS[each].limit), IDS[each].schedule, ", ".join(table))
+    console.print(environments)
+    console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
+    console.print()
+    schedules = Table(title="Schedules", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    schedules.add_column("name", no_wrap=True)
+    schedules.add_column("drifts, with the first tick of each")
+    schedules.add_column("description")
+    for name, summary in read_summaries().items():
+        if summary.env in chosen:
+            shown = [f"{drift} {'at random' if tick is None else tick}" for drift, tick in summary.drifts[:MAX_DRIFTS]]
+            shown += ["..."] if len(summary.drifts) > MAX_DRIFTS else []
+            description = Text(summary.description)
+            if summary.is_control:
+                description.append(" (control)", style="dim")
+            schedules.add_row(name, ", ".join(shown), description)
+    console.print(schedules)
+
+
+def read_summaries() -> dict[str, ScheduleSummary]:
+    """The summaries of all shipped schedules, by name.
+
+    Example:
+        >>> read_summaries()["frozen_lake/tides"].drifts
+        (('flood', 20),)
+    """
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    contents: dict[str, Mapping[str, Any]] = {}
+    for folder in resources.files("drift_schedules").iterdir():
+        if folder.is_dir():
+            for file in folder.iterdir():
+                if file.name.endswith(".yaml"):
+                    name = f"{folder.name}/{file.name.removesuffix('.yaml')}"
+                    contents[name] = yaml.load(file.read_text("utf-8"), loader)
+    return {name: _summarize(_extend(contents[name], contents)) for name in sorted(contents)}
+
+
+def _extend(content: Mapping[str, Any], contents: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The content with the keys of the schedule that it extends."""
+    if "extends" not in content:
+        return content
+    return {**_extend(contents[content["extends"]], contents), **content}
+
+
+def _summarize(content: Mapping[str, Any]) -> ScheduleSummary:
+    drifts = []
+    for number, drift in enumerate(content.get("drifts") or (), start=1):
+        tick = None if "rate" in drift else drift.get("at", drift.get("every"))
+        drifts.append((str(drift.get("name", f"drift-{number}")), tick))
+    return ScheduleSummary(
+        content.get("env"), tuple(drifts), content.get("description", ""), bool(content.get("control", False))
+    )
