@@ -1,9 +1,9 @@
-"""What a policy is: rendered text in, text out.
+"""The interface of policies: rendered text in, text out.
 
-* `Reply` - an answer with what it cost
+* `Reply` - the text with its usage of language models
 * `Policy` - the protocol
-* `SideQuestion` - a question beside the one for the action
-* `LanguagePolicy` - a policy that also answers other questions: a language model
+* `SideQuestion` - a question in addition to the one for the action
+* `LanguagePolicy` - a policy that also answers other messages: a language model
 * `make_policy` - a policy by name
 """
 
@@ -46,8 +46,8 @@ class Reply(UsageFields):
 class Policy(Protocol):
     """Rendered text in, text out.
 
-    A policy gets the text of the prompt and a generator for its ties, and nothing else. It may
-    cache what it computed from texts; its answer is a function of text and generator alone.
+    A policy gets the text of the prompt and a generator for ties, and nothing else. It may cache what it
+    computes from texts; its reply is a function of text and generator alone.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Policy(Protocol):
 
 
 class SideQuestion(NamedTuple):
-    """A question beside the one for the action, to be answered with true or false.
+    """A question in addition to the one for the action, to be answered with true or false.
 
     Args:
-        field: what the answer is called.
-        text: the question; it stands below the prompt.
+        field: the name of its field in the reply.
+        text: the question; it follows the prompt.
     """
 
     field: str
@@ -71,16 +71,16 @@ class SideQuestion(NamedTuple):
 
 @runtime_checkable
 class LanguagePolicy(Protocol):
-    """A policy that also answers other questions: a language model."""
+    """A policy that also answers other messages: a language model."""
 
     def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        """Answer a prompt, and the question beside it; an answer that cannot be used is a no."""
+        """Answer a prompt and a side question; an unusable answer to the latter counts as false."""
         ...
 
     def answer(
         self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
     ) -> Completion:
-        """Answer another question by a schema; where the answer cannot be used, by the rules, which is counted."""
+        """Answer other messages by a schema; the rules answer where the reply is unusable, which is counted."""
         ...
 
 

@@ -1,6 +1,6 @@
 """The language model as the policy.
 
-* `LanguageModelPolicy` - tells the prompt in the paper's words, and takes the model's answer
+* `LanguageModelPolicy` - renders the prompt as messages, and parses the action from the model's reply
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
 from drift_agents.llm.reask import REASKS, ReaskingModel, RuleFallbackModel
 from drift_agents.llm.service import connect
 from drift_agents.policy.base import Reply, SideQuestion
-from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, render_messages, size, without_oldest
+from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.planner import STATE_MARKERS
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.view import PromptView, parse_prompt
@@ -28,32 +28,32 @@ MOST_SAMPLES = 2**31 - 1
 class LanguageModelPolicy:
     """Renders the prompt as messages to a language model, and parses the action from its reply.
 
-    The rendered prompt is parsed and told once more by a template that belongs to the world
-    (`drift_agents.policy.prompt_template`); nothing else is known here. An answer that names no admissible action
-    is asked for again, with the reason; the last one is handed on as it is, and the agent counts it as
-    an invalid action. Where there is but one admissible action nobody is asked.
+    The rendered prompt is parsed and rendered again by the environment's template
+    (`drift_agents.policy.prompt_template`). A reply without an admissible action is requested again, with
+    the reason; the last one is returned as it is, and the agent counts it as an invalid action. With
+    only one admissible action the model is not called.
 
-    With a temperature every decision is a sample of its own, drawn by the agent's generator; at
-    temperature 0 equal prompts are one question, so that recorded replies are shared.
+    With a temperature above 0 each decision is a sample of its own, seeded by the agent's generator; at
+    temperature 0 equal prompts share one recorded reply.
 
     Args:
         model: the name of a model, or a model.
-        base_url: where its server is, as in `http://127.0.0.1:8000/v1`; OpenAI's own if not given.
-        temperature: 0 for the likeliest answer; `None` leaves it to the server, as some models want it.
-        max_tokens: of an answer, at the most; `None` leaves it to the server.
-        parameters: what else is sent with every question, as in `{"reasoning_effort": "low"}`.
-        form: how the model is told to answer: `json_schema`, `json_object`, `text`; `auto` finds out.
-        format: how much of the prompt is told, one of `drift_agents.policy.messages.FORMATS`.
-        order: in which order records are told, one of `drift_agents.policy.messages.ARRANGEMENTS`.
-        reason: whether the model is asked for its reasons before the action; the format `react` always asks.
-        context: tokens that prompt and answer may have together, roughly; records are left out, the
-            oldest first, until they fit. Without it they are left out when the server refuses.
-        reasks: how often an answer that names no admissible action is asked for again.
-        price: of a million tokens of prompts and of answers.
-        sheets: a folder with prompts of one's own.
+        base_url: the address of its server, as in `http://127.0.0.1:8000/v1`; by default OpenAI's.
+        temperature: in [0, 2], 0 for greedy decoding; `None` omits it, as some models require.
+        max_tokens: the maximum length of a reply; `None` leaves it to the server.
+        parameters: further parameters of each request, as in `{"reasoning_effort": "low"}`.
+        form: how the reply's form is requested: `json_schema`, `json_object`, `text`; `auto` tries them in turn.
+        format: which parts of the prompt the messages contain, one of `drift_agents.policy.messages.FORMATS`.
+        order: the order of records, one of `drift_agents.policy.messages.ARRANGEMENTS`.
+        reason: whether the reply has a field for reasons before the action; the format `react` always has.
+        context: the maximum of tokens of prompt and reply together, by estimate; records are left out, the
+            oldest first, until they fit. Without it they are left out when the server refuses a prompt.
+        reasks: how often a reply without an admissible action is requested again.
+        price: of a million tokens of prompts and of replies.
+        sheets: a folder with prompt templates of one's own.
 
     Raises:
-        ArgumentError: if an argument cannot be meant.
+        ArgumentError: if an argument is outside its range.
 
     Example:
         >>> from drift_agents.llm.scripted import ScriptedModel
@@ -105,9 +105,9 @@ class LanguageModelPolicy:
             rng: for the order of records, and for samples.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the template does not fit the world.
-            ContextLengthError: if it is too long for the model without any record.
-            ModelError: if the model cannot be asked.
+            ArgumentError: if the prompt cannot be parsed, or the template does not fit the environment.
+            ContextLengthError: if it is too long for the model even without records.
+            ModelError: if the model's server fails.
         """
         view = parse_prompt(prompt)
         if len(view.actions) == 1:
@@ -115,33 +115,33 @@ class LanguageModelPolicy:
         return self._decide(view, None, rng)[0]
 
     def decide_and_say(self, prompt: str, aside: SideQuestion, rng: np.random.Generator) -> tuple[Reply, bool]:
-        """Answer a prompt, and the question beside it; an answer that cannot be used is a no.
+        """Answer a prompt and a side question; an unusable answer to the latter counts as false.
 
         Args:
             prompt: the rendered text.
-            aside: the question beside the one for the action.
+            aside: the side question.
             rng: for the order of records, and for samples.
 
         Raises:
-            ArgumentError: if the prompt cannot be parsed, or the template does not fit the world.
-            ContextLengthError: if it is too long for the model without any record.
-            ModelError: if the model cannot be asked.
+            ArgumentError: if the prompt cannot be parsed, or the template does not fit the environment.
+            ContextLengthError: if it is too long for the model even without records.
+            ModelError: if the model's server fails.
         """
         return self._decide(parse_prompt(prompt), aside, rng)
 
     def answer(
         self, messages: Sequence[Message], schema: Mapping[str, Any], rules: Model, rng: np.random.Generator
     ) -> Completion:
-        """Answer another question by a schema; where the answer cannot be used, by the rules, which is counted.
+        """Answer other messages by a schema; the rules answer where the model's reply is unusable, which is counted.
 
         Args:
-            messages: the question.
-            schema: the form of the answer.
-            rules: who answers else.
+            messages: the messages.
+            schema: the JSON schema of the reply.
+            rules: the fallback.
             rng: for samples.
 
         Raises:
-            ModelError: if the model cannot be asked.
+            ModelError: if the model's server fails.
         """
         return ask(RuleFallbackModel(self._model, rules), messages, schema, None, self._sample(rng))
 
@@ -150,29 +150,29 @@ class LanguageModelPolicy:
 
     def _decide(self, view: PromptView, aside: SideQuestion | None, rng: np.random.Generator) -> tuple[Reply, bool]:
         view = arrange(view, self.order, rng)
-        answer, dropped = self._ask(view, aside, self._sample(rng))
-        said = answer.data or {}
-        reply = Reply(str(said.get("action", answer.text)), answer.usage._replace(dropped_records=dropped))
-        return reply, aside is not None and said.get(aside.field) is True
+        completion, dropped = self._complete(view, aside, self._sample(rng))
+        data = completion.data or {}
+        reply = Reply(str(data.get("action", completion.text)), completion.usage._replace(dropped_records=dropped))
+        return reply, aside is not None and data.get(aside.field) is True
 
     def messages(self, view: PromptView, aside: SideQuestion | None = None) -> list[Message]:
-        """What the model reads.
+        """The messages of a decision.
 
         Args:
             view: the prompt.
-            aside: a question beside the one for the action.
+            aside: the side question, if there is one.
         """
-        world = next((world for world, sign in STATE_MARKERS.items() if sign in view.state), "plain")
-        template = self.format if self.format in ("plain", "react") else world
-        system, user = render_messages(view, load_template(template, self.sheets), template, self.format)
+        world = next((world for world, marker in STATE_MARKERS.items() if marker in view.state), "plain")
+        name = self.format if self.format in ("plain", "react") else world
+        system, user = render_messages(view, load_template(name, self.sheets), name, self.format)
         return [system, user if aside is None else user._replace(content=f"{user.content}\n\n{aside.text}")]
 
     def schema(self, view: PromptView, aside: SideQuestion | None = None) -> dict[str, Any]:
-        """The form of the answer.
+        """The JSON schema of the reply.
 
         Args:
             view: the prompt; it names the admissible actions.
-            aside: a question beside the one for the action.
+            aside: the side question, if there is one.
         """
         properties: dict[str, Any] = {"reasoning": {"type": "string"}} if self.reason else {}
         properties["action"] = {"type": "string", "enum": list(view.actions)}
@@ -186,9 +186,9 @@ class LanguageModelPolicy:
             "additionalProperties": False,
         }
 
-    def _ask(self, view: PromptView, aside: SideQuestion | None, sample: int) -> tuple[Completion, int]:
-        """The answer, and how many records had to be left out."""
-        schema, most = self.schema(view, aside), size(view, self.format)
+    def _complete(self, view: PromptView, aside: SideQuestion | None, sample: int) -> tuple[Completion, int]:
+        """The completion, and how many records had to be left out."""
+        schema, most = self.schema(view, aside), count_entries(view, self.format)
         dropped = self._surplus(view, aside, most)
         while True:
             messages = self.messages(without_oldest(view, self.format, dropped), aside)
@@ -200,7 +200,7 @@ class LanguageModelPolicy:
                 dropped += (most - dropped + 1) // 2
 
     def _surplus(self, view: PromptView, aside: SideQuestion | None, most: int) -> int:
-        """How many records have to be left out to keep to `context`, by estimate."""
+        """How many records have to be left out to stay within `context`, by estimate."""
         if self.context is None:
             return 0
         low, high = 0, most

@@ -1,8 +1,9 @@
-"""A prompt in the words of a template: what a language model reads.
+"""A prompt as messages to a language model, by a template.
 
 * `render_messages` - the messages
-* `ARRANGEMENTS`, `arrange` - in which order records are told
-* `FORMATS` - how much of the prompt is told
+* `ARRANGEMENTS`, `arrange` - the order of records
+* `FORMATS` - which parts of the prompt the messages contain
+* `count_entries`, `without_oldest` - the number of records and lessons, and the prompt without the oldest ones
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from drift_agents.types import AgentClock, Outcome, Record
 
 FORMATS = ("paper", "full", "plain", "react")
 """`paper`: this state's experience and lessons, as in GLOVE's appendix B.6. `full`: also other states'
-experience, and when memory was found wrong. `plain`: the text that every policy is given.
-`react`: the same as `full` in the words of AdaMEM's ReAct agent, reasons first."""
+experience, and when memory was found wrong. `plain`: the text that all policies get.
+`react`: the same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
 
-_WHOLE = ("full", "react")
-"""Formats that tell other states' experience, and doubt."""
+_COMPLETE = ("full", "react")
+"""Formats that contain other states' experience, and when memory was found wrong."""
 
 ARRANGEMENTS = ("memory", "oldest", "newest", "shuffled")
-"""As memory recalls it, the oldest first, the newest first, at random."""
+"""As retrieved, the oldest first, the newest first, at random."""
 
 _FACTS: Mapping[str, re.Pattern[str]] = {
     "lake": re.compile(
@@ -40,20 +41,20 @@ _FACTS: Mapping[str, re.Pattern[str]] = {
         re.DOTALL,
     ),
 }
-"""What the task of a world tells beside its text."""
+"""What is parsed from the task of an environment, by its template's name."""
 
 
 def render_messages(view: PromptView, template: PromptTemplate, world: str, form: str = "paper") -> list[Message]:
-    """The messages that a language model reads.
+    """The system message and the user message for a language model.
 
     Args:
-        view: the prompt, in the order in which it is told.
-        template: the words.
-        world: which world it is, one of `drift_agents.policy.prompt_template.TEMPLATES`.
+        view: the prompt, its records in the order of the messages.
+        template: the texts with placeholders.
+        world: the environment's template name, one of `drift_agents.policy.prompt_template.TEMPLATES`.
         form: one of `FORMATS`.
 
     Raises:
-        ArgumentError: if the template has a gap that nothing is known for.
+        ArgumentError: if the template has a placeholder without a value.
 
     Example:
         >>> from drift_agents.policy.prompt_template import load_template
@@ -61,7 +62,7 @@ def render_messages(view: PromptView, template: PromptTemplate, world: str, form
         >>> render_messages(view, load_template("plain"), "plain")[1].content.splitlines()[0]
         'Go on.'
     """
-    gaps = {  # how to answer is added by whoever asks for a form (`drift_agents.llm.answer_format`)
+    values = {  # the form of the answer is added later (`drift_agents.llm.answer_format`)
         "task": view.task,
         "prompt": view.render().removesuffix(ANSWER).rstrip(),
         "step": str(view.step),
@@ -69,21 +70,20 @@ def render_messages(view: PromptView, template: PromptTemplate, world: str, form
         **_keys(view.state),
         **_facts(world, view.task),
     }
-    told = _memory(view, template, form)
-    user = template.fill("user", {**gaps, "memory": told})
-    return [Message("system", template.fill("system", gaps)), Message("user", user)]
+    user = template.fill("user", {**values, "memory": _memory(view, template, form)})
+    return [Message("system", template.fill("system", values)), Message("user", user)]
 
 
 def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:
-    """What memory says, in words."""
-    worth = _outlook(view)
-    blocks = [_records("here", view.here, template, worth)]
-    if form in _WHOLE:
-        blocks.append(_records("elsewhere", view.elsewhere, template, worth))
+    """The part of the user message that comes from memory."""
+    estimate = _value_estimate(view)
+    blocks = [_records("here", view.here, template, estimate)]
+    if form in _COMPLETE:
+        blocks.append(_records("elsewhere", view.elsewhere, template, estimate))
     if view.lessons and "lessons" in template:
         entries = [template.fill("lesson", {"lesson": lesson}) for lesson in view.lessons]
         blocks.append(template.fill("lessons", {"lessons": template.listing("lesson", entries)}))
-    if form in _WHOLE:
+    if form in _COMPLETE:
         for section, since in zip(DOUBTS, (view.doubt_since, view.surprised_since), strict=True):
             if since is not None and section in template:
                 blocks.append(template.fill(section, {"since": str(since), "step": str(view.step)}))
@@ -91,23 +91,23 @@ def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:
 
 
 def _records(
-    section: str, items: tuple[Recollection, ...], template: PromptTemplate, worth: Callable[[Outcome], float]
+    section: str, items: tuple[Recollection, ...], template: PromptTemplate, estimate: Callable[[Outcome], float]
 ) -> str:
     if not items or section not in template:
         return ""
     entry = f"{section} record"
-    entries = [template.fill(entry, _gaps(item, worth)) for item in items]
+    entries = [template.fill(entry, _placeholders(item, estimate)) for item in items]
     return template.fill(section, {"count": str(len(items)), "records": template.listing(entry, entries)})
 
 
-def _gaps(item: Recollection, worth: Callable[[Outcome], float]) -> dict[str, str]:
-    outlook = worth(item.outcome) if item.value_estimate is None else item.value_estimate
+def _placeholders(item: Recollection, estimate: Callable[[Outcome], float]) -> dict[str, str]:
+    value = estimate(item.outcome) if item.value_estimate is None else item.value_estimate
     return {
         "action": item.action,
         "times": f"{item.n:g}",
         "last": str(item.last),
         "score": f"{item.outcome.score:g}",
-        "outlook": f"{outlook:.3g}" if outlook % 1 else f"{outlook:.1f}",
+        "outlook": f"{value:.3g}" if value % 1 else f"{value:.1f}",
         "end": "The episode ended there." if item.outcome.ended else "The episode went on.",
         "verified": "verified" if item.verified else "lived",
         **{f"from_{name}": value for name, value in _keys(item.state).items()},
@@ -115,8 +115,8 @@ def _gaps(item: Recollection, worth: Callable[[Outcome], float]) -> dict[str, st
     }
 
 
-def _outlook(view: PromptView) -> Callable[[Outcome], float]:
-    """The highest score that follows from all that the prompt says, joined end to end."""
+def _value_estimate(view: PromptView) -> Callable[[Outcome], float]:
+    """The highest score reachable after an outcome, according to the records of the prompt."""
     records = [
         Record(i, item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n)), AgentClock(0, item.last))
         for i, item in enumerate((*view.here, *view.elsewhere))
@@ -134,15 +134,14 @@ def _facts(world: str, task: str) -> dict[str, str]:
 
 
 def _keys(state: str) -> dict[str, str]:
-    """What a state's text says, key by key; texts and fractions as they are written, all else as JSON."""
+    """The keys of a state's JSON object with their values; texts and fractions as written, all else as JSON."""
     try:
         data = json.loads(state, parse_float=str)
     except ValueError:
         data = None
     if not isinstance(data, dict):
         return {"state": state}
-    told = {str(key): value if isinstance(value, str) else _json(value) for key, value in data.items()}
-    return {"state": state, **told}
+    return {"state": state, **{str(key): v if isinstance(v, str) else _json(v) for key, v in data.items()}}
 
 
 def _json(value: Any) -> str:
@@ -168,17 +167,17 @@ def _ordered(items: tuple[Recollection, ...], order: str, rng: np.random.Generat
     return tuple(sorted(items, key=lambda item: item.last, reverse=order == "newest"))
 
 
-def size(view: PromptView, form: str) -> int:
-    """How many records and lessons are told."""
+def count_entries(view: PromptView, form: str) -> int:
+    """The number of records and lessons in the messages of a format."""
     return len(view.here) + len(view.lessons) + (len(view.elsewhere) if form != "paper" else 0)
 
 
 def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
-    """The same prompt without so many records: the oldest ones first, lessons when no record is left.
+    """The prompt without `count` records, the oldest first; then without lessons.
 
     Args:
         view: the prompt.
-        form: one of `FORMATS`; what it does not tell is not counted.
+        form: one of `FORMATS`; records that it does not contain are not counted.
         count: how many are left out.
 
     Example:
@@ -189,12 +188,12 @@ def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
     """
     if not count:
         return view
-    told = list(enumerate((*view.here, *(view.elsewhere if form != "paper" else ()))))
-    told.sort(key=lambda pair: pair[1].last)
-    gone = {place for place, _ in told[:count]}
-    lessons = view.lessons[max(0, count - len(told)) :]
-    here = tuple(item for place, item in enumerate(view.here) if place not in gone)
+    shown = list(enumerate((*view.here, *(view.elsewhere if form != "paper" else ()))))
+    shown.sort(key=lambda pair: pair[1].last)
+    dropped = {place for place, _ in shown[:count]}
+    lessons = view.lessons[max(0, count - len(shown)) :]
+    here = tuple(item for place, item in enumerate(view.here) if place not in dropped)
     elsewhere = view.elsewhere
     if form != "paper":
-        elsewhere = tuple(item for place, item in enumerate(view.elsewhere, len(view.here)) if place not in gone)
+        elsewhere = tuple(item for place, item in enumerate(view.elsewhere, len(view.here)) if place not in dropped)
     return replace(view, here=here, elsewhere=elsewhere, lessons=lessons)

@@ -1,6 +1,7 @@
-"""The planner: looks at the prompt and hands it to the planner of that world.
+"""The offline policy of all experiments.
 
-* `Planner` - the offline policy of all experiments
+* `Planner` - parses the rendered prompt and hands it to the planner of its environment
+* `STATE_MARKERS` - how the environment is recognised
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from drift_agents.prompt.view import parse_prompt
 from drift_agents.registry import PLANNERS
 
 STATE_MARKERS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
-"""What the present state says in the worlds of each planner."""
+"""A substring of the present state, by the environments' planners."""
 
 
 class Planner:
     """Parses the rendered prompt and hands it to the planner of its environment.
 
-    The same object plays every world of an experiment. What the planners have in common is given
-    once; what one of them takes beside is given under its name.
+    One object plays all environments of an experiment. Options common to the planners are given once;
+    options of one planner are given under its name.
 
-    Of the lessons it reads the ways that they tell, in the one form of `drift_agents.prompt.lessons`; each step
-    of a way counts as experience of other states, half as much as a lived response.
+    It parses the trajectories in lessons, in the one form of `drift_agents.prompt.lessons`; each of their
+    steps is added to the records of other states with weight `LESSON_WEIGHT`.
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
@@ -76,14 +77,14 @@ class Planner:
             rng: for ties and exploration.
 
         Raises:
-            ArgumentError: if no planner knows the world, or the prompt lacks what it needs.
+            ArgumentError: if there is no planner for the environment, or the prompt lacks what it needs.
         """
         view = parse_prompt(prompt)
         state = view.state
-        if view.lessons and (advice := parse_lessons(view.lessons)):
-            prompt = replace(view, elsewhere=view.elsewhere + advice).render()
+        if view.lessons and (steps := parse_lessons(view.lessons)):
+            prompt = replace(view, elsewhere=view.elsewhere + steps).render()
         for world, planner in self._planners.items():
             if STATE_MARKERS[world] in state:
                 return planner.decide(prompt, rng)
-        signs = ", ".join(f"{world}: {sign.strip(': ')}" for world, sign in STATE_MARKERS.items())
-        raise ArgumentError(f"no planner knows a world with the state {state!r}. Known by what a state names: {signs}")
+        keys = ", ".join(f"{world}: {marker.strip(': ')}" for world, marker in STATE_MARKERS.items())
+        raise ArgumentError(f"no planner is for an environment with the state {state!r}. Known by a key: {keys}")

@@ -1,12 +1,12 @@
-"""Prompts for language models as text files that a person can edit.
+"""Templates of prompts for language models: text files that users can edit.
 
-* `PromptTemplate` - one such file: sections with gaps
-* `load_template` - the template of a world
-* `TEMPLATES` - the names of the sheets
+* `PromptTemplate` - one such file: sections with placeholders
+* `load_template` - the template of an environment
+* `TEMPLATES` - the names of the templates
 
-A template has sections under headings like `=== user ===`; gaps are written `$name`, a dollar sign `$$`.
-What stands above the first heading is for the reader of the file. `system` and `user` are needed; the
-others say how memory is told, and what they leave out is not told.
+A template has sections under headings like `=== user ===`; placeholders are written `$name`, a dollar
+sign `$$`. Text above the first heading is a comment. The sections `system` and `user` are required; the
+others render memory, and what they leave out is not part of the messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from string import Template
 from drift_agents.errors import ArgumentError
 
 TEMPLATES = ("lake", "car", "shop", "plain", "react")
-"""The names of the sheets; `plain` is for worlds without one of their own, `react` for the format of that name."""
+"""The templates' names; `plain` is for environments without their own, `react` for the format of that name."""
 
 SECTIONS = ("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson")
 DOUBTS = ("doubt", "surprise")
@@ -30,14 +30,14 @@ _HEADING = re.compile(r"^=== (.+?) ===$\n?", re.MULTILINE)
 
 
 class PromptTemplate:
-    r"""One file of prompts: sections with gaps.
+    r"""A file of prompt sections with placeholders.
 
     Args:
-        name: how messages call it.
+        name: its name in error messages.
         text: its content.
 
     Raises:
-        ArgumentError: if a section is unknown, twice there, or needed and missing.
+        ArgumentError: if a section is unknown, duplicate, or required and missing.
 
     Example:
         >>> template = PromptTemplate("mine", "=== system ===\nYou play.\n=== user ===\nYou are at $place.\n")
@@ -51,7 +51,7 @@ class PromptTemplate:
         self._sections: dict[str, Template] = {}
         for title, body in zip(parts[::2], parts[1::2], strict=True):
             if title not in SECTIONS + DOUBTS or title in self._sections:
-                what = "twice there" if title in self._sections else "unknown"
+                what = "duplicate" if title in self._sections else "unknown"
                 raise ArgumentError(
                     f"the prompts {name}: the section {title!r} is {what}. Known: {', '.join(SECTIONS + DOUBTS)}"
                 )
@@ -64,22 +64,22 @@ class PromptTemplate:
         """Whether there is a section of that name."""
         return section in self._sections
 
-    def fill(self, section: str, gaps: Mapping[str, str]) -> str:
-        """A section with its gaps filled.
+    def fill(self, section: str, values: Mapping[str, str]) -> str:
+        """A section with its placeholders replaced.
 
         Raises:
-            ArgumentError: if it has a gap that nothing is known for, or a stray dollar sign.
+            ArgumentError: if a placeholder has no value, or there is a single dollar sign.
         """
         template = self._sections[section]
-        if section == "user" and not gaps.get("memory", True):
-            # A line that would stay empty is left out together with the empty line below it.
+        if section == "user" and not values.get("memory", True):
+            # The line would be empty; it is left out together with the empty line below it.
             template = Template(re.sub(r"^\$memory\n+", "", template.template, flags=re.MULTILINE))
         try:
-            return template.substitute(gaps)
+            return template.substitute(values)
         except KeyError as error:
             raise ArgumentError(
-                f"the prompts {self.name}: section {section!r} has the gap ${error.args[0]}, but nothing of that "
-                f"name is known there. Known: {', '.join(sorted(gaps))}"
+                f"the prompts {self.name}: section {section!r} has the placeholder ${error.args[0]}, which has no "
+                f"value there. Known: {', '.join(sorted(values))}"
             ) from error
         except ValueError as error:
             raise ArgumentError(
@@ -87,18 +87,18 @@ class PromptTemplate:
             ) from error
 
     def listing(self, section: str, entries: list[str]) -> str:
-        """Entries below each other, with an empty line between them where they have several lines."""
+        """Join entries, with an empty line between them where they have several lines."""
         apart = "\n" in self._sections[section].template
         return ("\n\n" if apart else "\n").join(entries)
 
 
 @lru_cache(maxsize=16)
 def load_template(name: str, folder: str | os.PathLike[str] | None = None) -> PromptTemplate:
-    """The template of a world.
+    """Load the template of an environment.
 
     Args:
         name: one of `TEMPLATES`.
-        folder: a folder with sheets of one's own; ours count for those that it does not have.
+        folder: a folder with templates that replace those of the package, by file name.
 
     Raises:
         ArgumentError: if the file cannot be read or used.

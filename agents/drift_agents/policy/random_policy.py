@@ -1,6 +1,6 @@
-"""Policies that need no thought.
+"""The random policy.
 
-* `RandomPolicy` - one admissible action at random: the floor of every table
+* `RandomPolicy` - one admissible action at random: the lower baseline of all tables
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class RandomPolicy:
     name = "random"
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
-        """Draw one of the actions that stand in the prompt.
+        """Draw one of the prompt's admissible actions.
 
         Raises:
-            ArgumentError: if the text names no admissible action.
+            ArgumentError: if the prompt has none.
         """
         match = _ACTIONS.search(prompt)
         actions = json.loads(match[1]) if match else []

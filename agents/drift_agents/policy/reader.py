@@ -1,6 +1,6 @@
-"""A planner that reads badly: policies of graded ability without a language model.
+"""A planner with an imperfect reading of the prompt: policies of graded ability without a language model.
 
-* `Reader` - reads only some of the records, and takes some for others
+* `Reader` - ignores some records, and confuses the outcomes of others
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
 class Reader:
     """The planner with an imperfect reading of the prompt, a model of a weak language model.
 
-    It stands for language models of different ability where none is at hand: of the records in the
-    prompt it takes in the first `records`, those about the present state first, and takes the outcome
-    of a record for that of another one with the probability `misread`, drawn anew at every decision.
+    It reads the first `records` records of the prompt, those of the present state first, and replaces the
+    outcome of each by that of a random record with probability `misread`, drawn anew at each decision.
 
     Args:
-        records: how many records it takes in; all if not given.
-        misread: the probability of taking an outcome for another one's, in [0, 1].
+        records: how many records it reads, not negative; by default all.
+        misread: the probability of replacing an outcome, in [0, 1].
         options: those of `Planner`.
 
     Raises:
@@ -58,7 +57,7 @@ class Reader:
             rng: for misreading, and for the planner's ties and exploration.
 
         Raises:
-            ArgumentError: if no planner knows the world, or the prompt lacks what it needs.
+            ArgumentError: if there is no planner for the environment, or the prompt lacks what it needs.
         """
         return self._planner.decide(self._read(parse_prompt(prompt), rng).render(), rng)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.messages import arrange, render_messages, size, without_oldest
+from drift_agents.policy.messages import arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.prompt_template import TEMPLATES, PromptTemplate, load_template
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
@@ -150,7 +150,7 @@ def test_a_sheet_of_ones_own_takes_the_place_of_ours(tmp_path: Path) -> None:
     [
         ("=== system ===\nGo.\n", "the section 'user' is missing"),
         ("=== system ===\n=== user ===\n=== hear ===\n", "the section 'hear' is unknown. Known: system, user, here"),
-        ("=== system ===\n=== user ===\n=== user ===\n", "the section 'user' is twice there"),
+        ("=== system ===\n=== user ===\n=== user ===\n", "the section 'user' is duplicate"),
     ],
 )
 def test_a_sheet_that_cannot_be_meant_is_refused(text: str, told: str) -> None:
@@ -163,7 +163,7 @@ def test_a_sheet_that_cannot_be_meant_is_refused(text: str, told: str) -> None:
     [
         (
             "At $place.",
-            "section 'user' has the gap $place, but nothing of that name is known there. Known: actions, ",
+            "section 'user' has the placeholder $place, which has no value there. Known: actions, ",
         ),
         ("It costs $ 5.", "A dollar sign is written $$"),
     ],
@@ -204,7 +204,7 @@ def test_records_in_another_order() -> None:
 
 def test_the_oldest_go_first_then_lessons() -> None:
     view = VIEWS["lake"]
-    assert size(view, "full") == 5
+    assert count_entries(view, "full") == 5
     assert [lasts(without_oldest(view, "full", count)) for count in range(5)] == [
         ([40, 41], [30, 31]),
         ([40, 41], [31]),
@@ -218,6 +218,6 @@ def test_the_oldest_go_first_then_lessons() -> None:
 
 def test_what_the_papers_form_does_not_tell_is_not_left_out() -> None:
     view = VIEWS["lake"]
-    assert size(view, "paper") == 3
+    assert count_entries(view, "paper") == 3
     assert lasts(without_oldest(view, "paper", 1)) == ([41], [30, 31])
     assert without_oldest(view, "paper", 3).lessons == ()

@@ -39,7 +39,9 @@ def test_the_planner_plays_every_world(env_id: str) -> None:
 
 def test_an_unknown_world_is_refused() -> None:
     text = PromptView("Sail home.", '{"wind": 3}', ("0",)).render()
-    with pytest.raises(ArgumentError, match=re.escape("no planner knows a world with the state '{\"wind\": 3}'")):
+    with pytest.raises(
+        ArgumentError, match=re.escape("no planner is for an environment with the state '{\"wind\": 3}'")
+    ):
         Planner().decide(text, np.random.default_rng(0))
 
 

@@ -1,1 +1,1 @@
-"""The car's planner: parsed evidence, a fitted model, values and a plan."""
+"""The planner of the mountain car: parsed evidence, a fitted model, values and a plan."""

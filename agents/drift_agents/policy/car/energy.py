@@ -1,6 +1,6 @@
-"""The labelled baseline for a car on a hill: push along the velocity.
+"""A baseline for the mountain car with built-in knowledge: accelerate along the velocity.
 
-* `EnergyPumping` - needs no memory and knows what the actions do, so it is no agent that learns
+* `EnergyPumping` - uses no memory; the meaning of the actions is built in, so it does not learn
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from drift_agents.prompt.view import parse_prompt
 class EnergyPumping:
     """Accelerates in the direction of the velocity, so that each swing is higher than the one before.
 
-    A rule made for this world by people who know it: the last admissible action is taken for the
-    push to the right, the first one for the push to the left, whatever memory says. It shows what
-    knowledge of the task alone is worth, and that it is worth nothing once the controls are reversed.
+    The last admissible action is assumed to accelerate to the right, the first one to the left,
+    independent of memory. It measures the score of built-in knowledge alone, which fails once the
+    controls are reversed.
 
     Example:
         >>> from drift_agents.prompt.view import PromptView
@@ -33,7 +33,7 @@ class EnergyPumping:
         """The first action while the car rolls to the left, the last one otherwise.
 
         Raises:
-            ArgumentError: if the text is not a rendered prompt of a car's world.
+            ArgumentError: if the text is not a rendered prompt of a mountain car.
         """
         view = parse_prompt(prompt)
         if not view.actions:

@@ -1,6 +1,6 @@
-"""What recollections say about a car on a hill, in numbers.
+"""Recollections of a mountain car as numbers.
 
-* `Evidence` - one recollection in numbers
+* `Evidence` - one recollection as numbers
 * `read_evidence` - recollections into evidence, by action
 """
 
@@ -14,7 +14,7 @@ from drift_agents.prompt.view import Recollection
 
 
 class Evidence(NamedTuple):
-    """One recollection in numbers.
+    """One recollection as numbers.
 
     Args:
         x: position before.
@@ -23,8 +23,8 @@ class Evidence(NamedTuple):
         hidden: whether a wall or the speed limit hid it.
         x2: position after.
         v2: velocity after.
-        n: how many responses speak for it, each as strong as memory recalls it.
-        last: when it was last written, in the agent's own interactions.
+        n: the number of responses times their weight.
+        last: when it was last written, in the agent's interactions.
         won: whether the episode ended there with a score.
     """
 
@@ -39,8 +39,8 @@ class Evidence(NamedTuple):
     won: bool
 
 
-# Recollections come back prompt after prompt as the same objects, and looking for one of many numbers costs more
-# than reading it. Each stands here with its evidence, so that no other one can have its number.
+# Consecutive prompts share recollection objects, and hashing one costs more than parsing it. So they are cached by
+# id; each is kept together with its evidence, so that its id is not used again.
 _read: dict[int, tuple[Recollection, Evidence]] = {}
 _KEPT = 1 << 16
 
@@ -61,8 +61,8 @@ def read_evidence(recollections: Iterable[Recollection], actions: Sequence[str])
     """Recollections into evidence, one set for each action; their order does not matter.
 
     Args:
-        recollections: what the prompt says about past steps.
-        actions: the admissible actions, as text; others are passed over.
+        recollections: those of the prompt.
+        actions: the admissible actions, as text; recollections of other actions are skipped.
 
     Raises:
         ArgumentError: if a state is not that of a car.

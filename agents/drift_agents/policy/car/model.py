@@ -1,15 +1,15 @@
-"""What recollections say about a car on a hill, as a model that can be planned with.
+"""A model of the car's dynamics, fitted to recollections.
 
-* `CarModel` - gravity, what each action adds to the velocity at each place, and where the track ends well
+* `CarModel` - gravity, the acceleration by each action at each point, and the position of the goal
 * `fit_model` - evidence into a model
-* `insist_on` - what is remembered of the present state outweighs its neighbours
-* `POINTS` - the places at which a model says what actions add
-* `TOP` - where the flag is looked for while nobody has reached it
-* `GRAIN` - what models are rounded to
+* `override_locally` - gives evidence from the present state precedence over its neighbours
+* `POINTS` - the positions at which a model has accelerations
+* `TOP` - the assumed position of the goal before an episode has ended there
+* `GRAIN` - the resolution to which models are rounded
 
-The model's form is the planner's declared knowledge of the task, as `ResidualGrid` declares its own:
-the velocity changes by g cos(3x) and by what the action adds there, and the flag lies to the right
-of the valley. Every number in it comes from recollections.
+The model's form is declared prior knowledge of the task, as in `ResidualGrid`: the velocity changes by
+g cos(3x) and by the acceleration of the action there, and the goal lies to the right of the valley.
+All numbers come from recollections.
 """
 
 from __future__ import annotations
@@ -30,44 +30,44 @@ POINTS = np.linspace(POSITIONS[0], POSITIONS[1], 181)
 """Positions, evenly spaced from one end of the track to the other."""
 
 TOP = math.pi / 6
-"""The top of the right hill, where cos(3x) is zero: where the flag is looked for while nobody has reached it."""
+"""The top of the right hill, where cos(3x) is zero: the assumed goal before an episode has ended there."""
 
 GRAIN = 1e-5
-"""Models are rounded to this, in velocity a step: far below what an engine does, and equal models share a plan."""
+"""The rounding of models, in velocity per step: far below any acceleration, so that equal models share a plan."""
 
 _APART = float(POINTS[1] - POINTS[0])
-# Two pushes that lie closer count as one answer; rounding makes 2e-6, the smallest drift of an engine 2e-4.
+# Accelerations closer than this are one response; rounding makes 2e-6, the smallest drift of the force 2e-4.
 _SAME = 1e-4
-# A neighbour this much farther away than the nearest one counts 1/e as much.
+# The distance beyond the nearest neighbour at which the weight of another one is 1/e.
 _REACH = 0.02
 
 
 @dataclass(frozen=True)
 class CarModel:
-    """Gravity, what each action adds to the velocity at each place, and where the track ends well.
+    """Gravity, the acceleration by each action at each point, and the position of the goal.
 
     Frozen and hashable, so that equal models share one plan.
 
     Args:
-        actions: the actions that something is known about, in the order of the prompt.
-        answers: how many different answers an action has at the most.
-        gravity: factor of cos(3x) in the change of velocity, negative where the hill pulls.
-        goal: position from which on an episode is believed to end with success.
-        pushes: float64, shape `(actions, answers, points)`: what the action adds to the velocity.
-        weights: float64, the same shape: how much each answer is believed; they sum to one up to
+        actions: the actions with evidence, in the order of the prompt.
+        responses: the maximum number of different responses to an action.
+        gravity: factor of cos(3x) in the change of velocity, negative in the original environment.
+        goal: the position from which on an episode is believed to end with success.
+        pushes: float64, shape `(actions, responses, points)`: the acceleration, in velocity per step.
+        weights: float64, the same shape: the probability of each response; they sum to one up to
             the rounding to three decimals.
     """
 
     actions: tuple[str, ...]
-    answers: int
+    responses: int
     gravity: float
     goal: float
     pushes: bytes
     weights: bytes
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Pushes and weights, shape `(actions, answers, points)`."""
-        shape = (len(self.actions), self.answers, len(POINTS))
+        """Pushes and weights, shape `(actions, responses, points)`."""
+        shape = (len(self.actions), self.responses, len(POINTS))
         return np.frombuffer(self.pushes).reshape(shape), np.frombuffer(self.weights).reshape(shape)
 
 
@@ -75,33 +75,33 @@ class CarModel:
 def fit_model(
     evidence: tuple[frozenset[Evidence], ...], actions: tuple[str, ...], conflict: str, neighbours: int
 ) -> CarModel:
-    """Evidence into a model: a pure function, cached.
+    """Fit a model: a pure function, cached.
 
-    At every point and for every action the nearest pieces of evidence are asked, the nearer the
-    louder; since the hill's part is subtracted first, what was felt at one place holds for others,
-    until something nearer says otherwise.
+    The acceleration at a point is a mean over the nearest pieces of evidence about the action, weighted by
+    distance. Gravity is subtracted first, so that evidence from one place holds for others until there is
+    nearer evidence.
 
     Args:
-        evidence: what is remembered about each action.
+        evidence: one set of evidence for each action.
         actions: the actions, as text.
-        conflict: which of several answers is believed (`drift_agents.prompt.conflict`).
-        neighbours: how many of the nearest pieces of evidence are asked.
+        conflict: the rule for several responses (`drift_agents.prompt.conflict`).
+        neighbours: the number of nearest pieces of evidence that are used.
     """
-    felt = [_gather(group) for group in evidence]
+    observed = [_gather(group) for group in evidence]
     gravity = round(weigh_slopes(sorted(chain.from_iterable(map(_slopes, evidence)))) / GRAIN) * GRAIN
     tables = [
-        _answers_of(group, gravity, conflict, neighbours)
-        for group, felt_group in zip(evidence, felt, strict=True)
-        if len(felt_group.x)
+        _fit_all_points(group, gravity, conflict, neighbours)
+        for group, observed_group in zip(evidence, observed, strict=True)
+        if len(observed_group.x)
     ]
-    answers = max((len(pushes) for pushes, _ in tables), default=0)
-    pushes = np.zeros((len(tables), answers, len(POINTS)))
+    responses = max((len(pushes) for pushes, _ in tables), default=0)
+    pushes = np.zeros((len(tables), responses, len(POINTS)))
     weights = np.zeros_like(pushes)
     for i, (push, weight) in enumerate(tables):
         pushes[i, : len(push)], weights[i, : len(weight)] = push, weight
     return CarModel(
-        tuple(action for action, group in zip(actions, felt, strict=True) if len(group.x)),
-        answers,
+        tuple(action for action, group in zip(actions, observed, strict=True) if len(group.x)),
+        responses,
         gravity,
         _find_goal(evidence, conflict),
         pushes.tobytes(),
@@ -109,7 +109,7 @@ def fit_model(
     )
 
 
-def insist_on(
+def override_locally(
     model: CarModel,
     here: tuple[frozenset[Evidence], ...],
     actions: tuple[str, ...],
@@ -117,24 +117,23 @@ def insist_on(
     conflict: str,
     neighbours: int,
 ) -> CarModel:
-    """Let what is remembered of the present state outweigh its neighbours.
+    """Give evidence from the present state precedence over its neighbours.
 
-    The prompt tells experience from this state apart. Where it was made counts as the same state as
-    the present place, and so does what lies between; there nothing else is asked, though a memory
-    of another state may lie nearer. Without this, a car that has just been told that its world
-    changed would believe its old neighbours beyond the border of the state, and might stand
-    there for ever.
+    The prompt lists experience from the present state separately. Between the present position and the
+    positions of that experience, the model is fitted to it alone, although evidence from another state may
+    be nearer. Without this, after a realignment of the present state the older evidence of its neighbours
+    would prevail near its border, and the car might stay there for ever.
 
     Args:
-        model: what all of memory says.
-        here: what is remembered about each action in the present state.
+        model: the model of all evidence.
+        here: one set of evidence from the present state for each action.
         actions: the actions, as text.
         x: the present position.
-        conflict: which of several answers is believed.
-        neighbours: how many of the nearest pieces of evidence are asked.
+        conflict: the rule for several responses.
+        neighbours: the number of nearest pieces of evidence that are used.
 
     Returns:
-        The same model if nothing differs there.
+        The same model object if nothing differs there.
     """
     pushes, weights = model.arrays()
     changed = False
@@ -144,7 +143,7 @@ def insist_on(
             continue
         first, last = _point(min(x, *places)), _point(max(x, *places))
         stretch = slice(first, last + 1)
-        push, weight = _answers_on(first, last, group, model.gravity, conflict, neighbours)
+        push, weight = _fit_range(first, last, group, model.gravity, conflict, neighbours)
         row, count = model.actions.index(action), len(push)
         if np.array_equal(pushes[row, :count, stretch], push) and np.array_equal(weights[row, :count, stretch], weight):
             continue
@@ -157,7 +156,7 @@ def insist_on(
         pushes[row, :count, stretch], weights[row, :count, stretch] = push, weight
     if not changed:
         return model
-    return replace(model, answers=pushes.shape[1], pushes=pushes.tobytes(), weights=weights.tobytes())
+    return replace(model, responses=pushes.shape[1], pushes=pushes.tobytes(), weights=weights.tobytes())
 
 
 def _point(x: float) -> int:
@@ -165,7 +164,7 @@ def _point(x: float) -> int:
     return round((x - POSITIONS[0]) / _APART)
 
 
-class _Felt(NamedTuple):
+class _Observed(NamedTuple):
     """The evidence about one action that is not hidden, as arrays in order of position."""
 
     x: np.ndarray
@@ -174,25 +173,25 @@ class _Felt(NamedTuple):
     n: np.ndarray
     last: np.ndarray
     leftward: np.ndarray
-    """The order in which they are met from the right: those at the same place count by index on both sides."""
+    """The order from the right: equal positions are ordered by index from both sides."""
 
 
 @lru_cache(maxsize=64)
-def _gather(group: frozenset[Evidence]) -> _Felt:
+def _gather(group: frozenset[Evidence]) -> _Observed:
     # As plain tuples, which are sorted much faster.
     ordered = sorted([tuple(item) for item in group if not item.hidden])
     columns = np.array([(x, hill, change, n, last) for x, hill, change, _, _, _, n, last, _ in ordered], np.float64)
     x, hills, changes, n, last = np.ascontiguousarray(columns.reshape(-1, 5).T)
     leftward = np.searchsorted(x, x, "left") + np.searchsorted(x, x, "right") - 1 - np.arange(len(x))
-    return _Felt(x, hills, changes, n, last, leftward)
+    return _Observed(x, hills, changes, n, last, leftward)
 
 
 @lru_cache(maxsize=64)
 def _slopes(group: frozenset[Evidence]) -> list[tuple[float, float]]:
-    """Slope and run between steps that follow each other in time, sorted: there the action's own part falls out."""
-    felt, slopes = _gather(group), []
-    told = np.argsort(felt.last, kind="stable")
-    steps = zip(felt.hill[told].tolist(), felt.change[told].tolist(), strict=True)
+    """Slope and run between consecutive steps, sorted: the difference cancels the action's acceleration."""
+    observed, slopes = _gather(group), []
+    order = np.argsort(observed.last, kind="stable")
+    steps = zip(observed.hill[order].tolist(), observed.change[order].tolist(), strict=True)
     hill, change = next(steps, (0.0, 0.0))
     for next_hill, next_change in steps:
         run = next_hill - hill
@@ -203,43 +202,46 @@ def _slopes(group: frozenset[Evidence]) -> list[tuple[float, float]]:
 
 
 @lru_cache(maxsize=256)
-def _answers_of(
+def _fit_all_points(
     group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one action adds at every point."""
-    return _answers_at(POINTS, group, gravity, conflict, neighbours)
+    """`_fit_points` of all points."""
+    return _fit_points(POINTS, group, gravity, conflict, neighbours)
 
 
 @lru_cache(maxsize=4096)
-def _answers_on(
+def _fit_range(
     first: int, last: int, group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one action adds from one point to another, both included."""
-    return _answers_at(POINTS[first : last + 1], group, gravity, conflict, neighbours)
+    """`_fit_points` of the points from `first` to `last`, both included."""
+    return _fit_points(POINTS[first : last + 1], group, gravity, conflict, neighbours)
 
 
-def _answers_at(
+def _fit_points(
     points: np.ndarray, group: frozenset[Evidence], gravity: float, conflict: str, neighbours: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What one action adds at these points: pushes and weights, shape `(answers, points)`."""
-    felt, (push, kinds) = _gather(group), _pushes(group, gravity)
-    near, distance = _nearest(felt, points, neighbours)
-    loud = felt.n[near] * np.exp((distance[:, :1] - distance) / _REACH)
+    """The accelerations by one action at these points and their weights, shape `(responses, points)`."""
+    observed, (push, kinds) = _gather(group), _pushes(group, gravity)
+    near, distance = _nearest(observed, points, neighbours)
+    strength = observed.n[near] * np.exp((distance[:, :1] - distance) / _REACH)
     if kinds is None:
-        said = ((loud * push[near]).sum(axis=1) / loud.sum(axis=1))[None]
-        return _rounded(said), np.ones_like(said)
-    # Shape (kinds, points): how loudly each kind of answer is told, what it says, and when it was told last.
-    mine = kinds[near] == np.arange(int(kinds.max()) + 1)[:, None, None]
-    told, said = np.where(mine, loud, 0.0).sum(axis=2), np.where(mine, loud * push[near], 0.0).sum(axis=2)
-    latest = np.where(mine, felt.last[near], -1.0).max(axis=2)
-    said = np.divide(said, told, out=np.zeros_like(said), where=told > 0)
+        means = ((strength * push[near]).sum(axis=1) / strength.sum(axis=1))[None]
+        return _rounded(means), np.ones_like(means)
+    # Shape (kinds, points): the weight of each kind of response, its mean, and when it was last seen.
+    is_kind = kinds[near] == np.arange(int(kinds.max()) + 1)[:, None, None]
+    support, means = (
+        np.where(is_kind, strength, 0.0).sum(axis=2),
+        np.where(is_kind, strength * push[near], 0.0).sum(axis=2),
+    )
+    latest = np.where(is_kind, observed.last[near], -1.0).max(axis=2)
+    means = np.divide(means, support, out=np.zeros_like(means), where=support > 0)
     if conflict in ("majority", "newest"):
         if conflict == "majority":
-            # Equally loud: the one that was told last.
-            latest[told < told.max(axis=0) * (1 - 1e-9)] = -2.0
-        said = said[latest.argmax(axis=0), np.arange(len(points))][None]
-        return _rounded(said), np.ones_like(said)
-    return _rounded(said), np.round(told / told.sum(axis=0), 3)
+            # Of equal weights, the response last seen.
+            latest[support < support.max(axis=0) * (1 - 1e-9)] = -2.0
+        means = means[latest.argmax(axis=0), np.arange(len(points))][None]
+        return _rounded(means), np.ones_like(means)
+    return _rounded(means), np.round(support / support.sum(axis=0), 3)
 
 
 def _rounded(pushes: np.ndarray) -> np.ndarray:
@@ -247,23 +249,23 @@ def _rounded(pushes: np.ndarray) -> np.ndarray:
     return np.round(pushes / GRAIN) * GRAIN + 0.0
 
 
-def _nearest(felt: _Felt, points: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest places of each point, the nearest first, ties by index.
+def _nearest(observed: _Observed, points: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest evidence of each point, the nearest first, ties by index.
 
     Args:
-        felt: the evidence about an action, at least one piece.
-        points: of which the nearest are wanted.
-        neighbours: how many are wanted.
+        observed: the evidence about an action, at least one piece.
+        points: positions.
+        neighbours: the maximum number of neighbours.
 
     Returns:
         Indices and distances, both of shape `(points, min(neighbours, places))`.
     """
-    x = felt.x
+    x = observed.x
     count = min(neighbours, len(x))
-    # As many to the left and to the right of a point hold all that can be among its nearest.
+    # The nearest ones are among as many to the left and to the right of a point.
     first, step = np.searchsorted(x, points)[:, None], np.arange(count)
     left, right = first - 1 - step, first + step
-    candidates = np.concatenate((felt.leftward[np.maximum(left, 0)], np.minimum(right, len(x) - 1)), axis=1)
+    candidates = np.concatenate((observed.leftward[np.maximum(left, 0)], np.minimum(right, len(x) - 1)), axis=1)
     distance = np.abs(points[:, None] - x[candidates])
     distance[:, :count][left < 0] = np.inf
     distance[:, count:][right >= len(x)] = np.inf
@@ -274,12 +276,12 @@ def _nearest(felt: _Felt, points: np.ndarray, neighbours: int) -> tuple[np.ndarr
 
 @lru_cache(maxsize=64)
 def _pushes(group: frozenset[Evidence], gravity: float) -> tuple[np.ndarray, np.ndarray | None]:
-    """What the action added each time, and which kind of answer that was; `None` if all were of one kind.
+    """The acceleration of each piece of evidence and its kind of response; `None` if there is one kind.
 
-    Sorted, a new kind begins where a gap is wider than `_SAME`.
+    In sorted order, a new kind begins where a gap is wider than `_SAME`.
     """
-    felt = _gather(group)
-    push = felt.change - gravity * felt.hill
+    observed = _gather(group)
+    push = observed.change - gravity * observed.hill
     order = np.argsort(push, kind="stable")
     ordered = push[order]
     apart = ordered[1:] - ordered[:-1] > _SAME
@@ -291,10 +293,10 @@ def _pushes(group: frozenset[Evidence], gravity: float) -> tuple[np.ndarray, np.
 
 
 def _find_goal(evidence: Iterable[frozenset[Evidence]], conflict: str) -> float:
-    """From where on an episode is believed to end with success.
+    """The position from which on an episode is believed to end with success.
 
-    While nobody is known to have won, the flag is looked for at the top of the hill, and beyond it
-    at the right end once the car has been there.
+    Before an episode has ended so, it is the top of the hill, or the right end of the track once the car
+    has passed the top.
     """
     reach = [_reach(group) for group in evidence]
     farthest = max((far for far, _ in reach), default=-math.inf)
@@ -311,7 +313,7 @@ def _find_goal(evidence: Iterable[frozenset[Evidence]], conflict: str) -> float:
         if kept:
             return min(kept)
     else:
-        # The end that contradicts the least, told by how many responses it makes false; ties to the right.
+        # The position that contradicts the fewest responses; ties to the right.
         # Exact sums, since evidence comes in the order of a set.
         def falsified(x: float) -> float:
             return math.fsum([*(n for at, n, _ in won if at < x), *(n for at, n, _ in passed if at >= x)])

@@ -1,11 +1,11 @@
-"""Plans for a car on a hill: value iteration over a model of recollections.
+"""Plans for the mountain car: value iteration on a fitted model.
 
-* `ModelValues` - the values of one model: what a state is worth, and what an action is worth in it
+* `ModelValues` - the values of states and actions under one model
 * `make_plan` - a model into a plan
 
-A state's value is `DISCOUNT` to the power of the steps to the flag. Actions are held for `HOLD`
-steps inside the plan: values travel faster and smear less over the grid, and a plan costs a few
-milliseconds. While driving, the choice is made anew at every step.
+A state's value is `DISCOUNT` to the power of the steps to the goal. Inside the plan actions are held for
+`HOLD` steps: values propagate faster with less interpolation error, and a plan takes a few milliseconds.
+The agent chooses anew at each step.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _STRIDE = 3
 PLACES = (len(POINTS) - 1) // _STRIDE + 1
 VELOCITIES = 41
 NODES = PLACES * VELOCITIES
-# Values are at most one; what a sweep still moves by less than this cannot turn a decision that matters.
+# The tolerance: values are at most one, and a smaller change of a sweep does not change a decision that matters.
 _SETTLED = 1e-4
 _SWEEPS = 200
-# Answers whose moves are kept: those of a few models.
+# The number of responses whose moves are cached: those of a few models.
 _KEPT = 8
 
 _LEFT, _RIGHT = POSITIONS
 _FINE = (_RIGHT - _LEFT) / (len(POINTS) - 1)
 _WIDTH = (_RIGHT - _LEFT) / (PLACES - 1)
 _HEIGHT = 2 * SPEED_LIMIT / (VELOCITIES - 1)
-# The nodes of the grid, place by place, each with its slope and its nearest point.
+# The nodes of the grid in order of position, each with its slope and its nearest point.
 _GRID_X = np.repeat(POINTS[::_STRIDE], VELOCITIES)
 _GRID_V = np.tile(np.linspace(-SPEED_LIMIT, SPEED_LIMIT, VELOCITIES), PLACES)
 _GRID_HILL = np.cos(3 * _GRID_X)
@@ -50,18 +50,18 @@ class ModelValues:
     """The values of one model.
 
     Args:
-        model: what is believed about the track.
-        hopeful: whether an action counts as its best answer, not as the mean of its answers.
+        model: the fitted model.
+        optimistic: whether an action has the value of its best response instead of their mean.
     """
 
-    def __init__(self, model: CarModel, *, hopeful: bool) -> None:
-        self.model, self._hopeful = model, hopeful
-        self._values = _iterate(model, hopeful=hopeful)
+    def __init__(self, model: CarModel, *, optimistic: bool) -> None:
+        self.model, self._optimistic = model, optimistic
+        self._values = _iterate(model, optimistic=optimistic)
         pushes, weights = model.arrays()
         self._pushes, self._weights = pushes.tolist(), weights.tolist()
 
-    def worth(self, action: str, x: float, v: float) -> float:
-        """What holding an action from a state is worth, in [0, 1].
+    def action_value(self, action: str, x: float, v: float) -> float:
+        """The value of holding an action from a state, in [0, 1].
 
         Args:
             action: one of the model's actions.
@@ -70,30 +70,30 @@ class ModelValues:
         """
         row = self.model.actions.index(action)
         place = _place(x)
-        worths = [
+        weighted = [
             (weights[place], self._follow(pushes, x, v))
             for pushes, weights in zip(self._pushes[row], self._weights[row], strict=True)
             if weights[place] > 0
         ]
-        if self._hopeful:
-            return max(worth for _, worth in worths)
-        return sum(weight * worth for weight, worth in worths)
+        if self._optimistic:
+            return max(value for _, value in weighted)
+        return sum(weight * value for weight, value in weighted)
 
     def _follow(self, pushes: list[float], x: float, v: float) -> float:
-        gravity, goal, worth = self.model.gravity, self.model.goal, 1.0
+        gravity, goal, discount = self.model.gravity, self.model.goal, 1.0
         for _ in range(HOLD):
-            worth *= DISCOUNT
+            discount *= DISCOUNT
             v += pushes[_place(x)] + gravity * math.cos(3 * x)
             v = min(max(v, -SPEED_LIMIT), SPEED_LIMIT)
             x = min(x + v, _RIGHT)
             if x <= _LEFT:
                 x, v = _LEFT, max(v, 0.0)
             if x >= goal and v >= 0:
-                return worth
-        return worth * self.value(x, v)
+                return discount
+        return discount * self.value(x, v)
 
     def value(self, x: float, v: float) -> float:
-        """What a state is worth, in [0, 1]: bilinear between the nodes of the grid.
+        """The value of a state, in [0, 1]: bilinear between the nodes of the grid.
 
         Args:
             x: position.
@@ -108,40 +108,42 @@ class ModelValues:
 
 
 @lru_cache(maxsize=128)
-def make_plan(model: CarModel, *, hopeful: bool) -> ModelValues:
+def make_plan(model: CarModel, *, optimistic: bool) -> ModelValues:
     """A model into a plan: a pure function, cached."""
-    return ModelValues(model, hopeful=hopeful)
+    return ModelValues(model, optimistic=optimistic)
 
 
 def _place(x: float) -> int:
     return int((x - _LEFT) / _FINE + 0.5)
 
 
-def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
+def _iterate(model: CarModel, *, optimistic: bool) -> np.ndarray:
     """Value iteration on the grid of positions and velocities; returns values of shape `(places, velocities)`."""
     pushes, weights = model.arrays()
-    actions, answers, _ = pushes.shape
-    held = _held(model.gravity, model.goal)
-    moves = [held.moves(push) for push in pushes.reshape(actions * answers, len(POINTS))]
+    actions, responses, _ = pushes.shape
+    held = _held_moves(model.gravity, model.goal)
+    moves = [held.moves(push) for push in pushes.reshape(actions * responses, len(POINTS))]
     paid = np.concatenate([move.paid for move in moves])
     shares = np.concatenate([move.shares for move in moves]).ravel()
     columns = np.concatenate([move.columns for move in moves]).ravel()
     starts = np.arange(0, 4 * len(paid) + 1, 4, dtype=np.int32)
     reading = sparse.csr_matrix((shares, columns, starts), shape=(len(paid), NODES))
-    # One answer that is believed outright needs no weighing: most models are such.
+    # Most models have one response with weight 1 for each action.
     believed = None
-    if answers > 1 or (weights != 1).any():
+    if responses > 1 or (weights != 1).any():
         believed = np.repeat(weights[:, :, ::_STRIDE], VELOCITIES, axis=2)
     values, new, change = np.zeros(NODES), np.empty(NODES), np.empty(NODES)
     for _ in range(_SWEEPS):
-        worth = reading @ values
-        worth += paid
+        returns = reading @ values
+        returns += paid
         if believed is None:
-            worth = worth.reshape(actions, NODES)
+            returns = returns.reshape(actions, NODES)
         else:
-            worth = worth.reshape(actions, answers, NODES)
-            worth = np.where(believed > 0, worth, 0.0).max(axis=1) if hopeful else (believed * worth).sum(axis=1)
-        worth.max(axis=0, out=new)
+            returns = returns.reshape(actions, responses, NODES)
+            returns = (
+                np.where(believed > 0, returns, 0.0).max(axis=1) if optimistic else (believed * returns).sum(axis=1)
+            )
+        returns.max(axis=0, out=new)
         np.subtract(new, values, out=change)
         values, new = new, values
         if np.abs(change, out=change).max() < _SETTLED:
@@ -150,13 +152,13 @@ def _iterate(model: CarModel, *, hopeful: bool) -> np.ndarray:
 
 
 class _Moves(NamedTuple):
-    """Where holding one answer to one action leads from every node, and what that pays.
+    """The result of holding an action with one response from all nodes.
 
     Args:
         points: the points that are passed; shape `(nodes, HOLD)`.
         columns: the nodes around the state that is reached; shape `(nodes, 4)`.
-        shares: how much the value of each of them counts, discounted; shape `(nodes, 4)`.
-        paid: what was paid on the way; shape `(nodes,)`.
+        shares: the discounted weight of the value of each of them; shape `(nodes, 4)`.
+        paid: the discounted reward; shape `(nodes,)`.
     """
 
     points: np.ndarray
@@ -165,11 +167,11 @@ class _Moves(NamedTuple):
     paid: np.ndarray
 
 
-class _Held:
+class _HeldMoves:
     """The moves under one gravity with one goal.
 
-    From one step to the next a model changes at a point or two. So the last moves are kept, and what
-    is new is driven only from those nodes that led over a point that changed: the numbers stay the same.
+    Between two steps a model changes at few points. So the last moves are cached, and only nodes that pass
+    a changed point are computed anew: the numbers stay the same.
 
     Args:
         gravity: factor of cos(3x) in the change of velocity.
@@ -181,10 +183,10 @@ class _Held:
         self._last: list[tuple[np.ndarray, _Moves]] = []
 
     def moves(self, pushes: np.ndarray) -> _Moves:
-        """The moves of one answer.
+        """The moves of one response.
 
         Args:
-            pushes: what it adds to the velocity; shape `(points,)`.
+            pushes: its acceleration; shape `(points,)`.
         """
         changes = [pushes != old for old, _ in self._last]
         counts = [int(np.count_nonzero(changed)) for changed in changes]
@@ -226,8 +228,8 @@ class _Held:
 
 
 @lru_cache(maxsize=8)
-def _held(gravity: float, goal: float) -> _Held:
-    return _Held(gravity, goal)
+def _held_moves(gravity: float, goal: float) -> _HeldMoves:
+    return _HeldMoves(gravity, goal)
 
 
 def _interpolation(x: np.ndarray, v: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

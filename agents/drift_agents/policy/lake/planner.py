@@ -1,10 +1,10 @@
 """The planner for the frozen lake: a pure function of the rendered prompt and a generator for ties.
 
-* `LakePlanner` - reads the prompt, joins what is recalled into a model of the world, plans
-* `read_grid` - size, destinations, actions and highest score out of the task in words
+* `LakePlanner` - fits a model of the lake to the records of the prompt, and plans with it
+* `read_grid` - parses size, destinations, actions and highest score from the task
 
-Everything that it knows stands in the prompt, as it would for a language model: the task in words
-and what memory recalls. `docs/planner.md` has the measured effect of every option.
+Its only input is the prompt, as for a language model: the task in words and the retrieved records.
+`docs/planner.md` has the measured effect of every option.
 """
 
 from __future__ import annotations
@@ -26,39 +26,38 @@ from drift_agents.prompt.conflict import check_conflict, settle
 from drift_agents.prompt.view import Recollection, parse_prompt
 
 SATISFIED = 0.9
-"""The share of the highest score with which the aspiration rule is content."""
+"""The share of the highest score at which the aspiration rule stops exploring."""
 GAIN = 1.1
-"""How many times better the plan without old disappointments must be to be followed."""
+"""The factor by which the plan without old low scores must be better to be followed."""
 TIE = 1e-9
-"""Values closer than this are equal."""
+"""The tolerance for ties of values."""
 
 
 class LakePlanner:
     """Fits a model of the lake to the records of the prompt and follows the best plan.
 
-    The same for every agent of a table, whatever its memory and verifier:
+    Its rules are the same for all agents of a table:
 
-    * a move with records leads where they say; `conflict` says how several outcomes are weighed;
-    * a move without records leads where it is meant to lead;
-    * `generalise`: a remembered tile holds from every neighbour (the newest belief about it);
-    * `risk`: a cell that is not known to be safe counts that many times less;
-    * `aspiration`: when the best plan promises less than .9 of the highest score there is, gold
-      below that is no reason to stop looking, and counts as nothing while a way to something
-      better is believed in. When memory was found wrong (or, but with `frequency`, surprised) at
-      some step, what was last seen before and says hole, or too little gold, also counts as
-      unknown, if the plan becomes more than 10 % better by it. And when no way at all is believed
-      in, what stands in the way is doubted, first what was seen least often, then the oldest, no
-      more of it than opens a way;
-    * equally good actions are chosen among at random.
+    * a move with records leads where they led; `conflict` is the rule for several outcomes;
+    * a move without records leads to the intended cell;
+    * `generalise`: a recorded tile is the same from all neighbours (the newest record counts);
+    * `risk`: the value behind a cell that is not known to be safe is multiplied by it;
+    * `aspiration`: when the best plan has less than .9 of the highest possible score, endings with a
+      lower score count as 0 as long as a plan to a higher one exists. If memory was found wrong (or,
+      except with `frequency`, surprised) at some step, records of holes and low scores last seen before
+      count as unknown, if the plan becomes more than 10 % better by it. If no plan reaches any score,
+      records of obstacles are dropped, those with the fewest responses first, then the oldest, until
+      one does;
+    * ties are broken at random.
 
     Args:
-        risk: the chance that an unknown cell is safe, in (0, 1].
-        generalise: whether a remembered tile holds from every neighbour.
-        aspiration: whether old disappointments are doubted when no plan is good enough.
+        risk: the probability that an unknown cell is safe, in (0, 1].
+        generalise: whether a recorded tile is the same from all neighbours.
+        aspiration: whether low scores are discarded when no plan is good enough.
         conflict: `majority`, `newest`, `frequency` or `max` (`drift_agents.prompt.conflict`); for slippery
             ice take `frequency`, which plans with the frequencies as probabilities.
-        prior: pseudo-counts on the intended move beside the counted outcomes; used by `frequency`
-            alone, not negative.
+        prior: pseudo-counts of the intended move, added to the counted outcomes; used by `frequency`
+            alone, in [0, inf).
 
     Raises:
         ArgumentError: if an option is out of its range.
@@ -109,7 +108,7 @@ class LakePlanner:
             raise ArgumentError(f"the position {cell} lies outside a map of {grid.rows} x {grid.columns}")
         doubt_since = view.doubt_since
         if doubt_since is None and self.conflict != "frequency":
-            # Where answers vary by chance, one never seen before is no sign that memory is stale.
+            # In a stochastic environment an outcome never seen before does not show that memory is stale.
             doubt_since = view.surprised_since
         values = self._choose_plan(grid, cell, (*view.here, *view.elsewhere), doubt_since)
         ties = np.flatnonzero(values >= values.max() - TIE)
@@ -118,32 +117,32 @@ class LakePlanner:
     def _choose_plan(
         self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], doubt_since: int | None
     ) -> NDArray[np.float64]:
-        """What every action is worth in this cell, the rule of aspiration included; shape (actions,)."""
-        beliefs, enough = self._believe(grid, recalled), SATISFIED * grid.highest
-        content = self._values(grid, beliefs)[cell]
-        if not self.aspiration or content.max() >= enough:
-            return content
-        values = self._values(grid, _aspire(beliefs, enough))[cell]
+        """The values of all actions in this cell by the aspiration rule; shape (actions,)."""
+        beliefs, enough = self._fit_beliefs(grid, recalled), SATISFIED * grid.highest
+        plain = self._values(grid, beliefs)[cell]
+        if not self.aspiration or plain.max() >= enough:
+            return plain
+        values = self._values(grid, _discard_low_scores(beliefs, enough))[cell]
         if doubt_since is not None:
-            hopeful = tuple(item for item in recalled if item.last >= doubt_since or not _disappoints(item, enough))
-            reopened = self._values(grid, _aspire(self._believe(grid, hopeful), enough))[cell]
+            kept = tuple(item for item in recalled if item.last >= doubt_since or not _is_unrewarded(item, enough))
+            reopened = self._values(grid, _discard_low_scores(self._fit_beliefs(grid, kept), enough))[cell]
             if reopened.max() > GAIN * values.max():
                 values = reopened
-        return values if values.max() > 0 else self._doubt_obstacles(grid, cell, recalled, enough)
+        return values if values.max() > 0 else self._drop_obstacles(grid, cell, recalled, enough)
 
-    def _doubt_obstacles(
+    def _drop_obstacles(
         self, grid: Grid, cell: Cell, recalled: tuple[Recollection, ...], enough: float
     ) -> NDArray[np.float64]:
-        """The plan without as many obstacles as it takes for some way to be believed in; none if there is one.
+        """The values without the fewest records of obstacles whose removal makes some plan reach a score.
 
-        The task says that there is a way: where memory says that there is none, memory is wrong.
+        The task states that the destination is reachable: if memory excludes all paths, memory is wrong.
         """
-        obstacles = [item for item in recalled if _disappoints(item, enough) or _is_astray(item, grid)]
+        obstacles = [item for item in recalled if _is_unrewarded(item, enough) or _deviates(item, grid)]
         obstacles.sort(key=lambda item: (item.n, item.last, item.state, item.action, item.outcome))
 
         def without(number: int) -> NDArray[np.float64]:
-            doubted = set(obstacles[:number])
-            return self._values(grid, self._believe(grid, [item for item in recalled if item not in doubted]))[cell]
+            dropped = set(obstacles[:number])
+            return self._values(grid, self._fit_beliefs(grid, [item for item in recalled if item not in dropped]))[cell]
 
         fewest = bisect_left(range(len(obstacles)), True, key=lambda number: bool(without(number).max() > 0))
         return without(fewest)
@@ -152,10 +151,10 @@ class LakePlanner:
         prior = self.prior if self.conflict == "frequency" else 0.0
         return action_values(grid, beliefs, self.risk, prior, self.conflict == "max")
 
-    def _believe(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
-        """What the records say about moves and tiles, once conflicts are settled."""
+    def _fit_beliefs(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
+        """Beliefs about moves and tiles from records, conflicts settled."""
         sightings: dict[tuple[Cell, str], dict[BelievedOutcome, tuple[float, int]]] = {}
-        read = _reader(grid)
+        read = _make_reader(grid)
         for item in recalled:
             reading = read(item)
             if reading is not None:
@@ -166,48 +165,50 @@ class LakePlanner:
         tiles: dict[Cell, tuple[int, BelievedOutcome]] = {}
         safe = {cell for cell, _ in sightings}
         for key, seen in sightings.items():
-            answers = settle([(answer, *times) for answer, times in seen.items()], self.conflict)
+            outcomes = settle([(outcome, *times) for outcome, times in seen.items()], self.conflict)
             if self.conflict == "frequency":
-                answers = [(answer, seen[answer][0]) for answer, _ in answers]
-            moves[key] = tuple(answers)
-            for answer, _ in answers:
-                if not answer.ended:
-                    safe.add(answer.cell)
-                known = tiles.get(answer.cell)
-                belief = (seen[answer][1], answer)
+                outcomes = [(outcome, seen[outcome][0]) for outcome, _ in outcomes]
+            moves[key] = tuple(outcomes)
+            for outcome, _ in outcomes:
+                if not outcome.ended:
+                    safe.add(outcome.cell)
+                known = tiles.get(outcome.cell)
+                belief = (seen[outcome][1], outcome)
                 if known is None or belief > known:
-                    tiles[answer.cell] = belief
+                    tiles[outcome.cell] = belief
         return Beliefs(
             frozenset(moves.items()),
-            frozenset((cell, answer) for cell, (_, answer) in tiles.items()) if self.generalise else frozenset(),
+            frozenset((cell, outcome) for cell, (_, outcome) in tiles.items()) if self.generalise else frozenset(),
             frozenset(safe),
         )
 
 
-def _disappoints(item: Recollection, enough: float) -> bool:
-    """Whether it says hole, or too little gold."""
+def _is_unrewarded(item: Recollection, enough: float) -> bool:
+    """Whether the episode ended with a score below `enough`."""
     return item.outcome.ended and item.outcome.score < enough
 
 
-def _is_astray(item: Recollection, grid: Grid) -> bool:
-    """Whether the move led elsewhere than it was meant to."""
-    reading = _reader(grid)(item)
+def _deviates(item: Recollection, grid: Grid) -> bool:
+    """Whether the move led to another cell than the intended one."""
+    reading = _make_reader(grid)(item)
     if reading is None:
         return False
-    (cell, action), answer = reading
+    (cell, action), outcome = reading
     move = dict(grid.moves)[action]
-    return move is not None and answer.cell != grid.meant(cell, move)
+    return move is not None and outcome.cell != grid.intended(cell, move)
 
 
-def _aspire(beliefs: Beliefs, enough: float) -> Beliefs:
-    """The same beliefs, but too little gold is as good as none."""
+def _discard_low_scores(beliefs: Beliefs, enough: float) -> Beliefs:
+    """The same beliefs with scores below `enough` replaced by 0."""
 
-    def judge(answer: BelievedOutcome) -> BelievedOutcome:
-        return answer._replace(score=0.0) if answer.score < enough else answer
+    def discard(outcome: BelievedOutcome) -> BelievedOutcome:
+        return outcome._replace(score=0.0) if outcome.score < enough else outcome
 
     return beliefs._replace(
-        moves=frozenset((key, tuple((judge(answer), n) for answer, n in answers)) for key, answers in beliefs.moves),
-        tiles=frozenset((cell, judge(answer)) for cell, answer in beliefs.tiles),
+        moves=frozenset(
+            (key, tuple((discard(outcome), n) for outcome, n in outcomes)) for key, outcomes in beliefs.moves
+        ),
+        tiles=frozenset((cell, discard(outcome)) for cell, outcome in beliefs.tiles),
     )
 
 
@@ -215,10 +216,10 @@ Reading = tuple[tuple[Cell, str], BelievedOutcome]
 
 
 @lru_cache(maxsize=16)
-def _reader(grid: Grid) -> Callable[[Recollection], Reading | None]:
-    """What reads a recollection as a move and its answer, each one once.
+def _make_reader(grid: Grid) -> Callable[[Recollection], Reading | None]:
+    """A cached function that parses a recollection as a move and its outcome.
 
-    `None` stands for one that lies outside: the map was larger, or had other actions.
+    It returns `None` for one outside of the grid or with another action.
     """
     actions = {name for name, _ in grid.moves}
 
@@ -252,10 +253,10 @@ _HIGHEST = re.compile(r"highest score(?: there)?(?: is)?:? (\d+(?:\.\d+)?)", re.
 
 @lru_cache(maxsize=256)
 def read_grid(task: str, actions: tuple[str, ...]) -> Grid:
-    """What the task in words says about the grid.
+    """Parse the task.
 
     Args:
-        task: the task, with lines like those in the example of `LakePlanner`.
+        task: the task, in the form of the example of `LakePlanner`.
         actions: the admissible actions.
 
     Raises:

@@ -8,7 +8,7 @@ import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.car import plan as car_plan
 from drift_agents.policy.car.evidence import read_evidence
-from drift_agents.policy.car.model import GRAIN, POINTS, TOP, fit_model, insist_on
+from drift_agents.policy.car.model import GRAIN, POINTS, TOP, fit_model, override_locally
 from drift_agents.policy.car.plan import make_plan
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import Outcome
@@ -39,7 +39,7 @@ def fit(items, conflict="majority", neighbours=5):
 
 
 def pushes(model, action, x):
-    """The answers to an action at a place: pushes and weights."""
+    """The responses to an action at a place: pushes and weights."""
     p, w = model.arrays()
     row, point = model.actions.index(action), int(np.abs(POINTS - x).argmin())
     return p[row, :, point], w[row, :, point]
@@ -139,7 +139,7 @@ def test_limits_hide_what_an_action_does(TextCar, step_car, recall_experience):
     at_limit = recall_experience(step_car(TextCar(), -0.55, 0.0699, "2"))
     model = fit([at_wall, at_limit])
     assert model.actions == ()
-    assert model.answers == 0
+    assert model.responses == 0
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_the_present_state_outweighs_its_neighbours():
     stale = [felt(-0.5 - 0.004 * i, 0.001, last=i) for i in range(4)]
     model = fit(COASTED + here + stale)
     assert pushes(model, "2", -0.49)[0] == pytest.approx([0.001], abs=GRAIN)
-    told = insist_on(model, read_evidence(here, ACTIONS), ACTIONS, -0.49, "majority", 5)
+    told = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.49, "majority", 5)
     for x in (-0.49, -0.45, -0.42):
         assert pushes(told, "2", x)[0] == pytest.approx([-0.001], abs=GRAIN)
     # Beyond the stretch everything stays.
@@ -193,15 +193,15 @@ def test_the_present_state_outweighs_its_neighbours():
 def test_insisting_on_what_is_believed_anyway_changes_nothing():
     items = [felt(-0.42, 0.001), felt(-0.45, 0.001, last=1)]
     model = fit(COASTED + items)
-    assert insist_on(model, read_evidence(items[:1], ACTIONS), ACTIONS, -0.44, "majority", 5) is model
+    assert override_locally(model, read_evidence(items[:1], ACTIONS), ACTIONS, -0.44, "majority", 5) is model
 
 
 def test_insisting_on_more_answers_than_elsewhere():
     elsewhere = [felt(-0.9, 0.001), felt(-0.85, 0.001, last=1)]
     model = fit([*COASTED, *elsewhere, felt(-0.42, 0.001, last=2)], "frequency", neighbours=1)
-    assert model.answers == 1
+    assert model.responses == 1
     here = [felt(-0.42, 0.001, last=2), felt(-0.42, -0.001, v=0.001, last=3)]
-    told = insist_on(model, read_evidence(here, ACTIONS), ACTIONS, -0.42, "frequency", 5)
+    told = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.42, "frequency", 5)
     push, weight = pushes(told, "2", -0.42)
     assert dict(zip(np.round(push, 4).tolist(), weight.tolist(), strict=True)) == {-0.001: 0.5, 0.001: 0.5}
     assert pushes(told, "2", -0.9)[1].tolist() == [1.0, 0.0]
@@ -211,7 +211,7 @@ def test_insisting_on_fewer_answers_than_elsewhere():
     elsewhere = [felt(-0.5, 0.001), felt(-0.5, -0.001, v=0.001, last=1)]
     here = [felt(-0.48, 0.001, last=2)]
     model = fit(COASTED + elsewhere + here, "frequency")
-    told = insist_on(model, read_evidence(here, ACTIONS), ACTIONS, -0.5, "frequency", 5)
+    told = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.5, "frequency", 5)
     push, weight = pushes(told, "2", -0.5)
     assert weight.tolist() == [1.0, 0.0]
     assert push[0] == pytest.approx(0.001, abs=GRAIN)
@@ -227,19 +227,19 @@ def test_other_worlds_are_refused():
         read_evidence([lake], ACTIONS)
 
 
-@pytest.mark.parametrize("hopeful", [False, True])
+@pytest.mark.parametrize("optimistic", [False, True])
 @pytest.mark.parametrize("point", [0, 60, 180])
-def test_a_plan_does_not_depend_on_the_plans_made_before(point, hopeful):
+def test_a_plan_does_not_depend_on_the_plans_made_before(point, optimistic):
     """What is mended after a change at one point is what would have been made from the start."""
     before = fit([*COASTED, felt(-0.5, 0.001), felt(-0.3, -0.001, action="0")], conflict="frequency")
     changed = np.frombuffer(before.pushes).copy()
     changed[[point, 2 * len(POINTS) + point]] += 5e-4
     after = replace(before, pushes=changed.tobytes())
-    make_plan(before, hopeful=hopeful)
-    mended = make_plan(after, hopeful=hopeful)
-    for cache in (make_plan, car_plan._held):
+    make_plan(before, optimistic=optimistic)
+    mended = make_plan(after, optimistic=optimistic)
+    for cache in (make_plan, car_plan._held_moves):
         cache.cache_clear()
-    fresh = make_plan(after, hopeful=hopeful)
+    fresh = make_plan(after, optimistic=optimistic)
     assert mended is not fresh
     assert np.array_equal(mended._values, fresh._values)
-    assert not np.array_equal(fresh._values, make_plan(before, hopeful=hopeful)._values)
+    assert not np.array_equal(fresh._values, make_plan(before, optimistic=optimistic)._values)

@@ -152,13 +152,15 @@ def test_a_hopeful_plan_takes_the_best_answer_and_a_mean_one_weighs(TextCar, mem
     old = memories(TextCar(force=0.001), steps=60)
     new = memories(TextCar(force=-0.001), steps=60)
     evidence = read_evidence(old + new, ACTIONS)
-    worths = {
-        conflict: make_plan(fit_model(evidence, ACTIONS, conflict, 6), hopeful=conflict == "max").worth("2", -0.5, 0.01)
+    values = {
+        conflict: make_plan(fit_model(evidence, ACTIONS, conflict, 6), optimistic=conflict == "max").action_value(
+            "2", -0.5, 0.01
+        )
         for conflict in ("max", "frequency")
     }
-    sure = make_plan(fit_model(read_evidence(old, ACTIONS), ACTIONS, "majority", 5), hopeful=False)
-    assert 0 < worths["frequency"] < worths["max"]
-    assert worths["max"] >= sure.worth("2", -0.5, 0.01) - 0.02
+    sure = make_plan(fit_model(read_evidence(old, ACTIONS), ACTIONS, "majority", 5), optimistic=False)
+    assert 0 < values["frequency"] < values["max"]
+    assert values["max"] >= sure.action_value("2", -0.5, 0.01) - 0.02
 
 
 def test_max_hopes_and_frequency_weighs(TextCar, memories):
@@ -173,16 +175,16 @@ def test_max_hopes_and_frequency_weighs(TextCar, memories):
 
 
 def test_worth_counts_the_steps_to_the_flag(TextCar, memories):
-    plan = make_plan(fit_model(read_evidence(memories(TextCar()), ACTIONS), ACTIONS, "majority", 5), hopeful=False)
+    plan = make_plan(fit_model(read_evidence(memories(TextCar()), ACTIONS), ACTIONS, "majority", 5), optimistic=False)
     goal = plan.model.goal
-    assert plan.worth("2", goal - 0.01, 0.03) == pytest.approx(0.99)
-    assert plan.worth("2", goal - 0.05, 0.03) == pytest.approx(0.99**2)
-    assert plan.worth("2", -0.5, 0.0) < 0.6
+    assert plan.action_value("2", goal - 0.01, 0.03) == pytest.approx(0.99)
+    assert plan.action_value("2", goal - 0.05, 0.03) == pytest.approx(0.99**2)
+    assert plan.action_value("2", -0.5, 0.0) < 0.6
 
 
 @pytest.fixture
 def plan(TextCar, memories):
-    return make_plan(fit_model(read_evidence(memories(TextCar()), ACTIONS), ACTIONS, "majority", 5), hopeful=False)
+    return make_plan(fit_model(read_evidence(memories(TextCar()), ACTIONS), ACTIONS, "majority", 5), optimistic=False)
 
 
 def test_values_are_the_worth_of_the_best_action(plan):
@@ -190,18 +192,18 @@ def test_values_are_the_worth_of_the_best_action(plan):
     rng = np.random.default_rng(0)
     states = [*zip(rng.uniform(-1.1, 0.4, 60), rng.uniform(-0.06, 0.06, 60), strict=True)]
     states += [(-1.17, -0.07), (-1.2, -0.035), (-1.14, -0.0665), (-1.2, 0.0)]
-    gaps = [plan.value(x, v) - max(plan.worth(a, x, v) for a in ACTIONS) for x, v in states]
+    gaps = [plan.value(x, v) - max(plan.action_value(a, x, v) for a in ACTIONS) for x, v in states]
     assert max(map(abs, gaps[-4:])) < 0.01
     assert np.median(np.abs(gaps)) < 0.01
     assert max(map(abs, gaps)) < 0.06
 
 
 def test_the_wall_stops_the_car_in_the_plan(plan):
-    assert plan.worth("2", -1.199, -0.05) == pytest.approx(0.99 * plan.worth("2", -1.2, 0.0), abs=0.01)
+    assert plan.action_value("2", -1.199, -0.05) == pytest.approx(0.99 * plan.action_value("2", -1.2, 0.0), abs=0.01)
 
 
 def test_the_flag_does_not_count_while_rolling_back(plan):
-    assert plan.worth("0", plan.model.goal + 0.04, -0.03) < 0.9
+    assert plan.action_value("0", plan.model.goal + 0.04, -0.03) < 0.9
 
 
 def test_it_survives_copying_and_pickling(TextCar, memories):

@@ -114,7 +114,7 @@ def test_values_are_those_of_plain_value_iteration(moves, risk, prior, best) -> 
         return answer.score if answer.ended else G * v[answer.cell]
 
     def meant(cell, move):
-        target = grid.meant(cell, move)
+        target = grid.intended(cell, move)
         if target == cell:
             return G * v[cell]
         return 1.0 if target in grid.destinations else risk * G * v[target]
