@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
+from drift_envs.checks import is_number
 from drift_envs.errors import KnobError
 
 Value = Any
@@ -70,6 +71,9 @@ class FrozenMapping(dict[str, Any]):
         return f"FrozenMapping({dict(self)!r})"
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def freeze(value: Any) -> Any:
     """The immutable form of plain data: lists become tuples, dictionaries `FrozenMapping`s.
 
@@ -77,6 +81,8 @@ def freeze(value: Any) -> Any:
         >>> freeze({"rows": ["SF", "FG"]})
         FrozenMapping({'rows': ('SF', 'FG')})
     """
+    if type(value) in _SCALARS:  # most values; the test is cheaper than the following ones
+        return value
     if isinstance(value, Mapping):
         return FrozenMapping({key: freeze(item) for key, item in value.items()})
     if isinstance(value, (list, tuple)):
@@ -96,6 +102,25 @@ def thaw(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [thaw(item) for item in value]
     return value
+
+
+def _is_whole(value: object) -> bool:
+    return is_number(value) and float(value).is_integer()
+
+
+def _is_rows(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(row, str) for row in value)
+
+
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "float": ("a number", is_number),
+    "integer": ("a whole number", _is_whole),
+    "boolean": ("true or false", lambda value: isinstance(value, (bool, np.bool_))),
+    "string": ("a string", lambda value: isinstance(value, str)),
+    "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),
+    "rows": ("a list of strings", _is_rows),
+}
+"""What values of each kind are called in messages, and the test of their type."""
 
 
 @dataclass(frozen=True)
@@ -145,27 +170,9 @@ class Knob:
         Raises:
             KnobError: if the value has the wrong type or lies outside the bounds.
         """
-        wanted = {
-            "float": "a number",
-            "integer": "a whole number",
-            "boolean": "true or false",
-            "string": "a string",
-            "mapping": "a mapping",
-            "rows": "a list of strings",
-        }[self.kind]
-        fits = {
-            "float": isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool),
-            "integer": (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
-            or (isinstance(value, (float, np.floating)) and float(value).is_integer()),
-            "boolean": isinstance(value, (bool, np.bool_)),
-            "string": isinstance(value, str),
-            "mapping": isinstance(value, Mapping),
-            "rows": isinstance(value, Sequence)
-            and not isinstance(value, str)
-            and all(isinstance(row, str) for row in value),
-        }[self.kind]
-        if not fits:
-            raise KnobError(f"`{self.name}` should be {wanted}. Received {value!r}")
+        description, has_kind = _KINDS[self.kind]
+        if not has_kind(value):
+            raise KnobError(f"`{self.name}` should be {description}. Received {value!r}")
         if self.kind == "float":
             value = float(value)
         elif self.kind == "integer":
@@ -218,6 +225,23 @@ class KnobTable(Mapping[str, Knob]):
     def defaults(self) -> dict[str, Value]:
         """The canonical value of every knob without any schedule."""
         return {knob.name: knob.default for knob in self.knobs}
+
+    def accepts_like(self, other: KnobTable, ignore_defaults: Container[str] = ()) -> bool:
+        """Whether both tables accept the same values.
+
+        Args:
+            other: the other table.
+            ignore_defaults: the knobs whose defaults may differ.
+        """
+
+        def content(table: KnobTable) -> list[tuple[Any, ...]]:
+            return [
+                (knob.name, knob.kind, knob.bounds, knob.parse, knob.draw)
+                + (() if knob.name in ignore_defaults else (knob.default,))
+                for knob in table.knobs
+            ]
+
+        return self.rule == other.rule and content(self) == content(other)
 
     def problems(self, values: Mapping[str, Value]) -> list[tuple[str, str]]:
         """What is wrong with this combination of values (missing knobs stand at their default)."""

@@ -1,13 +1,13 @@
 """The findings of pydantic in the words of this package.
 
-* `structure_findings` - what is wrong with each key of a schedule for itself
+* `validate_structure` - the schedule, or what is wrong with single keys
 * `nearest` - the half sentence that suggests a known name for an unknown one
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -35,25 +35,25 @@ _LIMITS = {
 }
 
 
-def structure_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
-    """What is wrong with each key for itself: unknown and missing keys, wrong types, values out of range.
+def validate_structure(data: Mapping[str, Any]) -> tuple[Schedule | None, list[Finding]]:
+    """Build the schedule, or find what is wrong with single keys: unknown, missing, wrong type, out of range.
 
     Args:
         data: a schedule as plain data.
 
-    Yields:
-        Pairs of a path and what is wrong there. Rules between keys are left to `rules.py`.
+    Returns:
+        The schedule, `None` if it can't be built, and pairs of a path and what is wrong there. Rules between
+        keys are left to `rules.py`.
 
     Example:
-        >>> list(structure_findings({"version": 1, "name": "a", "clok": "step"}))
-        [(('clok',), 'is no key that belongs here. Did you mean `clock`?')]
+        >>> validate_structure({"version": 1, "name": "a", "clok": "step"})
+        (None, [(('clok',), 'is no key that belongs here. Did you mean `clock`?')])
     """
     try:
-        Schedule.model_validate(data)
+        return Schedule.model_validate(data), []
     except ValidationError as error:
-        for found in error.errors(include_url=False):
-            if found["type"] != BROKEN_RULE:
-                yield _explain(_path(found["loc"]), found, data)
+        found = [item for item in error.errors(include_url=False) if item["type"] != BROKEN_RULE]
+        return None, [_explain(_path(item["loc"]), item, data) for item in found]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

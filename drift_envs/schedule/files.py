@@ -11,6 +11,8 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,20 +80,17 @@ class _Reader:
 
     def read(self, source: str | os.PathLike[str], asked_by: Mark | None = None) -> Document:
         """Read a shipped name or a path; `asked_by` is the mark of the `extends` that asked for it."""
-        where, file = _locate(source, asked_by)
+        where, file, is_shipped = _locate(source, asked_by)
         # `realpath`, since `Path.resolve` raises where links go round in a circle
-        identity = os.path.realpath(file) if isinstance(file, Path) else where
+        identity = os.path.realpath(file) if isinstance(file, Path) and not is_shipped else where
         if identity in self._chain:
             raise _error(asked_by or Mark(where, None), f"goes round in a circle, back to {where}")
         self._chain.append(identity)
         if len(self._chain) > _MOST_EXTENDED:
             raise _error(asked_by or Mark(where, None), f"a chain of `extends` may have {_MOST_EXTENDED} files")
-        try:
-            document = parse_yaml(_read_text(file, where, asked_by), where)
-        except YamlError as error:
-            raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
+        document = _parse_shipped(where) if is_shipped else _parse(file, where, asked_by)
         if isinstance(document.data, dict):
-            document.data = {"name": _default_name(source), **document.data}
+            document = replace(document, data={"name": _default_name(source), **document.data})
         return self.extend(document, file)
 
     def extend(self, document: Document, file: Path | Traversable | None) -> Document:
@@ -111,11 +110,12 @@ class _Reader:
         return Document({**inherited, **own}, Mark(mark.where, mark.line, marks), other.problems + document.problems)
 
 
-def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str, Path | Traversable]:
+def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str, Path | Traversable, bool]:
+    """What messages call a schedule, its file, and whether it comes with the package."""
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(SUFFIXES):
-        if _SHIPPED.match(text) and (file := _shipped_root() / f"{text}.yaml").is_file():
-            return f"{text}.yaml", file
+        if _is_shipped(text):
+            return f"{text}.yaml", _shipped_root() / f"{text}.yaml", True
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
         if asked_by is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
             known = nearest(text, shipped_schedules())
@@ -123,7 +123,7 @@ def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str,
             raise _error(asked_by or Mark("<name>", None), rule)
     if "\0" in text:
         raise _error(asked_by or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")
-    return text, Path(text)
+    return text, Path(text), False
 
 
 def _relative(target: str, file: Path | Traversable | None, asked_by: Mark) -> str | Path:
@@ -138,6 +138,19 @@ def _relative(target: str, file: Path | Traversable | None, asked_by: Mark) -> s
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise _error(asked_by, f"should stay in the folder of the file that extends, {target!r} leads out of it")
     return path
+
+
+def _parse(file: Path | Traversable, where: str, asked_by: Mark | None) -> Document:
+    try:
+        return parse_yaml(_read_text(file, where, asked_by), where)
+    except YamlError as error:
+        raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
+
+
+@lru_cache(maxsize=128)
+def _parse_shipped(where: str) -> Document:
+    """Parse a file of the package once per process; its content can't change, and no caller changes the document."""
+    return _parse(_shipped_root() / where, where, None)
 
 
 def _read_text(file: Path | Traversable, where: str, asked_by: Mark | None) -> str:
@@ -172,6 +185,12 @@ def _default_name(source: str | os.PathLike[str]) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(text).stem).strip("-._") or "unnamed"
 
 
+@lru_cache(maxsize=128)
+def _is_shipped(name: str) -> bool:
+    return _SHIPPED.match(name) is not None and (_shipped_root() / f"{name}.yaml").is_file()
+
+
+@lru_cache(maxsize=1)
 def _shipped_root() -> Traversable:
     return resources.files("drift_schedules")
 

@@ -1,6 +1,6 @@
 """From a name, a path or a dictionary to a checked `Schedule`.
 
-* `load_schedule` - reads and checks a schedule; everything that is wrong is told at once
+* `load_schedule` - reads and checks a schedule; its error names everything that is wrong
 * `shipped_schedules` - the names of the schedules that come with the package
 """
 
@@ -12,7 +12,7 @@ from typing import Any, overload
 
 from drift_envs.errors import ArgumentError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.schedule.explain import structure_findings
+from drift_envs.schedule.explain import validate_structure
 from drift_envs.schedule.files import read_mapping, read_named, shipped_schedules
 from drift_envs.schedule.knob_rules import knob_findings
 from drift_envs.schedule.model import Schedule
@@ -46,12 +46,12 @@ def load_schedule(
         source: a shipped name (`frozen_lake/explicit`), the path of a file (a `Path`, or a text that ends
             in `.yaml` or `.yml`), a dictionary, a `Schedule`, or `None` for no schedule.
         table: the knobs of the environment. With it, knob names and values are checked too, and the rules
-            between knobs on every combination of values that the schedule can reach. Who doesn't know the
-            environment yet hands in a function: it gets the content, in which anything may be wrong, and
-            answers with the knobs, or `None`.
+            between knobs on every combination of values that the schedule can reach. Where the knobs depend
+            on the schedule, `table` is a function of its content, in which anything may be wrong; it returns
+            the knobs, or `None`.
 
     Returns:
-        The schedule, or `None` for `None`.
+        The schedule, or `None` for `None`. A `Schedule` that was loaded for an equal table is returned as it is.
 
     Raises:
         ScheduleError: with everything that is wrong, in the order of the file.
@@ -68,8 +68,11 @@ def load_schedule(
     if source is None:
         return None
     if isinstance(source, Schedule):
-        document = Document(source.to_dict(), Mark(f"<{source.name}>", None))
-    elif isinstance(source, Mapping):
+        if isinstance(table, KnobTable) and source.fits(table):
+            return source
+        checked = _check(Document(source.to_dict(), Mark(f"<{source.name}>", None)), table)
+        return source.mark_checked(table) if isinstance(table, KnobTable) and checked == source else checked
+    if isinstance(source, Mapping):
         document = read_mapping(source)
     elif isinstance(source, (str, os.PathLike)):
         document = read_named(source)
@@ -88,27 +91,28 @@ def _check(document: Document, tables: Tables) -> Schedule:
     table = tables if tables is None or isinstance(tables, KnobTable) else tables(data)
     if "drifts" in data:
         data["drifts"] = named_drifts(data["drifts"])
-    findings = [*findings, *_findings(data, table, {path for path, _ in findings})]
-    if not findings and not document.problems and table is not None:
-        findings = list(combination_findings(Schedule.model_validate(data), table))
+    schedule, structure = validate_structure(data)
+    known = {path for path, _ in findings}
+    findings += [finding for finding in (*structure, *_rule_findings(data)) if finding[0] not in known]
+    if table is not None:
+        known = {path for path, _ in findings}
+        findings += [finding for finding in knob_findings(data, table) if finding[0] not in known]
+        if schedule is not None and not findings and not document.problems:
+            findings = list(combination_findings(schedule, table))
     problems = _sorted([*document.problems, *_problems(findings, document.mark)], document.mark.where)
-    if problems:
+    if schedule is None or problems:
         raise ScheduleError(problems)
-    return Schedule.model_validate(data)
+    return schedule if table is None else schedule.mark_checked(table)
 
 
-def _findings(data: dict[str, Any], table: KnobTable | None, known: set[Any]) -> Iterator[Finding]:
-    """Everything that is wrong with plain data, but for the places where something is known to be wrong."""
-    found: list[Finding] = list(structure_findings(data))
-    found += schedule_findings(data)
+def _rule_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
+    """The broken rules between the keys of a schedule and between those of each of its drifts."""
+    yield from schedule_findings(data)
     drifts = data.get("drifts")
     for index, drift in enumerate(drifts if isinstance(drifts, list) else ()):
         if isinstance(drift, dict):
-            found += [(("drifts", index, *path), rule) for path, rule in drift_findings(drift)]
-    wrong = known | {path for path, _ in found}
-    if table is not None:
-        found += [finding for finding in knob_findings(data, table) if finding[0] not in wrong]
-    yield from (finding for finding in found if finding[0] not in known)
+            for path, rule in drift_findings(drift):
+                yield ("drifts", index, *path), rule
 
 
 def _problems(findings: Iterable[Finding], mark: Mark) -> Iterator[Problem]:

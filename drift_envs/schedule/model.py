@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from drift_envs.knobs import FrozenMapping, freeze, thaw
+from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
 from drift_envs.schedule.rules import Finding, drift_findings, named_drifts, schedule_findings
 
 MAX_TICK = 10**15
@@ -238,6 +238,9 @@ class Schedule(_Model):
         default=(), description="the drifts; later ones lie on top"
     )
 
+    # A slot, not a field: equality, hashes, copies and pickles leave it out, so that a changed copy is checked again.
+    __slots__ = ("_table",)
+
     @field_validator("version", mode="before")
     @classmethod
     def _read_version(cls, value: Any) -> Any:
@@ -254,6 +257,20 @@ class Schedule(_Model):
     def _keep_rules(self) -> Schedule:
         _refuse(schedule_findings(_written(self)))
         return self
+
+    def mark_checked(self, table: KnobTable) -> Schedule:
+        """Note that every value was checked for this table; `load_schedule` does this.
+
+        Returns:
+            The same schedule.
+        """
+        object.__setattr__(self, "_table", table)
+        return self
+
+    def fits(self, table: KnobTable) -> bool:
+        """Whether the schedule was checked for an equal table; defaults of knobs that `base` sets do not matter."""
+        checked: KnobTable | None = getattr(self, "_table", None)
+        return checked is not None and (checked is table or checked.accepts_like(table, ignore_defaults=self.base))
 
     def to_dict(self) -> dict[str, Any]:
         """The schedule as plain data, without what stands at its default; `load_schedule` takes it back."""

@@ -260,7 +260,8 @@ def _settled(knob: Knob, value: Value) -> Value:
     """A computed number between its bounds, as the timeline would give it."""
     if not knob.is_numeric or knob.bounds is None:
         return value
-    inside = float(reflect(np.array([float(value)]), *map(float, knob.bounds))[0])
+    low, high = map(float, knob.bounds)
+    inside = float(value) if low <= value <= high else float(reflect(np.array([float(value)]), low, high)[0])
     return round(inside) if knob.kind == "integer" else inside
 
 

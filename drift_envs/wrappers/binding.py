@@ -1,7 +1,9 @@
-"""Who turns which knob: finds an environment's knobs, loads the schedule against them, and turns them.
+"""Binds a schedule to an environment: finds the knobs, checks the schedule against them, and sets them.
 
-* `KnobBinder` - the hands of `DriftWrapper`
-* `knob_table` - all knobs that a schedule may turn in an environment
+* `KnobBinder` - used by `DriftWrapper`
+* `knob_table` - all knobs that a schedule may drive in an environment
+* `find_tunable` - the part of an environment that sets its knobs
+* `driven_names` - the knobs that a schedule drives
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
+from pydantic import ValidationError
 
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Tunable, Value
 from drift_envs.schedule import Schedule, load_schedule
+from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.attributes import AttributeKnobs, built_in_knobs, declared_knobs
 from drift_envs.wrappers.effects import Effects, effect_knobs
 
@@ -32,43 +36,42 @@ def driven_names(schedule: Schedule) -> set[str]:
     return names
 
 
-def find_tunable(env: gym.Env, schedule: Any = None) -> Any:
+def find_tunable(env: gym.Env, knobs: Knobs | None = None) -> Any:
     """The environment's own knobs, or its attributes made tunable.
 
     Args:
         env: the environment.
-        schedule: whatever `load_schedule` takes; its section `knobs` declares attributes.
+        knobs: the section `knobs` of a schedule, which declares attributes.
 
     Raises:
         ArgumentError: if the schedule declares knobs for an environment that declares its own.
     """
-    plan = load_schedule(schedule) if schedule is not None else None
     if isinstance(env.unwrapped, Tunable):
-        if plan is not None and plan.knobs is not None:
+        if knobs is not None:
             raise ArgumentError(
                 f"`schedule` should have no section `knobs`, since {type(env.unwrapped).__name__} declares its own. "
-                f"Received {', '.join(plan.knobs.specs) or 'one'}"
+                f"Received {', '.join(knobs.specs) or 'one'}"
             )
         return env.unwrapped
     attributes, followers = built_in_knobs(env)
-    more, derived = declared_knobs(None if plan is None else plan.knobs)
+    more, derived = declared_knobs(knobs)
     named = {attribute.name for attribute in more}
     kept = tuple(attribute for attribute in attributes if attribute.name not in named)
     return AttributeKnobs(env, (*kept, *more), (*followers, *derived))
 
 
-def knob_table(env: gym.Env, schedule: Any = None) -> KnobTable:
-    """All knobs that a schedule may turn in an environment: its own, and those that need no attribute.
+def knob_table(env: gym.Env, schedule: Schedule | None = None) -> KnobTable:
+    """All knobs that a schedule may drive in an environment: its own, and those that need no attribute.
 
     Args:
         env: the environment.
-        schedule: whatever `load_schedule` takes; its section `knobs` declares attributes.
+        schedule: a schedule whose section `knobs` declares attributes.
 
     Example:
         >>> "masspole" in knob_table(gym.make("CartPole-v1"))
         True
     """
-    return _with_effects(find_tunable(env, schedule), env)
+    return _with_effects(find_tunable(env, None if schedule is None else schedule.knobs), env)
 
 
 def _with_effects(tunable: Any, env: gym.Env) -> KnobTable:
@@ -95,13 +98,29 @@ class KnobBinder:
     def __init__(self, env: gym.Env, schedule: Any) -> None:
         if not isinstance(env, gym.Env):
             raise ArgumentError(f"`env` should be a `gymnasium.Env`. Received {type(env).__name__}")
-        self._tunable = find_tunable(env, schedule)
-        self.table = _with_effects(self._tunable, env)
-        self.schedule = load_schedule(schedule, table=self.table)
+        if schedule is None or isinstance(schedule, Schedule):
+            self._bind(env, None if schedule is None else schedule.knobs)
+            self.schedule = load_schedule(schedule, table=self.table)
+        else:
+            self.schedule = load_schedule(schedule, table=lambda content: self._bind_declared(env, content))
         wanted = set() if self.schedule is None else driven_names(self.schedule) - set(self._tunable.knobs)
         self._effects = Effects(env) if wanted else None
         self.env = env if self._effects is None else self._effects
         self._own = frozenset(self._tunable.knobs)
+
+    def _bind(self, env: gym.Env, knobs: Knobs | None) -> KnobTable:
+        self._tunable: Any = find_tunable(env, knobs)
+        self.table = _with_effects(self._tunable, env)
+        return self.table
+
+    def _bind_declared(self, env: gym.Env, content: Mapping[str, Any]) -> KnobTable | None:
+        """The table with the knobs that the content of a schedule declares; `None` if that section is wrong."""
+        section = content.get("knobs")
+        try:
+            knobs = None if section is None else Knobs.model_validate(section)
+        except ValidationError:
+            return None  # the loader reports it
+        return self._bind(env, knobs)
 
     def hold(self, names: Iterable[str]) -> None:
         """Let the environment refuse that these knobs are set from outside, where it can.

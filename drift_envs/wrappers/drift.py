@@ -91,7 +91,8 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
         if oracle is not None:
             arguments["oracle"] = oracle
-        RecordConstructorArgs.__init__(self, **arguments)
+        # a `Schedule` never changes, so that it is not copied
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=isinstance(schedule, Schedule), **arguments)
         gym.Wrapper.__init__(self, turner.env)
         self._schedule = turner.schedule
         self._turner = turner

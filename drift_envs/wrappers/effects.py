@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -69,7 +70,7 @@ def effect_knobs(env: gym.Env) -> tuple[Knob, ...]:
                 None,
                 "action: the action that is carried out in its place",
                 kind="mapping",
-                parse=_PermutationParser(first, count),
+                parse=_PermutationParser(range(first, first + count)),
             )
         )
     found += [
@@ -80,11 +81,11 @@ def effect_knobs(env: gym.Env) -> tuple[Knob, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
 class _MaskParser:
     """Checks a mask against the number of components."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    count: int
 
     def __call__(self, mask: str) -> str:
         if mask and (len(mask) != self.count or set(mask) - set("01")):
@@ -92,11 +93,11 @@ class _MaskParser:
         return mask
 
 
+@dataclass(frozen=True)
 class _PermutationParser:
     """Completes a permutation and checks that it is one."""
 
-    def __init__(self, first: int, count: int) -> None:
-        self.actions = range(first, first + count)
+    actions: range
 
     def __call__(self, permutation: Mapping[str, Any]) -> FrozenMapping:
         whole: dict[str, int] = {str(action): action for action in self.actions}

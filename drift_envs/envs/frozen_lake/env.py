@@ -24,6 +24,24 @@ Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
 """Gymnasium's transition table: state, action, outcomes."""
 
 
+PICTURES = (
+    "ice_img",
+    "hole_img",
+    # Gymnasium 1.3
+    "cracked_hole_img",
+    "elf_images",
+    "goal_img",
+    "start_img",
+    # Gymnasium 1.4
+    "ice_crack_imgs",
+    "agent_img",
+    "goal_flag_img",
+    "letter_s_img",
+    "letter_g_img",
+)
+"""The attributes of Gymnasium's lake that hold pictures, scaled to the size of a tile."""
+
+
 def _rows(desc: np.ndarray) -> Map:
     """An array of letters as a map."""
     return tuple(b"".join(row).decode() for row in desc.tolist())
@@ -79,17 +97,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
     """
 
     knobs: ClassVar[KnobTable] = FROZEN_LAKE_KNOBS
-    surfaces: ClassVar[tuple[str, ...]] = (
-        "window_surface",
-        "clock",
-        "ice_img",
-        "ice_crack_imgs",
-        "hole_img",
-        "agent_img",
-        "goal_flag_img",
-        "letter_s_img",
-        "letter_g_img",
-    )
+    surfaces: ClassVar[tuple[str, ...]] = ("window_surface", "clock", *PICTURES)
     map = KnobAttribute()
     slip = KnobAttribute()
     goal_rewards = KnobAttribute()
@@ -310,7 +318,9 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         if resized:
             self.nrow, self.ncol = rows, columns
             self.cell_size = (self.window_size[0] // columns, self.window_size[1] // rows)
-            self.ice_img = None  # the pictures are scaled to the cells and loaded together with the ice
+            for name in PICTURES:  # loaded again at the new scale
+                if hasattr(self, name):
+                    setattr(self, name, None)
             if self.window_surface is not None:
                 self.window_surface.fill((0, 0, 0))
 

@@ -8,10 +8,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from gymnasium.envs.toy_text.frozen_lake import MAPS
 
+from drift_envs.checks import is_number
 from drift_envs.envs.frozen_lake.maps import draw_map
 from drift_envs.envs.frozen_lake.model import Map, shortest_path
 from drift_envs.errors import KnobError
@@ -36,7 +38,11 @@ def parse_map(rows: Sequence[str]) -> Map:
         >>> parse_map(["SF", "HG"])
         ('SF', 'HG')
     """
-    lake = tuple(str(row) for row in rows)
+    return _parse_map(tuple(str(row) for row in rows))
+
+
+@lru_cache(maxsize=1024)
+def _parse_map(lake: Map) -> Map:
     if not lake or not lake[0]:
         raise KnobError(f"`map` should have at least one row and one column. Received {list(lake)!r}")
     columns = len(lake[0])
@@ -77,7 +83,7 @@ def parse_goal_rewards(rewards: Mapping[str, Any]) -> FrozenMapping:
         place = ",".join(str(int(part)) for part in parts)
         if place in canonical:
             raise KnobError(f"a goal should be named once. Received {key!r} twice")
-        if isinstance(reward, bool) or not isinstance(reward, (int, float)) or not abs(reward) <= MOST_REWARD:
+        if not is_number(reward) or not abs(reward) <= MOST_REWARD:
             raise KnobError(
                 f"rewards should be numbers in the interval [-{MOST_REWARD:g}, {MOST_REWARD:g}]. "
                 f"Received {reward!r} for {key!r}"
