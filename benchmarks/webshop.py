@@ -34,7 +34,7 @@ BROWSER = {"reset": 72.0, "click": 100.0, "scripted": 141.0 / 3, "search": 208.0
 """Milliseconds an action that are aimed at; `scripted` are clicks with `native_clicks=False`."""
 
 
-def walk(env: gym.Env, steps: int, draw: random.Random) -> float:
+def walk(env: gym.Env[Any, Any], steps: int, draw: random.Random) -> float:
     """Steps a second of processor time on a random walk, resets included."""
     base: Any = env.unwrapped
     env.reset()

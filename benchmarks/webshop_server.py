@@ -26,6 +26,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
+from webshop_server.action import AvailableActions
 from webshop_server.client import Client
 from webshop_server.generate import generate, get_cache_dir
 from webshop_server.inventory import Inventory
@@ -37,7 +38,7 @@ WORDS = QUERIES.split()
 STEP_LIMIT = 30
 
 
-def choose(rng: random.Random, actions: dict) -> str:
+def choose(rng: random.Random, actions: AvailableActions) -> str:
     if actions["has_search_bar"]:
         return f"search[{' '.join(rng.sample(WORDS, 3))}]"
     return f"click[{rng.choice(actions['clickables'])}]"
@@ -51,8 +52,8 @@ def walk(shop: Shop, *, is_html: bool, seconds: float) -> float:
     while time.perf_counter() - begin < seconds:
         if session.is_done or steps == STEP_LIMIT:
             session, steps = shop.start(rng.randrange(len(shop.goals))), 0
-        outcome = session.act(choose(rng, session.available_actions))
-        shown = render_html(outcome.page) if is_html else outcome.page.text
+        session.act(choose(rng, session.available_actions))
+        shown = render_html(session.page) if is_html else session.page.text
         if not shown:
             raise RuntimeError("a page without text")
         steps += 1

@@ -20,8 +20,8 @@ ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
         ["command_line", "errors", "product", "vocabulary"],
         ["catalogue", "checks", "jsonstream", "urls"],
-        ["action", "generate", "goals", "importer", "page_model", "search", "settings"],
-        ["inventory", "parser", "renderer", "reward"],
+        ["generate", "goals", "importer", "page_model", "search", "settings"],
+        ["action", "inventory", "parser", "renderer", "reward"],
         ["page_builder"],
         ["shop"],
         ["client", "oracle", "sessions"],

@@ -3,6 +3,8 @@
 * `parse_action` - an action as name and argument
 * `check_search`, `check_click` - the query or target of an action that is valid on a page
 * `ActionablePage` - the part of a page that these functions read
+* `ActionResult` - the result of an action
+* `AvailableActions`, `list_available_actions` - the valid actions of a page, in the original's form
 * `MAX_ACTION` - the maximum length of an action
 """
 
@@ -10,17 +12,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypedDict, TypeVar
 
 from webshop_server.errors import ArgumentError
+from webshop_server.page_model import ShownPage
 from webshop_server.urls import normalize_query
 
 MAX_ACTION = 4096
 """The maximum length of an action, in characters."""
 
+SESSION_OVER = "the session is over: something has been bought"
+"""The error of an action after the purchase."""
+
 T_co = TypeVar("T_co", covariant=True)
 
 _ACTION = re.compile(r"\s*(\w+)\s*\[(.*)\]\s*", re.DOTALL)
+
+
+class ActionResult(NamedTuple):
+    """The result of an action.
+
+    Args:
+        page: the current page.
+        reward: the score of the purchase if this action completed it, else 0.0.
+        is_done: whether the session is over.
+        error: the reason why the action was invalid, or `None`.
+    """
+
+    page: ShownPage
+    reward: float
+    is_done: bool
+    error: str | None
+
+
+class AvailableActions(TypedDict):
+    """The valid actions of a page, in the original's form."""
+
+    has_search_bar: bool
+    clickables: list[str]
 
 
 class ActionablePage(Protocol[T_co]):
@@ -33,6 +62,11 @@ class ActionablePage(Protocol[T_co]):
     @property
     def has_search_bar(self) -> bool:
         """Whether the page accepts `search[words]`."""
+
+
+def list_available_actions(page: ShownPage) -> AvailableActions:
+    """Return the valid actions of a page, in the original's form."""
+    return {"has_search_bar": page.has_search_bar, "clickables": list(page.clickables)}
 
 
 def parse_action(action: object) -> tuple[str, str]:

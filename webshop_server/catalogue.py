@@ -97,7 +97,7 @@ class Catalogue:
             self._local.connection = connection
         return connection
 
-    def _query(self, sql: str, arguments: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def _query(self, sql: str, arguments: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._connection().execute(sql, arguments).fetchall()
         except sqlite3.Error as error:
@@ -112,7 +112,7 @@ class Catalogue:
     def __reduce__(self) -> tuple[type[Catalogue], tuple[str]]:
         return type(self), (str(self.path),)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Catalogue:
+    def __deepcopy__(self, memo: dict[int, object]) -> Catalogue:
         return self  # read-only, hence shared
 
     def id_of(self, asin: str) -> int | None:

@@ -2,39 +2,29 @@
 
 * `Client` - a connection: starts sessions and changes settings
 * `ClientSession` - a session over HTTP, with the methods of `Session`
-* `ClientResult` - the result of an action
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from webshop_server.action import check_click, check_search, parse_action
+from webshop_server.action import (
+    SESSION_OVER,
+    ActionResult,
+    AvailableActions,
+    check_click,
+    check_search,
+    list_available_actions,
+    parse_action,
+)
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.parser import FormRequest, ParsedPage, parse_html
-from webshop_server.shop import SESSION_OVER
 
 _MAX_REDIRECTS = 5
 _MAX_RESPONSE = 16 << 20
-
-
-class ClientResult(NamedTuple):
-    """The result of an action.
-
-    Args:
-        page: the current page.
-        reward: the score of the purchase if this action completed it, else 0.0.
-        is_done: whether the session is over.
-        error: the reason why the action was invalid, or `None`.
-    """
-
-    page: ParsedPage
-    reward: float
-    is_done: bool
-    error: str | None
 
 
 class Client:
@@ -100,7 +90,7 @@ class Client:
             raise SessionError(reason) if reason.startswith("there is no session") else _error(status)(reason)
         raise ShopError(f"{self.base_url} redirected more than {_MAX_REDIRECTS} times")
 
-    def admin(self, method: str, path: str, data: dict[str, Any] | None = None) -> dict[str, Any]:
+    def admin(self, method: str, path: str, data: dict[str, object] | None = None) -> dict[str, Any]:
         """Send a request to `/admin`.
 
         Args:
@@ -123,7 +113,7 @@ class Client:
             reason = "the token is missing or wrong" if status == 401 else f"the server answered {status}"
         raise _error(status)(reason)
 
-    def configure(self, **changes: Any) -> dict[str, Any]:
+    def configure(self, **changes: object) -> dict[str, Any]:
         """Change settings of all sessions; needs the token."""
         return self.admin("PATCH", "/settings", changes)
 
@@ -168,11 +158,11 @@ class ClientSession:
         return self.page.reward is not None
 
     @property
-    def available_actions(self) -> dict[str, Any]:
+    def available_actions(self) -> AvailableActions:
         """`has_search_bar` and `clickables` of the current page, as in the original."""
-        return {"has_search_bar": self.page.has_search_bar, "clickables": list(self.page.clickables)}
+        return list_available_actions(self.page)
 
-    def act(self, action: str) -> ClientResult:
+    def act(self, action: str) -> ActionResult:
         """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
@@ -191,10 +181,10 @@ class ClientSession:
             else:
                 self._go(check_click(self.page, argument))
         except (ArgumentError, SessionError) as error:
-            return ClientResult(self.page, 0.0, self.is_done, str(error))
-        return ClientResult(self.page, self.page.reward or 0.0, self.is_done, None)
+            return ActionResult(self.page, 0.0, self.is_done, str(error))
+        return ActionResult(self.page, self.page.reward or 0.0, self.is_done, None)
 
-    def configure(self, **changes: Any) -> dict[str, Any]:
+    def configure(self, **changes: object) -> dict[str, Any]:
         """Change settings of this session; needs the token."""
         return self.client.admin("PATCH", f"/sessions/{quote(self.session_id, safe='')}/settings", changes)
 

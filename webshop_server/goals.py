@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,10 +102,10 @@ class Goal:
     color_class: str = ""
     price_upper: float = NO_LIMIT
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
+    def __deepcopy__(self, memo: dict[int, object]) -> Goal:
         return self  # frozen, hence shared
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the goal as plain data with the original's keys, for logs."""
         return {
             "asin": self.asin,

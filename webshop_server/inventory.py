@@ -12,7 +12,6 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 from webshop_server.catalogue import Catalogue
@@ -26,7 +25,7 @@ from webshop_server.settings import Settings
 _CACHED_QUERIES = 4096
 _LOCK = threading.Lock()
 # The inventories in use by this process.
-_OPEN: WeakValueDictionary[tuple[Any, ...], Inventory] = WeakValueDictionary()
+_OPEN: WeakValueDictionary[tuple[object, ...], Inventory] = WeakValueDictionary()
 
 
 class Inventory:
@@ -111,10 +110,10 @@ class Inventory:
     def __repr__(self) -> str:
         return f"Inventory({str(self.catalogue.path)!r}, seed={self.seed})"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Inventory:
+    def __deepcopy__(self, memo: dict[int, object]) -> Inventory:
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Inventory.open, (str(self.catalogue.path), self.seed)
 
 

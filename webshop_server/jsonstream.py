@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from webshop_server.errors import ImportProblem
 
@@ -42,7 +42,7 @@ class JsonEntry(NamedTuple):
     number: int
     end: int
     key: str
-    value: Any
+    value: object
     problem: str = ""
     start: int = 0
 
@@ -71,7 +71,7 @@ def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 
 class _Reader:
     """A window on the file: `text` holds the decoded part; index `at` in it is byte `base` of the file."""
 
-    def __init__(self, path: Path, file: Any) -> None:
+    def __init__(self, path: Path, file: BinaryIO) -> None:
         self.path, self.file = path, file
         self.decode = json.JSONDecoder().raw_decode
         self.bytes = codecs.getincrementaldecoder("utf-8")("surrogateescape")
@@ -103,7 +103,7 @@ class _Reader:
             if at < len(self.text) or not self.more():
                 return at
 
-    def value(self, at: int) -> tuple[Any, int, str]:
+    def value(self, at: int) -> tuple[object, int, str]:
         """Return the value that starts at `at`, its end, and the problem with it."""
         while True:
             try:
@@ -177,7 +177,7 @@ class _Reader:
             yield JsonEntry(number, self.base, key, value, problem, start)
             number += 1
 
-    def entry(self, at: int, *, is_keyed: bool) -> tuple[str, Any, int, str]:
+    def entry(self, at: int, *, is_keyed: bool) -> tuple[str, object, int, str]:
         """Return key and value of the entry that starts at `at`, its end, and the problem with it."""
         key = ""
         if is_keyed:

@@ -18,9 +18,9 @@ from webshop_server.inventory import is_target
 from webshop_server.page_builder import RESULTS_PER_PAGE
 from webshop_server.product import Product
 from webshop_server.reward import Score, matches_class, matches_option
-from webshop_server.settings import Pairs, Settings
+from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
-from webshop_server.urls import PageKind, normalize_query
+from webshop_server.urls import OptionPairs, PageKind, normalize_query
 
 _MAX_COMBINATIONS = 64
 """The combinations of options compared for each listing."""
@@ -38,7 +38,7 @@ class OptimalPurchase(NamedTuple):
     """
 
     asin: str
-    options: Pairs
+    options: OptionPairs
     score: Score
     place: int
     words: str
@@ -60,7 +60,7 @@ def _choices(product: Product, goal: Goal, settings: Settings) -> list[list[tupl
     return groups
 
 
-def _options(product: Product, goal: Goal, settings: Settings) -> Pairs:
+def _options(product: Product, goal: Goal, settings: Settings) -> OptionPairs:
     return tuple(group[0] for group in _choices(product, goal, settings))
 
 

@@ -3,6 +3,7 @@
 * `Element` - a text, a button, an option, a link to a listing, or the search bar
 * `PageSection` - a group of elements
 * `PageModel` - sections in reading order, with the properties `text`, `text_rich`, `clickables` and `path`
+* `ShownPage` - the protocol of `PageModel` and of pages that were parsed from HTML
 * `format_rich_text` - elements as text with marks around what can be clicked
 
 Every visible text of the HTML is an element, in the same order: text, HTML and clickables agree by construction.
@@ -10,10 +11,10 @@ Every visible text of the HTML is an element, in the same order: text, HTML and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from webshop_server.urls import PageUrl, build_path
 
@@ -88,10 +89,10 @@ class PageModel:
     charset: frozenset[str] = BASE_CHARSET
     max_length: int = MAX_LENGTH
 
-    def __reduce__(self) -> tuple[Any, ...]:  # without the cached properties
+    def __reduce__(self) -> tuple[object, ...]:  # without the cached properties
         return PageModel, (self.url, self.session_id, self.sections, self.charset, self.max_length)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PageModel:
+    def __deepcopy__(self, memo: dict[int, object]) -> PageModel:
         return self  # frozen, hence shared
 
     @cached_property
@@ -136,6 +137,38 @@ class PageModel:
             return text
         charset = self.charset
         return "".join(char if char in charset else "?" for char in text)
+
+
+class ShownPage(Protocol):
+    """A page as an agent sees it: a `PageModel`, or a page that was parsed from HTML."""
+
+    @property
+    def text(self) -> str:
+        """The visible texts joined by ` [SEP] `."""
+
+    @property
+    def text_rich(self) -> str:
+        """The visible texts with marks around what can be clicked."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The visible texts in reading order."""
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The elements in reading order."""
+
+    @property
+    def path(self) -> str:
+        """The path of the URL."""
+
+    @property
+    def clickables(self) -> Mapping[str, object | None]:
+        """The target of each label, in lower case; `None` for the search button."""
+
+    @property
+    def has_search_bar(self) -> bool:
+        """Whether the page accepts `search[words]`."""
 
 
 def format_rich_text(elements: Iterable[Element]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
@@ -91,7 +91,7 @@ class Score(NamedTuple):
     w_option: float
     w_price: float
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the parts as plain data, for logs."""
         return self._asdict()
 

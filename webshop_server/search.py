@@ -23,11 +23,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import Stemmer
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
 
 from webshop_server.catalogue import Catalogue
 from webshop_server.errors import CatalogueError
@@ -116,7 +115,7 @@ def join_fields(product: Product) -> str:
     return " ".join((product.title, product.description, product.bullets[0] if product.bullets else "", options))
 
 
-def round_lengths(lengths: np.ndarray) -> np.ndarray:
+def round_lengths(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
     """Round lengths as Lucene stores them: exact up to 40, then 24 plus a number of four significant bits.
 
     Args:
@@ -144,7 +143,12 @@ class SearchIndex:
     """
 
     def __init__(
-        self, vocabulary: dict[str, int], starts: np.ndarray, listings: np.ndarray, weights: np.ndarray, size: int
+        self,
+        vocabulary: dict[str, int],
+        starts: NDArray[np.int64],
+        listings: NDArray[np.int32],
+        weights: NDArray[np.float32],
+        size: int,
     ) -> None:
         self._vocabulary = vocabulary
         self._starts = starts
@@ -162,6 +166,8 @@ class SearchIndex:
         Args:
             products: the listings, numbered in this order.
         """
+        from scipy.sparse import csr_array  # slow to import, and an index is built once
+
         vocabulary: dict[str, int] = {}
         terms, counts, ends, lengths = array("i"), array("f"), array("q", (0,)), array("i")
         for product in products:
@@ -227,7 +233,7 @@ class SearchIndex:
             raise CatalogueError(reason) from error
         return cls(vocabulary, np.asarray(starts), listings, weights, size)
 
-    def save(self, place: Path, mark: dict[str, Any]) -> None:
+    def save(self, place: Path, mark: dict[str, object]) -> None:
         """Write the index to a temporary directory, and rename it, so that readers see a complete index."""
         fresh = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
         fresh.mkdir()
@@ -262,7 +268,7 @@ class SearchIndex:
         return _best(np.bincount(listings, weights, minlength=self._size).astype(np.float32), limit)
 
 
-def _best(scores: np.ndarray, limit: int) -> list[int]:
+def _best(scores: NDArray[np.float32], limit: int) -> list[int]:
     """Return the indices of the highest positive scores, ties by index."""
     threshold = np.float32(0)
     if len(scores) > limit:
@@ -277,7 +283,7 @@ def get_index_path(path: Path) -> Path:
     return path.with_name(path.name + ".index")
 
 
-def _read_metadata(place: Path) -> dict[str, Any] | None:
+def _read_metadata(place: Path) -> dict[str, object] | None:
     try:
         return dict(json.loads((place / "mark.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):

@@ -17,7 +17,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from webshop_server.checks import check_integer
 from webshop_server.errors import ArgumentError, SessionError
@@ -159,8 +158,8 @@ class SessionLog:
             address: the full URL of the page.
         """
         url = session.page.url
-        line: dict[str, Any] = {"page": url.kind.value, "url": address, "goal": session.goal.to_dict()}
-        content: dict[str, Any] = {}
+        line: dict[str, object] = {"page": url.kind.value, "url": address, "goal": session.goal.to_dict()}
+        content: dict[str, object] = {}
         if url.kind is PageKind.RESULTS:
             found = [element.text for element in session.page.elements if element.kind == "product"]
             content = {"keywords": url.keywords.split(), "search_result_asins": found, "page": url.page_number}

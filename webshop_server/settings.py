@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -37,7 +37,8 @@ ORDERS = ("relevance", "reversed", "price_up", "price_down", "rating")
 MAX_BUTTONS = 26
 _MAX_LABEL = 60
 
-Pairs = tuple[tuple[str, Any], ...]
+Changes = tuple[tuple[str, object], ...]
+"""Names of settings and their new values."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Settings:
     ad_labels: tuple[str, ...] = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     ad_depth: int = 3
     ad_escape: bool = False
-    color_classes: Pairs = (("cool", ("blue", "green")), ("warm", ("yellow",)))
-    button_labels: Pairs = ()
+    color_classes: tuple[tuple[str, tuple[str, ...]], ...] = (("cool", ("blue", "green")), ("warm", ("yellow",)))
+    button_labels: tuple[tuple[str, str], ...] = ()
     result_order: str = "relevance"
     demoted: tuple[str, ...] = ()
     price_factor: float = 1.0
@@ -110,7 +111,7 @@ class Settings:
         self._check_ads()
         self._check_colors()
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the dataclass is frozen
 
     def _check_ads(self) -> None:
@@ -163,14 +164,14 @@ class Settings:
                 raise SettingsError(f"`{name}` should be one of the settings {', '.join(sorted(known))}")
         return dataclasses.replace(self, **changes)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the settings as plain data; `Settings(**data)` restores them.
 
         Example:
             >>> Settings(**Settings().replace(ad_depth=2).to_dict()).ad_depth
             2
         """
-        data: dict[str, Any] = {}
+        data: dict[str, object] = {}
         for item in dataclasses.fields(self):
             if item.init:
                 value = getattr(self, item.name)
@@ -179,12 +180,12 @@ class Settings:
                 data[item.name] = list(value) if isinstance(value, tuple) else value
         return data
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Settings:
+    def __deepcopy__(self, memo: dict[int, object]) -> Settings:
         return self  # frozen, hence shared
 
 
 @lru_cache(maxsize=256)
-def merge_settings(settings: Settings, changes: Pairs) -> Settings:
+def merge_settings(settings: Settings, changes: Changes) -> Settings:
     """Return `settings` with `changes`; equal arguments return the same object."""
     return settings.replace(**dict(changes)) if changes else settings
 
@@ -193,7 +194,7 @@ def _refuse(name: str, rule: str, value: object) -> SettingsError:
     return refuse(name, rule, value, SettingsError)
 
 
-def _refuse_duplicates(name: str, labels: Any) -> None:
+def _refuse_duplicates(name: str, labels: Iterable[str]) -> None:
     seen: set[str] = set()
     for label in labels:
         if label.lower() in seen:

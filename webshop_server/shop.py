@@ -2,15 +2,21 @@
 
 * `Shop` - an inventory with settings
 * `Session` - one episode: a goal, the current page, and the purchase
-* `ActionResult` - the result of an action
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
-from webshop_server.action import check_click, check_search, parse_action
+from webshop_server.action import (
+    SESSION_OVER,
+    ActionResult,
+    AvailableActions,
+    check_click,
+    check_search,
+    list_available_actions,
+    parse_action,
+)
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, GoalSet
 from webshop_server.inventory import Inventory, is_target
@@ -27,26 +33,8 @@ from webshop_server.page_builder import (
 from webshop_server.page_model import MAX_LENGTH, PageModel, PageSection
 from webshop_server.product import Product
 from webshop_server.reward import Score, score_purchase
-from webshop_server.settings import Pairs, Settings, merge_settings
-from webshop_server.urls import SUB_PAGES, PageKind, PageUrl
-
-SESSION_OVER = "the session is over: something has been bought"
-
-
-class ActionResult(NamedTuple):
-    """The result of an action.
-
-    Args:
-        page: the current page.
-        reward: the score of the purchase if this action completed it, else 0.0.
-        is_done: whether the session is over.
-        error: the reason why the action was invalid, or `None`.
-    """
-
-    page: PageModel
-    reward: float
-    is_done: bool
-    error: str | None
+from webshop_server.settings import Changes, Settings, merge_settings
+from webshop_server.urls import SUB_PAGES, OptionPairs, PageKind, PageUrl
 
 
 class Shop:
@@ -92,7 +80,7 @@ class Shop:
         """The goals of kind `goal_kind`."""
         return self.inventory.goals(self.goal_kind)
 
-    def configure(self, **changes: Any) -> Settings:
+    def configure(self, **changes: object) -> Settings:
         """Change settings of all sessions, from their next page on.
 
         Raises:
@@ -113,7 +101,7 @@ class Shop:
         """
         return Session(self, goal, session_id)
 
-    def score(self, goal: Goal, product: Product, options: Pairs, settings: Settings) -> Score:
+    def score(self, goal: Goal, product: Product, options: OptionPairs, settings: Settings) -> Score:
         """Return the score of a purchase under the settings."""
         price = self.inventory.price(product, settings)
         return score_purchase(product, goal, price, options, settings.classes)
@@ -143,7 +131,7 @@ class Session:
         self.session_id = session_id
         self.goal_index = None if isinstance(goal, Goal) else goal
         self.goal: Goal = goal if isinstance(goal, Goal) else shop.goals[goal]
-        self.changes: Pairs = ()
+        self.changes: Changes = ()
         self.score: Score | None = None
         self.bought: PageUrl | None = None
         self._visited: dict[str, None] = {}
@@ -162,7 +150,7 @@ class Session:
             self._merged = (self.shop.settings, merge_settings(self.shop.settings, self.changes))
         return self._merged[1]
 
-    def configure(self, **changes: Any) -> Settings:
+    def configure(self, **changes: object) -> Settings:
         """Change settings of this session, from its next page on.
 
         Raises:
@@ -184,9 +172,9 @@ class Session:
         return self.score.reward if self.score else 0.0
 
     @property
-    def available_actions(self) -> dict[str, Any]:
+    def available_actions(self) -> AvailableActions:
         """`has_search_bar` and `clickables` of the current page, as in the original."""
-        return {"has_search_bar": self.page.has_search_bar, "clickables": list(self.page.clickables)}
+        return list_available_actions(self.page)
 
     def act(self, action: str) -> ActionResult:
         """Execute `search[words]` or `click[label]`; an invalid action changes nothing.

@@ -30,7 +30,7 @@ _QUOTED = (("%", "%25"), ("+", "%2B"), ("/", "%2F"), ("[", "%5B"))
 _MAX_OPTIONS = 64
 _FIXED = re.compile(r"(?:.*_)?fixed(?:_.*)?_(\d{1,9})")
 
-Pairs = tuple[tuple[str, str], ...]
+OptionPairs = tuple[tuple[str, str], ...]
 
 
 class PageKind(str, Enum):
@@ -66,7 +66,7 @@ class PageUrl(NamedTuple):
     keywords: str = ""
     page_number: int = 1
     asin: str = ""
-    options: Pairs = ()
+    options: OptionPairs = ()
     sub_page: str = ""
     depth: int = 0
     button: str = ""
@@ -124,7 +124,7 @@ def _keywords_segment(keywords: str) -> str:
     return quote(inner, safe="+")
 
 
-def _options_segment(options: Pairs) -> str:
+def _options_segment(options: OptionPairs) -> str:
     text = json.dumps(dict(options), separators=(",", ":")).replace("/", "\\u002f")
     return quote(text, safe="")
 
@@ -180,7 +180,7 @@ def parse_keywords(segment: str) -> str:
     return normalize_query(unquote_plus(segment[:_MAX_SEGMENT]))
 
 
-def parse_options(segment: str) -> Pairs:
+def parse_options(segment: str) -> OptionPairs:
     """Parse the options segment: JSON, or the original's `{'color': 'red'}`.
 
     Raises:

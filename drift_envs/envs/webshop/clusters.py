@@ -72,7 +72,8 @@ def _vectors(texts: Sequence[str]) -> NDArray[np.float64]:
     weights = np.array([math.log(len(texts) / seen_in[word]) for word in words])
     table = np.array([[count[word] for word in words] for count in counts], dtype=np.float64).reshape(len(texts), -1)
     table *= weights
-    return table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    vectors: NDArray[np.float64] = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    return vectors
 
 
 def _apart(vectors: NDArray[np.float64], groups: int, size: int) -> list[int]:

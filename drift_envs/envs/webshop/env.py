@@ -14,18 +14,18 @@ from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
 from drift_envs.envs.tunable import KnobAttribute, TunableEnv
-from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, ShownPage, make_backend
+from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
 from drift_envs.envs.webshop.picture import PageWindow, draw_page, read_png
 from drift_envs.envs.webshop.tasks import GoalSequence
 from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, fit, format_state, list_actions
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
-from webshop_server.action import MAX_ACTION
+from webshop_server.action import MAX_ACTION, AvailableActions, list_available_actions
 from webshop_server.catalogue import KINDS
 from webshop_server.errors import ShopError
 from webshop_server.inventory import Inventory
-from webshop_server.page_model import MAX_LENGTH
+from webshop_server.page_model import MAX_LENGTH, ShownPage
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
@@ -252,7 +252,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         if self._transient and self.np_random.random() < self._transient:
             reward, is_done, self._error = 0.0, bool(self._done), None
         else:
-            reward, is_done, self._error = self.backend.act(str(action))
+            _, reward, is_done, self._error = self.backend.act(str(action))
         self._score += reward
         if self.render_mode == "human":
             self.render()
@@ -262,14 +262,13 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     def _done(self) -> bool:
         return not self.page.clickables and not self.page.has_search_bar
 
-    def get_available_actions(self) -> dict[str, Any]:
+    def get_available_actions(self) -> AvailableActions:
         """What can be done on this page, in the original's form: `has_search_bar` and `clickables`.
 
         Raises:
             StateError: before the first `reset`.
         """
-        page = self.page
-        return {"has_search_bar": page.has_search_bar, "clickables": list(page.clickables)}
+        return list_available_actions(self.page)
 
     @property
     def instruction(self) -> str:

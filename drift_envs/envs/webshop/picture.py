@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from drift_envs.errors import MissingDependencyError
 from webshop_server.page_model import Element
@@ -38,7 +39,7 @@ def _pygame() -> Any:
     return pygame
 
 
-def draw_page(elements: tuple[Element, ...]) -> np.ndarray:
+def draw_page(elements: tuple[Element, ...]) -> NDArray[np.uint8]:
     """A page as an array of colours.
 
     Args:
@@ -80,11 +81,11 @@ def draw_page(elements: tuple[Element, ...]) -> np.ndarray:
             y += font.get_linesize() + 4
         if y > HEIGHT:
             break
-    picture: np.ndarray = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+    picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
     return picture
 
 
-def read_png(data: bytes) -> np.ndarray:
+def read_png(data: bytes) -> NDArray[np.uint8]:
     """A browser's picture as an array of colours.
 
     Args:
@@ -95,7 +96,7 @@ def read_png(data: bytes) -> np.ndarray:
     """
     pygame = _pygame()
     surface = pygame.image.load(io.BytesIO(data), "page.png")
-    picture: np.ndarray = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+    picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
     return picture
 
 
@@ -111,7 +112,7 @@ class PageWindow:
         self._screen: Any = None
         self._clock: Any = None
 
-    def show(self, picture: np.ndarray) -> None:
+    def show(self, picture: NDArray[np.uint8]) -> None:
         """Show a picture.
 
         Args:

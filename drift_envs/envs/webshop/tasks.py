@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -132,7 +131,7 @@ def judge(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool,
         goal: what should be bought.
         conditions: settings in the order of time.
     """
-    known: dict[tuple[Any, ...], tuple[OptimalPurchase, ...]] = {}  # the same settings often come again
+    known: dict[tuple[object, ...], tuple[OptimalPurchase, ...]] = {}  # the same settings often come again
     before: tuple[OptimalPurchase, ...] = ()
     last: Settings | None = None
     is_touched = True
@@ -168,7 +167,7 @@ def repeated(shop: Shop, goal: Goal, purchase: OptimalPurchase, settings: Settin
     return 0.0
 
 
-def _buying(settings: Settings) -> tuple[Any, ...]:
+def _buying(settings: Settings) -> tuple[object, ...]:
     return tuple(getattr(settings, name) for name in _BUYING)
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container
 
-from drift_envs.envs.webshop.backends import ShownPage
-from webshop_server.page_model import MAX_LENGTH
+from webshop_server.page_model import MAX_LENGTH, ShownPage
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url+text")
 """Visible texts; the same with marks for buttons; the document; a JSON state of texts and address."""

@@ -1,20 +1,19 @@
 """The interface of the shop's environment to its backends.
 
 * `Backend` - the protocol of a backend
-* `ShownPage` - the protocol of a page
 * `BrowserOptions` - the options of the browser backend
-* `BackendReply` - the result of an action
+* `require_started` - refuses the use of a session before `reset`
 * `BACKENDS`, `make_backend` - the backends by name
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from drift_envs.errors import ArgumentError
-from webshop_server.page_model import Element
+from drift_envs.errors import ArgumentError, StateError
+from webshop_server.action import ActionResult
+from webshop_server.page_model import ShownPage
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
@@ -26,50 +25,7 @@ BACKENDS = {
 """The backends, as `module:class`; imported on first use, so that Selenium is needed by `browser` alone."""
 
 
-class ShownPage(Protocol):
-    """A page, in any backend."""
-
-    @property
-    def text(self) -> str:
-        """The visible texts joined by ` [SEP] `."""
-
-    @property
-    def text_rich(self) -> str:
-        """The visible texts with marks around what can be clicked."""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The visible texts in reading order."""
-
-    @property
-    def elements(self) -> tuple[Element, ...]:
-        """The elements in reading order."""
-
-    @property
-    def path(self) -> str:
-        """The path of the URL."""
-
-    @property
-    def clickables(self) -> Mapping[str, object | None]:
-        """The target of each label, in lower case; `None` for the search button."""
-
-    @property
-    def has_search_bar(self) -> bool:
-        """Whether the page accepts `search[words]`."""
-
-
-class BackendReply(NamedTuple):
-    """The result of an action.
-
-    Args:
-        reward: the score of the purchase if the action completed it, else 0.0.
-        is_done: whether the session is over.
-        error: the reason why the action was invalid, or `None`.
-    """
-
-    reward: float
-    is_done: bool
-    error: str | None
+T = TypeVar("T")
 
 
 class Backend(Protocol):
@@ -88,7 +44,7 @@ class Backend(Protocol):
         """Start a session with the goal of this number."""
         ...
 
-    def act(self, action: str) -> BackendReply:
+    def act(self, action: str) -> ActionResult:
         """Execute `search[words]` or `click[label]`; an invalid action changes nothing."""
         ...
 
@@ -143,3 +99,17 @@ def make_backend(name: str, shop: Shop, options: BrowserOptions) -> Backend:
     module, kind = BACKENDS[name].split(":")
     backend: Backend = getattr(import_module(module), kind)(shop, options)
     return backend
+
+
+def require_started(value: T | None) -> T:
+    """Return the session or page of a backend.
+
+    Args:
+        value: the session or page, `None` before the first `start`.
+
+    Raises:
+        StateError: it is `None`.
+    """
+    if value is None:
+        raise StateError("a page was asked for before `reset`; call `reset` first")
+    return value

@@ -8,20 +8,20 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.envs.webshop.backends.base import BackendReply, BrowserOptions
+from drift_envs.envs.webshop.backends.base import BrowserOptions, require_started
 from drift_envs.envs.webshop.backends.chromium import Chromium
 from drift_envs.envs.webshop.backends.http import ServerBackend
 from drift_envs.errors import StateError
-from webshop_server.action import check_click, check_search, parse_action
+from webshop_server.action import SESSION_OVER, ActionResult, check_click, check_search, parse_action
 from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.parser import ParsedPage, parse_html
-from webshop_server.shop import SESSION_OVER, Shop
+from webshop_server.shop import Shop
 
 _POLLS, _PAUSE = 1000, 0.005
 """The number of polls for a page that is ready, and the seconds between them."""
@@ -81,9 +81,7 @@ class BrowserBackend(ServerBackend):
         Raises:
             StateError: before the first `start`.
         """
-        if self._page is None:
-            raise StateError("a page was asked for before `reset`; call `reset` first")
-        return self._page
+        return require_started(self._page)
 
     @property
     def driver(self) -> WebDriver:
@@ -102,7 +100,7 @@ class BrowserBackend(ServerBackend):
         self._page = None
         self._alive(lambda: self._visit(f"/{self._session_id}"))
 
-    def act(self, action: str) -> BackendReply:
+    def act(self, action: str) -> ActionResult:
         """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
@@ -113,20 +111,20 @@ class BrowserBackend(ServerBackend):
         """
         before = self.page
         if before.reward is not None:
-            return BackendReply(0.0, True, SESSION_OVER)
+            return ActionResult(before, 0.0, True, SESSION_OVER)
         try:
             name, argument = parse_action(action)
             if name == "search":
                 words = check_search(before, argument)
-                do: Callable[[], Any] = lambda: self.driver.execute_script(_SEARCH, words)  # noqa: E731
+                do: Callable[[], object] = lambda: self.driver.execute_script(_SEARCH, words)  # noqa: E731
             else:
                 check_click(before, argument)
                 do = lambda: self._click(argument.lower())  # noqa: E731
         except (ArgumentError, SessionError) as error:
-            return BackendReply(0.0, False, str(error))
+            return ActionResult(before, 0.0, False, str(error))
         error_text = self._alive(lambda: self._do(do))
         reward = self.page.reward
-        return BackendReply(reward or 0.0, reward is not None, error_text)
+        return ActionResult(self.page, reward or 0.0, reward is not None, error_text)
 
     def html(self) -> str:
         """The document of the page, from the DOM."""
@@ -170,7 +168,7 @@ class BrowserBackend(ServerBackend):
         self.driver.get(self.server.base_url + path)
         self._look()
 
-    def _do(self, do: Callable[[], Any]) -> str | None:
+    def _do(self, do: Callable[[], object]) -> str | None:
         """Call a function that leads to another page; return the server's reason if it refused."""
         do()
         kind = self._look()

@@ -80,7 +80,7 @@ class Chromium:
         self._pictures = pictures
         self._paths = find_chromium()
         self._driver: WebDriver | None = None
-        self._quit: weakref.finalize | None = None
+        self._quit: weakref.finalize[..., Chromium] | None = None
 
     @property
     def driver(self) -> WebDriver:

@@ -12,13 +12,14 @@ import secrets
 import socket
 import threading
 import weakref
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsIndex
 from urllib.parse import quote
 
 from waitress import create_server, wasyncore
 
-from drift_envs.envs.webshop.backends.base import BackendReply, BrowserOptions
+from drift_envs.envs.webshop.backends.base import BrowserOptions, require_started
 from drift_envs.errors import StateError
+from webshop_server.action import ActionResult
 from webshop_server.app import Config, create_app
 from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ShopError
@@ -141,7 +142,7 @@ class ServerBackend:
         """
         raise StateError(self._refusal("saved"))
 
-    def load(self, saved: Any) -> NoReturn:
+    def load(self, saved: object) -> NoReturn:
         """Refused.
 
         Raises:
@@ -149,7 +150,7 @@ class ServerBackend:
         """
         raise StateError(self._refusal("loaded"))
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Refuse copies and pickles: two environments would share one session."""
         raise StateError(self._refusal("copied or pickled"))
 
@@ -179,9 +180,7 @@ class HttpBackend(ServerBackend):
         Raises:
             StateError: before the first `start`.
         """
-        if self._session is None:
-            raise StateError("a page was asked for before `reset`; call `reset` first")
-        return self._session
+        return require_started(self._session)
 
     @property
     def page(self) -> ParsedPage:
@@ -201,7 +200,7 @@ class HttpBackend(ServerBackend):
         path, document = client.fetch(FormRequest("GET", f"/{session_id}"))
         self._session = ClientSession(client, session_id, parse_html(document, path, max_length=self.max_length))
 
-    def act(self, action: str) -> BackendReply:
+    def act(self, action: str) -> ActionResult:
         """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
@@ -211,11 +210,11 @@ class HttpBackend(ServerBackend):
             StateError: the server cannot be reached.
         """
         try:
-            page, reward, is_done, error = self.session.act(action)
-        except ShopError as error_:
-            raise StateError(f"the shop does not answer: {error_}") from error_
-        page.max_length = self.max_length
-        return BackendReply(reward, is_done, error)
+            result = self.session.act(action)
+        except ShopError as error:
+            raise StateError(f"the shop does not respond: {error}") from error
+        self.session.page.max_length = self.max_length
+        return result
 
     def html(self) -> str:
         """The document of the page."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import copy
 
-from drift_envs.envs.webshop.backends.base import BackendReply, BrowserOptions
-from drift_envs.errors import StateError
+from drift_envs.envs.webshop.backends.base import BrowserOptions, require_started
+from webshop_server.action import ActionResult
 from webshop_server.page_model import PageModel
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings
@@ -34,9 +34,7 @@ class InProcessBackend:
         Raises:
             StateError: before the first `start`.
         """
-        if self._session is None:
-            raise StateError("a page was asked for before `reset`; call `reset` first")
-        return self._session
+        return require_started(self._session)
 
     @property
     def page(self) -> PageModel:
@@ -59,14 +57,13 @@ class InProcessBackend:
         """
         self._session = self._shop.start(goal)
 
-    def act(self, action: str) -> BackendReply:
+    def act(self, action: str) -> ActionResult:
         """Execute `search[words]` or `click[label]`; an invalid action changes nothing.
 
         Args:
             action: the action; case is ignored.
         """
-        _, reward, is_done, error = self.session.act(action)
-        return BackendReply(reward, is_done, error)
+        return self.session.act(action)
 
     def html(self) -> str:
         """The document of the page."""
