@@ -1,98 +1,111 @@
-"""The command `python -m studies`: decide the claims, and simulate what becomes of a memory.
+"""The command `python -m studies`: research on this project.
 
-* `main` - the command; returns the exit status
+* `main` - runs a command and returns its exit status
+* `app` - the Typer application
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+import typer
 
-from drift_envs.errors import DriftEnvsError
-from studies.belief.registry import STUDIES, run_study
-from studies.claims.page import write_claims
-from studies.experience.command import add_options, run
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
 
-OK, FAILED, USAGE = 0, 1, 2
-"""The exit status: all well, the work failed, wrong usage."""
+PROGRAM = "python -m studies"
+
+app = make_app(
+    "Research on this project: claims, simulations of memories, experience following.",
+    f"{PROGRAM} study belief-correction --seeds 3",
+    completion=False,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a study.
+    """Run a command.
 
     Args:
-        arguments: those of the command line if not given.
+        arguments: the words after the program's name; by default those of this process.
 
     Returns:
-        The exit status: 0, 1 (the work failed) or 2 (wrong usage).
+        The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
     """
-    try:
-        options = _parser().parse_args(arguments)
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else USAGE
-    try:
-        options.command(options)
-    except (DriftAgentsError, DriftEnvsError) as error:
-        print(f"studies: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, (UnknownNameError, ArgumentError)) else FAILED
-    return OK
+    return run_app(app, PROGRAM, arguments, _status_of)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m studies", description="Research on this project.")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    claims = commands.add_parser(
-        "claims",
-        help="decide the claims of docs/claims.md from finished runs",
-        description="Decide the claims of docs/claims.md that finished runs test: held, refuted or not played, each "
-        "with the figures that decide it, as one Markdown page. Equal runs give equal bytes.",
-        epilog="example: python -m studies claims runs/glove-explicit runs/glove-implicit --out docs/claims_results.md",
-    )
-    claims.add_argument("folders", type=Path, nargs="+", metavar="RUN", help="the folders of the runs")
-    claims.add_argument("--out", type=Path, metavar="FILE", help="the page (default: print it)")
-    claims.set_defaults(command=_claims)
-    study = commands.add_parser(
-        "study",
-        help="simulate what becomes of a memory, without playing episodes",
-        description="Simulate what becomes of a memory under declared evidence. Writes a file of JSON lines and a "
-        f"Markdown report into the study's folder. Studies: {', '.join(STUDIES)}.",
-        epilog="example: python -m studies study belief-correction --seeds 3",
-    )
-    study.add_argument("name", metavar="NAME", help=", ".join(STUDIES))
-    study.add_argument("--out", type=Path, metavar="DIR", help="the study's folder (default: runs/NAME)")
-    study.add_argument("--seeds", type=_positive, metavar="N", help="use the first N instances of the study")
-    study.set_defaults(command=_study)
-    following = commands.add_parser(
-        "experience",
-        help="experience following and misaligned replay, over the cells of an experiment",
-        description="Play the cells of an experiment and measure how its agents follow what they remember.",
-        epilog="example: python -m studies experience deletion --seeds 3",
-    )
-    add_options(following)
-    following.set_defaults(command=run)
-    return parser
+def _status_of(error: Exception) -> int | None:
+    from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+
+    from drift_envs.errors import DriftEnvsError
+
+    if isinstance(error, (UnknownNameError, ArgumentError)):
+        return WRONG_USAGE
+    return FAILED if isinstance(error, (DriftAgentsError, DriftEnvsError)) else None
 
 
-def _positive(text: str) -> int:
-    value = int(text) if text.isdigit() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"should be a positive whole number. Received {text!r}")
-    return value
+@app.command(
+    "claims",
+    short_help="Decide the claims from finished runs.",
+    epilog=f"Example: {PROGRAM} claims runs/glove-explicit runs/glove-implicit --out docs/claims_results.md",
+)
+def _claims(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Decide the claims of docs/claims.md that finished runs test.
+
+    Each is held, refuted or not played, with the figures that decide it, as one Markdown page. Equal runs give equal
+    bytes.
+    """
+    from studies.claims.page import write_claims
+
+    text = write_claims(folders, out)
+    print(text if out is None else f"wrote {out}")
 
 
-def _claims(options: argparse.Namespace) -> None:
-    text = write_claims(options.folders, options.out)
-    print(text if options.out is None else f"wrote {options.out}")
+@app.command(
+    "study",
+    short_help="Simulate a memory under declared evidence.",
+    epilog=f"Example: {PROGRAM} study belief-correction --seeds 3",
+)
+def _study(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="belief-correction, belief-convergence or belief-corpus.")
+    ],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the study (default: runs/NAME).")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Use the first N instances.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Simulate a memory under declared evidence, without episodes.
 
+    Writes a file of JSON lines and a Markdown report into the folder.
+    """
+    from studies.belief.registry import run_study
 
-def _study(options: argparse.Namespace) -> None:
-    path = run_study(options.name, options.out or Path("runs") / options.name, options.seeds)
+    path = run_study(name, out or Path("runs") / name, seeds)
     print(path.read_text("utf-8"))
     print(f"Its lines: {path.parent}")
+
+
+@app.command(
+    "experience",
+    short_help="Measure experience following.",
+    epilog=f"Example: {PROGRAM} experience deletion --seeds 3",
+)
+def _experience(
+    experiment: Annotated[str, typer.Argument(metavar="NAME|FILE", help="Shipped experiment, or path of a file.")],
+    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for plots of the cumulative curves.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of instances, from seed 0.")] = 3,
+    debug: Debug = False,
+) -> None:
+    """Play the cells of an experiment and measure experience following and misaligned replay."""
+    from studies.experience.command import run
+
+    run(experiment, seeds, plot)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ GUESTS = {
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
     "drift_agents.cli": {"drift_envs", "webshop_server"},
-    "studies": {"drift_agents", "drift_envs"},
+    "studies": {"drift_agents", "drift_envs", "webshop_server"},
 }
 OURS = {"drift_envs", "webshop_server", "drift_agents", "drift_schedules", "studies"}
 FILES = sorted(

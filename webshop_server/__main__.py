@@ -1,145 +1,145 @@
 """The shop on the command line: `python -m webshop_server serve | generate | import`.
 
-* `main` - the command; returns its exit status
+* `main` - runs a command and returns its exit status
+* `app` - the Typer application
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
-from webshop_server.app import Config, create_app
-from webshop_server.catalogue import KINDS
+import typer
+
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
 from webshop_server.errors import ArgumentError, ShopError
-from webshop_server.generate import DEFAULT_PRODUCTS, generate
 
-OK, FAILED, WRONG_USAGE = 0, 1, 2
+PROGRAM = "python -m webshop_server"
 
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m webshop_server",
-        description="A local WebShop.",
-        epilog="example: python -m webshop_server serve --port 3000",
-    )
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    serve = commands.add_parser(
-        "serve",
-        help="open the shop",
-        description="Open the shop to browsers.",
-        epilog="example: python -m webshop_server serve --port 0 --admin-token-file token.txt",
-    )
-    serve.add_argument("--catalogue", help="a catalogue file (default: a generated one, made on first use)")
-    serve.add_argument("--host", default="127.0.0.1", help="where to listen (default: %(default)s, this machine alone)")
-    serve.add_argument("--port", type=int, default=3000, help="0 takes a free one (default: %(default)s)")
-    serve.add_argument("--threads", type=int, default=8, help="requests answered at once (default: %(default)s)")
-    serve.add_argument("--goals", choices=KINDS, default="synthetic", help="kind of goals (default: %(default)s)")
-    serve.add_argument("--seed", type=int, default=0, help="decides price limits and goals (default: %(default)s)")
-    serve.add_argument("--admin-token-file", help="a file whose first line opens /admin (or WEBSHOP_ADMIN_TOKEN)")
-    serve.add_argument("--log", metavar="DIR", help="write session logs there")
-
-    make = commands.add_parser(
-        "generate",
-        help="make a catalogue from a seed",
-        description="Make a catalogue from a seed.",
-        epilog="example: python -m webshop_server generate --products 2000 --seed 0 --out shop.sqlite",
-    )
-    make.add_argument("--products", type=int, default=DEFAULT_PRODUCTS, help="how many listings (default: %(default)s)")
-    make.add_argument("--seed", type=int, default=0, help="decides everything (default: %(default)s)")
-    make.add_argument("--out", required=True, help="the file to make")
-
-    load = commands.add_parser(
-        "import",
-        help="make a catalogue from the original's files",
-        description="Make a catalogue from the original's files; an interrupted import goes on where it stopped.",
-        epilog="example: python -m webshop_server import --products items_shuffle.json --attributes items_ins_v2.json "
-        "--human items_human_ins.json --out shop.sqlite",
-    )
-    load.add_argument("--products", required=True, help="items_shuffle.json")
-    load.add_argument("--attributes", help="items_ins_v2.json")
-    load.add_argument("--human", help="items_human_ins.json")
-    load.add_argument("--reviews", help="reviews.json")
-    load.add_argument("--out", required=True, help="the file to make")
-    load.add_argument("--fresh", action="store_true", help="begin anew instead of going on")
-    return parser
+app = make_app(
+    "A local WebShop: serve it, generate a catalogue, import the original's.",
+    f"{PROGRAM} serve --port 3000",
+    completion=False,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: the words after the program's name.
+        arguments: the words after the program's name; by default those of this process.
 
     Returns:
-        0; 1 where the work failed; 2 where the usage is wrong.
+        The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
 
     Example:
         >>> main(["generate", "--products", "0", "--out", "shop.sqlite"])
         2
     """
-    try:
-        given = _parser().parse_args(arguments)
-    except SystemExit as error:
-        return int(error.code or 0)
-    try:
-        return {"serve": _serve, "generate": _generate, "import": _import}[given.command](given)
-    except ShopError as error:
-        if given.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return WRONG_USAGE if isinstance(error, ArgumentError) else FAILED
-    except KeyboardInterrupt:
-        return FAILED
+    return run_app(app, PROGRAM, arguments, _status_of)
 
 
-def _generate(given: argparse.Namespace) -> int:
-    catalogue = generate(given.out, given.products, given.seed)
-    print(f"{catalogue.path}: {len(catalogue)} products")
-    return OK
+def _status_of(error: Exception) -> int | None:
+    if isinstance(error, ArgumentError):
+        return WRONG_USAGE
+    return FAILED if isinstance(error, ShopError) else None
 
 
-def _import(given: argparse.Namespace) -> int:
-    from webshop_server.importer import import_products  # not needed by the other commands
-
-    report = import_products(
-        given.out, given.products, given.attributes, given.human, given.reviews, resume=not given.fresh, progress=True
-    )
-    print(f"{report.path}: {report.products} products, {report.skipped} records skipped")
-    for problem in report.problems:
-        print(problem, file=sys.stderr)
-    return OK
+@app.callback()
+def _options(debug: Debug = False) -> None:
+    pass
 
 
-def _serve(given: argparse.Namespace) -> int:
+@app.command(
+    "serve",
+    short_help="Serve the shop.",
+    epilog=f"Example: {PROGRAM} serve --port 0 --admin-token-file token.txt",
+)
+def _serve(
+    catalogue: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Catalogue (default: a generated one, made on first use).")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Address to listen on; the default is this machine alone.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 3000,
+    threads: Annotated[int, typer.Option(min=1, max=256, metavar="N", help="Requests answered at the same time.")] = 8,
+    goals: Annotated[
+        Literal["synthetic", "human", "color_class"], typer.Option(help="Kind of the goals.")
+    ] = "synthetic",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of price limits and goals.")] = 0,
+    admin_token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File with the token of /admin (default: WEBSHOP_ADMIN_TOKEN)."),
+    ] = None,
+    log: Annotated[str | None, typer.Option(metavar="DIR", help="Folder for session logs.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Start the shop at a local address, which is printed."""
     from waitress import create_server
 
-    if not 0 <= given.port <= 65535:
-        raise ArgumentError(f"`port` should be in the interval [0, 65535]. Received {given.port}")
-    if not 1 <= given.threads <= 256:
-        raise ArgumentError(f"`threads` should be in the interval [1, 256]. Received {given.threads}")
+    from webshop_server.app import Config, create_app
+
     token = os.environ.get("WEBSHOP_ADMIN_TOKEN") or None
-    if given.admin_token_file:
-        token = _first_line(given.admin_token_file)
-    app = create_app(
-        Config(given.catalogue, goal_kind=given.goals, seed=given.seed, admin_token=token, log_dir=given.log)
-    )
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a busy shop is no news, line by line
-    listener = _listen(given.host, given.port)
-    server = create_server(app, sockets=[listener], threads=given.threads)
-    host, port = listener.getsockname()[:2]
-    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/", flush=True)
+    if admin_token_file:
+        token = _read_first_line(admin_token_file)
+    application = create_app(Config(catalogue, goal_kind=goals, seed=seed, admin_token=token, log_dir=log))
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of every request that has to wait
+    listener = _listen(host, port)
+    server = create_server(application, sockets=[listener], threads=threads)
+    name, number = listener.getsockname()[:2]
+    print(f"http://{f'[{name}]' if ':' in name else name}:{number}/", flush=True)
     try:
         server.run()
     finally:
         server.close()
-    return OK
+
+
+@app.command(
+    "generate",
+    short_help="Generate a catalogue.",
+    epilog=f"Example: {PROGRAM} generate --products 2000 --seed 0 --out shop.sqlite",
+)
+def _generate(
+    out: Annotated[str, typer.Option(metavar="FILE", help="The catalogue.")],
+    products: Annotated[int | None, typer.Option(metavar="N", help="Number of products (default: 2000).")] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of all contents.")] = 0,
+    debug: Debug = False,
+) -> None:
+    """Generate a catalogue from a seed."""
+    from webshop_server.generate import DEFAULT_PRODUCTS, generate
+
+    catalogue = generate(out, DEFAULT_PRODUCTS if products is None else products, seed)
+    print(f"{catalogue.path}: {len(catalogue)} products")
+
+
+@app.command(
+    "import",
+    short_help="Import the original's catalogue.",
+    epilog=f"Example: {PROGRAM} import --products items_shuffle.json --attributes items_ins_v2.json "
+    "--human items_human_ins.json --out shop.sqlite",
+)
+def _import(
+    products: Annotated[str, typer.Option(metavar="FILE", help="items_shuffle.json")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The catalogue.")],
+    attributes: Annotated[str | None, typer.Option(metavar="FILE", help="items_ins_v2.json")] = None,
+    human: Annotated[str | None, typer.Option(metavar="FILE", help="items_human_ins.json")] = None,
+    reviews: Annotated[str | None, typer.Option(metavar="FILE", help="reviews.json")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete an interrupted import instead of continuing.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Make a catalogue from the original's files; an interrupted import is continued."""
+    from webshop_server.importer import import_products
+
+    report = import_products(out, products, attributes, human, reviews, resume=not fresh, progress=True)
+    print(f"{report.path}: {report.products} products, {report.skipped} records skipped")
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -156,7 +156,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _first_line(path: str) -> str:
+def _read_first_line(path: str) -> str:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

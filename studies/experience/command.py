@@ -2,8 +2,7 @@
 
 * `watch_cell` - play a cell and keep its executions
 * `measure` - what they say, as a table
-* `add_options`, `run` - the command `python -m studies experience deletion --seeds 3`,
-  with `--plot FOLDER` for the cumulative curves
+* `run` - the command `python -m studies experience deletion --seeds 3`
 
 Cells are played once more for it, since a run's lines do not say what was recalled; on seeds of their
 own, from 0, so that the instances that a study is played on stay unseen.
@@ -11,7 +10,6 @@ own, from 0, so that the instances that a study is played on stay unseen.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -100,23 +98,18 @@ def _show(value: float) -> str:
     return MISSING if math.isnan(value) else f"{value:.2f}"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `run` to a parser."""
-    parser.add_argument("experiment", help="a shipped name, or a file, as in `deletion`")
-    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draw the cumulative curves there, too")
-    parser.add_argument("--seeds", type=int, default=3, help="how many instances, from seed 0 (default 3)")
-
-
-def run(options: argparse.Namespace) -> None:
+def run(name: str, seeds: int, plot: Path | None = None) -> None:
     """Play the cells of an experiment and print the measures.
 
     Args:
-        options: as `add_options` declares them.
+        name: a shipped experiment, or the path of a file.
+        seeds: number of instances, from seed 0.
+        plot: the folder for plots of the cumulative curves; `None` draws none.
 
     Raises:
         DriftAgentsError: if the experiment cannot be played.
     """
-    experiment = load_experiment(options.experiment, {"seeds": list(range(options.seeds))})
+    experiment = load_experiment(name, {"seeds": list(range(seeds))})
     played: dict[str, dict[str, list[list[Execution]]]] = {}
     for cell in plan_cells(experiment):
         if cell.reference is None:
@@ -124,8 +117,8 @@ def run(options: argparse.Namespace) -> None:
             executions = watch_cell(cell, experiment.world(cell.schedule))
             who = f"{cell.labels[0]}{verifier}"
             played.setdefault(cell.place, {}).setdefault(who, []).append(executions)
-    if options.plot is not None:
+    if plot is not None:
         for place, players in played.items():
-            draw_following(place, players, options.plot)
+            draw_following(place, players, plot)
     runs = {f"{place}, {who}": found for place, players in played.items() for who, found in players.items()}
     print(to_markdown(measure(runs)))

@@ -11,14 +11,15 @@ import threading
 
 import pytest
 
-from webshop_server.__main__ import FAILED, OK, WRONG_USAGE, main
+from webshop_server.__main__ import main
 from webshop_server.catalogue import Catalogue
 from webshop_server.client import Client
+from webshop_server.command_line import DONE, FAILED, WRONG_USAGE
 
 
 def test_generate(tmp_path, capsys):
     out = tmp_path / "shop.sqlite"
-    assert main(["generate", "--products", "30", "--seed", "4", "--out", str(out)]) == OK
+    assert main(["generate", "--products", "30", "--seed", "4", "--out", str(out)]) == DONE
     assert capsys.readouterr().out == f"{out}: 30 products\n"
     assert len(Catalogue(out)) == 30
 
@@ -26,7 +27,7 @@ def test_generate(tmp_path, capsys):
 def test_import(tmp_path, capsys):
     products = tmp_path / "p.json"
     products.write_text(json.dumps([{"asin": "B1", "name": "Lamp"}, 3]))
-    assert main(["import", "--products", str(products), "--out", str(tmp_path / "s.sqlite")]) == OK
+    assert main(["import", "--products", str(products), "--out", str(tmp_path / "s.sqlite")]) == DONE
     captured = capsys.readouterr()
     assert captured.out == f"{tmp_path / 's.sqlite'}: 1 products, 1 records skipped\n"
     assert re.search(r"p\.json: record 1, byte \d+: a record should be an object", captured.err)
@@ -35,10 +36,10 @@ def test_import(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        ([], WRONG_USAGE, "required: COMMAND"),
-        (["sell"], WRONG_USAGE, "invalid choice: 'sell'"),
-        (["generate"], WRONG_USAGE, "required: --out"),
-        (["generate", "--products", "x", "--out", "a"], WRONG_USAGE, "invalid int value: 'x'"),
+        ([], WRONG_USAGE, "Missing command"),
+        (["sell"], WRONG_USAGE, "No such command 'sell'"),
+        (["generate"], WRONG_USAGE, "Missing option '--out'"),
+        (["generate", "--products", "x", "--out", "a"], WRONG_USAGE, "Invalid value for '--products'"),
         (
             ["generate", "--products", "0", "--out", "{tmp}/a"],
             WRONG_USAGE,
@@ -47,8 +48,8 @@ def test_import(tmp_path, capsys):
         (["generate", "--products", "5", "--out", "{tmp}"], FAILED, "cannot be written"),
         (["import", "--products", "{tmp}/no.json", "--out", "{tmp}/a"], FAILED, "no.json` cannot be read"),
         (["serve", "--catalogue", "{tmp}/no.sqlite"], FAILED, "there is no catalogue at"),
-        (["serve", "--port", "70000"], WRONG_USAGE, "`port` should be in the interval [0, 65535]. Received 70000"),
-        (["serve", "--threads", "0"], WRONG_USAGE, "`threads` should be in the interval [1, 256]. Received 0"),
+        (["serve", "--port", "70000"], WRONG_USAGE, "Invalid value for '--port'"),
+        (["serve", "--threads", "0"], WRONG_USAGE, "Invalid value for '--threads'"),
         (["serve", "--admin-token-file", "{tmp}/no"], WRONG_USAGE, "`--admin-token-file` should be a text file"),
         (["serve", "--catalogue", "{shop}", "--goals", "human"], WRONG_USAGE, "should have human instructions"),
         (["serve", "--catalogue", "{shop}", "--host", "203.0.113.1", "--port", "0"], FAILED, "cannot listen on"),
@@ -65,8 +66,8 @@ def test_mistakes(tmp_path, catalogue_path, capsys, arguments, status, reason):
 
 @pytest.mark.parametrize("command", [[], ["serve"], ["generate"], ["import"]])
 def test_help_has_an_example(capsys, command):
-    assert main([*command, "--help"]) == OK
-    assert "example: python -m webshop_server" in capsys.readouterr().out.replace("\n", " ").replace("  ", " ")
+    assert main([*command, "--help"]) == DONE
+    assert "Example: python -m webshop_server" in capsys.readouterr().out.replace("\n", " ").replace("  ", " ")
 
 
 def test_serve_prints_its_address_and_answers(catalogue_path, tmp_path):

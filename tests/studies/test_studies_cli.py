@@ -1,0 +1,51 @@
+"""The command `python -m studies`: exit status, errors and help."""
+
+from __future__ import annotations
+
+import pytest
+from drift_agents.cli.app import main as run_drift_agents
+
+from studies.__main__ import app, main
+from studies.belief.registry import STUDIES
+
+
+@pytest.mark.parametrize("command", [[], ["claims"], ["study"], ["experience"]], ids=lambda words: " ".join(words))
+def test_every_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Example: python -m studies" in printed
+
+
+def test_the_help_of_study_names_all_studies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(name in printed for name in STUDIES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        ([], 2, "Missing command"),
+        (["claims"], 2, "Missing argument"),
+        (["claims", "absent"], 1, "holds no run"),
+        (["study", "belief"], 2, "no study is called 'belief'"),
+        (["study", "belief-corpus", "--seeds", "31"], 2, "should be in the interval [1, 30]"),
+        (["experience", "delet"], 2, "did you mean 'deletion'?"),
+    ],
+)
+def test_errors_are_one_line_without_a_traceback(
+    arguments: list[str], status: int, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == status
+    printed = capsys.readouterr()
+    assert expected in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_the_moved_names_of_drift_agents_are_commands_here(capsys: pytest.CaptureFixture[str]) -> None:
+    names = {command.name for command in app.registered_commands}
+    for name in ("claims", "study"):
+        assert name in names
+        assert run_drift_agents([name]) == 2
+        assert f"`python -m studies {name}`" in capsys.readouterr().err
