@@ -1,9 +1,10 @@
-"""When values change and to what, for many ticks at once: what a vector environment reads instead of single ticks.
+"""When the values of knobs change and to what, computed for many ticks at once.
 
 * `ChangePoints` - the changes in a stretch of ticks, as arrays
-* `find_change_points` - computes them only at the ticks where something may change
-* `table_of` - the values at every tick of a stretch
-* `needs_seed` - whether a schedule means something else for another seed
+* `find_change_points` - computes them at those ticks alone where a value may change
+* `distinct_rows` - the ticks among given ones at which a value differs from the tick before
+* `values_at_ticks` - the values at every tick of a stretch
+* `needs_seed` - whether the values depend on the seed
 """
 
 from __future__ import annotations
@@ -38,41 +39,59 @@ class ChangePoints(NamedTuple):
     stop: int
 
 
-def find_change_points(courses: Sequence[DriftRamp], columns: Sequence[Column], start: int, most: int) -> ChangePoints:
+def find_change_points(ramps: Sequence[DriftRamp], columns: Sequence[Column], start: int, most: int) -> ChangePoints:
     """The changes from a tick on.
 
     Args:
-        courses: the drifts.
+        ramps: the drifts.
         columns: the driven knobs.
         start: the first tick.
         most: about how many changes are wanted; there may be fewer, or a few more.
     """
-    ticks, stop = _candidates(courses, start, most)
-    folded = _fold(courses, columns, ticks)
+    ticks, stop = _candidates(ramps, start, most)
+    offsets, folded = distinct_rows(ramps, columns, ticks)
+    return ChangePoints(ticks[offsets], _decode(columns, folded), stop)
+
+
+def distinct_rows(
+    ramps: Sequence[DriftRamp], columns: Sequence[Column], ticks: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Drop the ticks at which every driven knob has the same value as at the tick before in the array.
+
+    Args:
+        ramps: the drifts.
+        columns: the driven knobs.
+        ticks: ascending ticks, at least one.
+
+    Returns:
+        The positions of the ticks that are left, the first always among them, and for each knob its folded numbers
+        there, see `Column.fold`.
+    """
+    folded = _fold(ramps, columns, ticks)
     differs = np.zeros(len(ticks), bool)
     differs[0] = True
     for numbers in folded:
         differs[1:] |= numbers[1:] != numbers[:-1]
-    kept = np.flatnonzero(differs)
-    return ChangePoints(ticks[kept], _decoded(columns, [numbers[kept] for numbers in folded]), stop)
+    offsets = np.flatnonzero(differs)
+    return offsets, [numbers[offsets] for numbers in folded]
 
 
-def table_of(
-    courses: Sequence[DriftRamp], columns: Sequence[Column], start: int, size: int
+def values_at_ticks(
+    ramps: Sequence[DriftRamp], columns: Sequence[Column], start: int, size: int
 ) -> tuple[Sequence[object] | np.ndarray, ...]:
-    """The values at every tick of a stretch, one array or list a driven knob.
+    """The values at every tick of a stretch, one array or list for each driven knob.
 
     Args:
-        courses: the drifts.
+        ramps: the drifts.
         columns: the driven knobs.
         start: the first tick.
-        size: how many ticks.
+        size: the number of ticks.
     """
-    return _decoded(columns, _fold(courses, columns, np.arange(start, start + size, dtype=np.int64)))
+    return _decode(columns, _fold(ramps, columns, np.arange(start, start + size, dtype=np.int64)))
 
 
 def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
-    """Whether a schedule means something else for another seed: it draws times, values or coins, and pins no seed.
+    """Whether the values depend on the seed: the schedule draws times, values or mixtures, and pins no seed.
 
     Args:
         schedule: the schedule.
@@ -91,29 +110,29 @@ def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
     ) or any(name in table and is_draw(table[name], value) for values in written for name, value in values.items())
 
 
-def _candidates(courses: Sequence[DriftRamp], start: int, most: int) -> tuple[np.ndarray, int]:
+def _candidates(ramps: Sequence[DriftRamp], start: int, most: int) -> tuple[np.ndarray, int]:
     """The ticks of a stretch at which a value may change, and the stretch's end."""
-    calm = min((course.until(start) for course in courses if course.over), default=_FAR)
-    if calm <= start + 1:  # within a ramp every tick counts
+    quiet_until = min((ramp.until(start) for ramp in ramps if ramp.over), default=_FAR)
+    if quiet_until <= start + 1:  # within a ramp every tick counts
         stop = min(start + most, _FAR)
         return np.arange(start, stop, dtype=np.int64), stop if stop < _FAR else NEVER
-    sudden = [course for course in courses if not course.over]
-    density = sum(course.occurrences.density for course in sudden)
-    stop = min(calm, _FAR)
+    sudden = [ramp for ramp in ramps if not ramp.over]
+    density = sum(ramp.occurrences.density for ramp in sudden)
+    stop = min(quiet_until, _FAR)
     if density:
         stop = min(stop, start + 1 + min(int(most / density), _LONGEST))
     found = [np.array([start], np.int64)]
     if stop > start + 1:
-        found += [course.occurrences.bounds(start + 1, stop) for course in sudden]
+        found += [ramp.occurrences.bounds(start + 1, stop) for ramp in sudden]
     return np.unique(np.concatenate(found)), stop if stop < _FAR else NEVER
 
 
-def _fold(courses: Sequence[DriftRamp], columns: Sequence[Column], ticks: np.ndarray) -> list[np.ndarray]:
-    effects = {id(course): course.effect(ticks) for course in courses}
-    return [column.fold([effects[id(layer.course)] for layer in column.layers], len(ticks)) for column in columns]
+def _fold(ramps: Sequence[DriftRamp], columns: Sequence[Column], ticks: np.ndarray) -> list[np.ndarray]:
+    effects = {id(ramp): ramp.effect(ticks) for ramp in ramps}
+    return [column.fold([effects[id(layer.ramp)] for layer in column.layers], len(ticks)) for column in columns]
 
 
-def _decoded(columns: Sequence[Column], folded: Sequence[np.ndarray]) -> tuple[Sequence[object] | np.ndarray, ...]:
+def _decode(columns: Sequence[Column], folded: Sequence[np.ndarray]) -> tuple[Sequence[object] | np.ndarray, ...]:
     return tuple(
         numbers if isinstance(column, NumberColumn) else column.decode(numbers)
         for column, numbers in zip(columns, folded, strict=True)

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift_envs.errors import Problem, ScheduleError
-from drift_envs.schedule.explain import nearest
-from drift_envs.schedule.plain import show
+from drift_envs.schedule.findings import nearest, show
 from drift_envs.schedule.yaml12 import MAX_BYTES, Document, Mark, YamlError, parse_yaml
 
 if TYPE_CHECKING:

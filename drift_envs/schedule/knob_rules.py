@@ -14,9 +14,8 @@ import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze
-from drift_envs.schedule.explain import nearest
-from drift_envs.schedule.plain import show
-from drift_envs.schedule.rules import OPERATIONS, Finding, Path
+from drift_envs.schedule.findings import Finding, Path, nearest, show
+from drift_envs.schedule.rules import OPERATIONS
 
 _NUMERIC_ONLY = ("add", "scale", "walk")
 

@@ -31,7 +31,7 @@ class DriftLayer:
     """What one drift does to one knob.
 
     Args:
-        course: the drift over time.
+        ramp: the drift over time.
         knob: the knob.
         operation: `set`, `add`, `scale`, `swap`, `choice` or `walk`.
         argument: what the schedule says, with canonical values; a mapping `{"draw": ...}` where `is_drawn`.
@@ -42,7 +42,7 @@ class DriftLayer:
 
     def __init__(
         self,
-        course: DriftRamp,
+        ramp: DriftRamp,
         knob: Knob,
         operation: str,
         argument: Any,
@@ -50,7 +50,7 @@ class DriftLayer:
         stream: RandomStream,
         below: Below,
     ) -> None:
-        self.course, self.knob, self.operation, self.argument = course, knob, operation, argument
+        self.ramp, self.knob, self.operation, self.argument = ramp, knob, operation, argument
         self.drawn: dict[int, Value] | None = {} if is_drawn else None
         self._stream, self._below = stream, below
         self._last_before: int | None = None
@@ -87,7 +87,7 @@ class DriftLayer:
         if occurrence not in self.drawn:
             if self.knob.draw is None:
                 raise KnobError(f"`{self.knob.name}` can't be drawn from the seed")
-            start = int(self.course.occurrences.start(np.array([occurrence]))[0])
+            start = int(self.ramp.occurrences.start(np.array([occurrence]))[0])
             generator = self._stream.generator(Purpose.DRAW, self.knob.name, occurrence)
             if len(self.drawn) >= _MOST_STATES:
                 self.drawn.clear()
@@ -96,7 +96,7 @@ class DriftLayer:
 
     def _option_before(self) -> int:
         # the first choice differs from the value that it finds, if that is one of the options
-        first = int(self.course.occurrences.start(np.array([0]))[0])
+        first = int(self.ramp.occurrences.start(np.array([0]))[0])
         below = self._below(first)
         if below in self.argument:
             return list(self.argument).index(below)
@@ -119,7 +119,7 @@ class Column(ABC):
     def at(self, tick: int, layers: int) -> Value:
         """The value at a tick that the base and the first so many layers give."""
         ticks = np.array([tick], np.int64)
-        effects = [layer.course.effect(ticks) for layer in self.layers[:layers]]
+        effects = [layer.ramp.effect(ticks) for layer in self.layers[:layers]]
         return self.values(effects, 1)[0]
 
     @abstractmethod

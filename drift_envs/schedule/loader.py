@@ -12,13 +12,13 @@ from typing import Any, overload
 
 from drift_envs.errors import ArgumentError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.schedule.explain import validate_structure
 from drift_envs.schedule.files import read_mapping, read_named, shipped_schedules
+from drift_envs.schedule.findings import Finding, key_path
 from drift_envs.schedule.knob_rules import knob_findings
 from drift_envs.schedule.model import Schedule
-from drift_envs.schedule.plain import key_path, plain_data
 from drift_envs.schedule.reach import combination_findings
-from drift_envs.schedule.rules import Finding, drift_findings, named_drifts, schedule_findings
+from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
+from drift_envs.schedule.structure import plain_data, validate_structure
 from drift_envs.schedule.yaml12 import Document, Mark
 
 __all__ = ["load_schedule", "shipped_schedules"]

@@ -28,7 +28,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
-from drift_envs.schedule.rules import Finding, drift_findings, named_drifts, schedule_findings
+from drift_envs.schedule.findings import Finding
+from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
 
 MAX_TICK = 10**15
 """The last tick there is: beyond it, ticks would no longer be exact as floating-point numbers."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.errors import ArgumentError
-from drift_envs.schedule.explain import nearest
+from drift_envs.schedule.findings import nearest
 from drift_envs.schedule.model import MAX_TICK
 from drift_envs.schedule.ramps import DriftRamp
 from drift_envs.schedule.rules import SOURCE
@@ -68,7 +68,7 @@ class PhaseTable:
     """Finds phases by tick and by id.
 
     Args:
-        courses: the drifts over time, in file order.
+        ramps: the drifts over time, in file order.
 
     Example:
         >>> from drift_envs.schedule.model import Drift
@@ -78,12 +78,10 @@ class PhaseTable:
         ['source', 'tide', 'source#2', 'tide#2', 'source#3']
     """
 
-    def __init__(self, courses: Sequence[DriftRamp]) -> None:
-        self._courses = courses
-        self._names = [SOURCE, *(course.drift.name for course in courses)]
-        density = sum(
-            course.occurrences.density * (1 if course.drift.duration is None else 2) for course in self._courses
-        )
+    def __init__(self, ramps: Sequence[DriftRamp]) -> None:
+        self._ramps = ramps
+        self._names = [SOURCE, *(ramp.drift.name for ramp in ramps)]
+        density = sum(ramp.occurrences.density * (1 if ramp.drift.duration is None else 2) for ramp in self._ramps)
         self._length = MAX_TICK + 1 if density == 0 else min(max(int(_CHUNK / density), _SHORTEST), MAX_TICK + 1)
         self._counts = [np.zeros(len(self._names), np.int64)]  # visits of each owner before each chunk
         self._kept: OrderedDict[int, _Chunk] = OrderedDict()
@@ -144,11 +142,11 @@ class PhaseTable:
         Raises:
             ArgumentError: if the phase ends before the ramp of its drift is up.
         """
-        course = next((course for course in self._courses if course.drift.name == phase.drift), None)
-        if course is None:
+        ramp = next((ramp for ramp in self._ramps if ramp.drift.name == phase.drift), None)
+        if ramp is None:
             return phase.start
-        begun = int(course.occurrences.latest(np.array([phase.start]))[0])
-        tick = max(phase.start, begun + course.over)
+        begun = int(ramp.occurrences.latest(np.array([phase.start]))[0])
+        tick = max(phase.start, begun + ramp.over)
         if tick >= phase.stop:
             raise ArgumentError(
                 f"phase `{phase.id}` ends at tick {phase.stop}, before the ramp of its drift is up at tick {tick}"
@@ -186,7 +184,7 @@ class PhaseTable:
 
     def _build(self, number: int) -> _Chunk:
         low, high = number * self._length, (number + 1) * self._length
-        bounds = [course.occurrences.bounds(low, high) for course in self._courses]
+        bounds = [ramp.occurrences.bounds(low, high) for ramp in self._ramps]
         if number == 0:
             bounds.append(np.zeros(1, np.int64))
         starts = np.sort(np.concatenate([np.zeros(0, np.int64), *bounds]), kind="stable")
@@ -194,8 +192,8 @@ class PhaseTable:
         owners = np.zeros(len(starts), np.int64)
         latest = np.full(len(starts), -1, np.int64)
         if len(starts):
-            for owner, course in enumerate(self._courses, start=1):
-                begun = course.occurrences.latest(starts)
+            for owner, ramp in enumerate(self._ramps, start=1):
+                begun = ramp.occurrences.latest(starts)
                 wins = (begun >= 0) & (begun >= latest)
                 owners[wins], latest[wins] = owner, begun[wins]
         counts = self._counts[number]

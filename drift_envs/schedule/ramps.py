@@ -98,10 +98,10 @@ class DriftRamp:
         >>> drift = Drift.model_validate(
         ...     {"name": "thaw", "at": 10, "kind": "incremental", "over": 4, "set": {"slip": 0.5}}
         ... )
-        >>> course = DriftRamp(drift, RandomStream(0, 0))
-        >>> course.effect(np.array([9, 11, 14])).partial[0][1]
+        >>> ramp = DriftRamp(drift, RandomStream(0, 0))
+        >>> ramp.effect(np.array([9, 11, 14])).partial[0][1]
         array([0.  , 0.25, 0.  ])
-        >>> course.effect(np.array([9, 11, 14])).done
+        >>> ramp.effect(np.array([9, 11, 14])).done
         array([0, 0, 1])
     """
 

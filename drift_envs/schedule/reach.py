@@ -22,11 +22,12 @@ import numpy as np
 
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Knob, KnobTable, Value
+from drift_envs.schedule.findings import Finding, Path
 from drift_envs.schedule.knob_rules import canonical
 from drift_envs.schedule.knob_values import powers, reflect, swapped
 from drift_envs.schedule.model import MAX_TICK, Drift, Schedule
 from drift_envs.schedule.ramps import DriftRamp
-from drift_envs.schedule.rules import OPERATIONS, Finding, Path
+from drift_envs.schedule.rules import OPERATIONS
 from drift_envs.schedule.streams import RandomStream
 
 MOST_COMBINATIONS = 4096
@@ -117,60 +118,59 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
 
 def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
     """For each drift, how many of its occurrences may hold: every distinct case, in the order of time."""
-    courses = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(schedule.drifts)]
-    ticks = np.array(_ticks(courses), np.int64)
+    ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(schedule.drifts)]
+    ticks = np.array(_ticks(ramps), np.int64)
     seen: set[bytes] = set()
     for start in range(0, len(ticks), _TICKS_AT_ONCE):
         part = ticks[start : start + _TICKS_AT_ONCE]
-        ranges = np.array([_possible(course, part) for course in courses], np.int64).reshape(len(courses), 2, len(part))
+        ranges = np.array([_possible(ramp, part) for ramp in ramps], np.int64).reshape(len(ramps), 2, len(part))
         for position in range(len(part)):
             case = ranges[:, :, position]
             if case.tobytes() not in seen:
                 seen.add(case.tobytes())
                 yield tuple(
-                    _choices(course.drift, least, most)
-                    for course, (least, most) in zip(courses, case.tolist(), strict=True)
+                    _choices(ramp.drift, least, most) for ramp, (least, most) in zip(ramps, case.tolist(), strict=True)
                 )
 
 
-def _ticks(courses: Sequence[DriftRamp]) -> list[int]:
+def _ticks(ramps: Sequence[DriftRamp]) -> list[int]:
     """The ticks at which something begins or ends, until everything has met everything."""
-    fixed = [course for course in courses if course.drift.rate is None]
-    recurring = [course for course in fixed if course.drift.every is not None]
-    anchors = {0, *(course.drift.at or 0 for course in courses)}
-    for course in fixed:
-        if course.drift.every is None:
-            anchors.update(_edges(course, 0, MAX_TICK))
+    fixed = [ramp for ramp in ramps if ramp.drift.rate is None]
+    recurring = [ramp for ramp in fixed if ramp.drift.every is not None]
+    anchors = {0, *(ramp.drift.at or 0 for ramp in ramps)}
+    for ramp in fixed:
+        if ramp.drift.every is None:
+            anchors.update(_edges(ramp, 0, MAX_TICK))
     ticks = set(anchors)
     if recurring:
-        cycle = 2 * math.lcm(*(course.drift.every or 1 for course in recurring))
-        longest = max((course.drift.every or 0) + (course.drift.duration or course.over) for course in recurring)
-        density = sum(course.occurrences.density for course in recurring)
+        cycle = 2 * math.lcm(*(ramp.drift.every or 1 for ramp in recurring))
+        longest = max((ramp.drift.every or 0) + (ramp.drift.duration or ramp.over) for ramp in recurring)
+        density = sum(ramp.occurrences.density for ramp in recurring)
         reach = min(cycle + longest, int(_MOST_OCCURRENCES / density / len(anchors)))
         for anchor in sorted(anchors):
-            for course in recurring:
-                ticks.update(_edges(course, anchor, anchor + reach))
+            for ramp in recurring:
+                ticks.update(_edges(ramp, anchor, anchor + reach))
     return sorted(tick for tick in ticks if 0 <= tick <= MAX_TICK)
 
 
-def _edges(course: DriftRamp, low: int, high: int) -> Iterator[int]:
-    for tick in course.occurrences.bounds(low, high + 1).tolist():
-        yield from (tick, tick + 1, tick + course.over, tick - course.over, tick - course.over + 1)
+def _edges(ramp: DriftRamp, low: int, high: int) -> Iterator[int]:
+    for tick in ramp.occurrences.bounds(low, high + 1).tolist():
+        yield from (tick, tick + 1, tick + ramp.over, tick - ramp.over, tick - ramp.over + 1)
 
 
-def _possible(course: DriftRamp, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _possible(ramp: DriftRamp, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the most occurrences of a drift that may hold at these ticks, reduced where that is possible."""
-    drift, over = course.drift, course.over
+    drift, over = ramp.drift, ramp.over
     if drift.rate is not None:
         return np.zeros_like(ticks), (ticks >= (drift.at or 0)).astype(np.int64)
     if drift.duration is not None:
-        window = course.occurrences.window(ticks)
+        window = ramp.occurrences.window(ticks)
         nearer = np.minimum(ticks - window.start, window.end - ticks)
         holds = window.run >= 0
         return (holds & (nearer >= over)).astype(np.int64), (holds & (nearer > 0 if over else holds)).astype(np.int64)
     # an occurrence has a weight of 0 at its first tick, and may hold from the next on
-    least = course.occurrences.count(ticks - over)
-    most = np.maximum(course.occurrences.count(ticks - 1 if over else ticks), least)
+    least = ramp.occurrences.count(ticks - over)
+    most = np.maximum(ramp.occurrences.count(ticks - 1 if over else ticks), least)
     if not drift.add and not drift.scale:
         # beyond the first, an even and an odd number of occurrences is all the difference there is
         fewer = np.maximum(least - 2 + least % 2, 0)

@@ -3,7 +3,6 @@
 The models in `model.py` check each key for itself. These functions check what one key asks of another. They
 skip whatever has the wrong type, since the models report that.
 
-* `Finding` - a path to a key and the rule that it breaks
 * `drift_findings` - the rules inside one drift
 * `schedule_findings` - the rules of the whole schedule
 * `named_drifts` - the drifts, each with the name that it has when the file gives none
@@ -14,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Path = tuple[str | int, ...]
-Finding = tuple[Path, str]
+from drift_envs.checks import is_integer, is_number
+from drift_envs.schedule.findings import Finding
 
 OPERATIONS = ("set", "add", "scale", "swap", "choice", "walk")
 """What a drift can do to a knob, in the order of the documentation."""
@@ -79,7 +78,7 @@ def schedule_findings(schedule: Mapping[str, Any]) -> Iterator[Finding]:
         bounds = spec.get("bounds")
         if bounds is None and spec.get("kind", "float") in ("float", "integer"):
             yield ("knobs", name), "a number needs `bounds: [low, high]`: values beyond them are reflected"
-        elif isinstance(bounds, (list, tuple)) and len(bounds) == 2 and all(map(_is_number, bounds)):
+        elif isinstance(bounds, (list, tuple)) and len(bounds) == 2 and all(map(is_number, bounds)):
             low, high = bounds
             if low >= high:
                 yield ("knobs", name, "bounds"), f"the lower bound should be below the upper. Received [{low}, {high}]"
@@ -129,7 +128,7 @@ def _how(drift: Mapping[str, Any]) -> Iterator[Finding]:
         )
     if span is None and over is not None:
         period, rate = _whole(drift, "every"), drift.get("rate", 0)
-        at_once = over / period if period else over * rate if _is_number(rate) else 0
+        at_once = over / period if period else over * rate if is_number(rate) else 0
         if at_once > MOST_RAMPS:
             yield ("over",), f"at most {MOST_RAMPS} ramps of a drift should overlap on average. Received {at_once:g}"
 
@@ -160,8 +159,4 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
 
 def _whole(data: Mapping[str, Any], key: str) -> int | None:
     value = data.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if is_integer(value) else None

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, freeze
-from drift_envs.schedule.change_points import ChangePoints, find_change_points, table_of
+from drift_envs.schedule.change_points import ChangePoints, distinct_rows, find_change_points, values_at_ticks
 from drift_envs.schedule.knob_rules import is_draw
 from drift_envs.schedule.knob_values import Column, DriftLayer, NumberColumn, ObjectColumn
 from drift_envs.schedule.model import MAX_TICK, Schedule
@@ -88,16 +89,14 @@ class Timeline:
     """
 
     def __init__(self, schedule: Schedule, table: KnobTable, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise ArgumentError(f"`seed` should be a whole number of at least 0. Received {seed!r}")
-        self.schedule, self.table, self.seed = schedule, table, int(seed)
+        self.schedule, self.table, self.seed = schedule, table, check_integer("seed", seed)
         self._entropy = self.seed if schedule.seed is None else schedule.seed
         self._streams = [RandomStream(self._entropy, index) for index in range(len(schedule.drifts))]
-        self._courses = [DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, self._streams, strict=True)]
+        self._ramps = [DriftRamp(drift, stream) for drift, stream in zip(schedule.drifts, self._streams, strict=True)]
         self._base_draws: dict[str, Value] = {}
         self.names = self._driven()
         self._columns = [self._column(table[name]) for name in self.names]
-        self._phases = PhaseTable(self._courses)
+        self._phases = PhaseTable(self._ramps)
         self._segments: Sequence[Segment | Row] = ()
         self._last = Segment(-1, -1, FrozenMapping())
         self._only_name = self.names[0] if len(self.names) == 1 else None
@@ -109,7 +108,7 @@ class Timeline:
     @property
     def can_change(self) -> bool:
         """Whether there is any drift."""
-        return bool(self._courses)
+        return bool(self._ramps)
 
     def segment(self, tick: int) -> Segment:
         """A stretch of equal values around a tick.
@@ -172,14 +171,14 @@ class Timeline:
         """The first later tick at which `values` may return another object, `NEVER` if none is known."""
         return self.segment(tick).stop
 
-    def turns(self, tick: int, most: int) -> ChangePoints:
+    def change_points(self, tick: int, most: int) -> ChangePoints:
         """The changes from a tick on, as arrays.
 
         Args:
             tick: the first tick.
             most: about how many changes are wanted.
         """
-        return find_change_points(self._courses, self._columns, self._checked(tick), most)
+        return find_change_points(self._ramps, self._columns, self._checked(tick), most)
 
     def columns(self, start: int, size: int) -> tuple[Sequence[object] | np.ndarray, ...]:
         """The values of each driven knob at every tick of a stretch, as arrays where they are numbers.
@@ -188,7 +187,7 @@ class Timeline:
             start: the first tick.
             size: how many ticks.
         """
-        return table_of(self._courses, self._columns, self._checked(start), size)
+        return values_at_ticks(self._ramps, self._columns, self._checked(start), size)
 
     def phase(self, tick: int) -> Phase:
         """The phase that holds a tick."""
@@ -253,15 +252,15 @@ class Timeline:
         base = written if drawn else freeze(knob.check(written) if knob.name in self.schedule.base else written)
         kind = NumberColumn if knob.is_numeric else ObjectColumn
         column = kind(knob, (lambda: self._drawn_base(knob, base)) if drawn else lambda: base)
-        for drift, course, stream in zip(self.schedule.drifts, self._courses, self._streams, strict=True):
+        for drift, ramp, stream in zip(self.schedule.drifts, self._ramps, self._streams, strict=True):
             for operation in OPERATIONS:
                 if knob.name in getattr(drift, operation):
                     argument = getattr(drift, operation)[knob.name]
-                    column.layers.append(self._layer(column, course, operation, argument, stream))
+                    column.layers.append(self._layer(column, ramp, operation, argument, stream))
         return column
 
     def _layer(
-        self, column: Column, course: DriftRamp, operation: str, argument: Any, stream: RandomStream
+        self, column: Column, ramp: DriftRamp, operation: str, argument: Any, stream: RandomStream
     ) -> DriftLayer:
         knob, beneath = column.knob, len(column.layers)
         drawn = operation == "set" and is_draw(knob, argument)
@@ -269,7 +268,7 @@ class Timeline:
             argument = freeze(knob.check(argument))
         elif operation == "choice":
             argument = tuple(freeze(knob.check(option)) for option in argument)
-        return DriftLayer(course, knob, operation, argument, drawn, stream, lambda tick: column.at(tick, beneath))
+        return DriftLayer(ramp, knob, operation, argument, drawn, stream, lambda tick: column.at(tick, beneath))
 
     def _drawn_base(self, knob: Knob, written: Mapping[str, Any]) -> Value:
         if knob.name not in self._base_draws and knob.draw is not None:
@@ -278,9 +277,7 @@ class Timeline:
         return self._base_draws[knob.name]
 
     def _checked(self, tick: int) -> int:
-        if isinstance(tick, bool) or not isinstance(tick, (int, np.integer)) or not 0 <= tick <= MAX_TICK:
-            raise ArgumentError(f"`tick` should be a whole number in the interval [0, {MAX_TICK}]. Received {tick!r}")
-        return int(tick)
+        return check_integer("tick", tick, 0, MAX_TICK)
 
     def _find(self, tick: int) -> Segment:
         still = self._still
@@ -301,12 +298,12 @@ class Timeline:
         return self.segment(tick)
 
     def _until(self, tick: int) -> int:
-        until = min((course.until(tick) for course in self._courses), default=NEVER)
+        until = min((ramp.until(tick) for ramp in self._ramps), default=NEVER)
         return until if until <= MAX_TICK else NEVER
 
     def _block(self, start: int) -> Sequence[Segment | Row]:
         """The segment of each tick of a block, or the values of each tick where all of them differ."""
-        rows, turns = self._rows(start, _BLOCK)
+        rows, offsets = self._rows(start, _BLOCK)
         if len(rows) == _BLOCK:
             edges = [
                 Segment(tick, tick + 1, self._interned(FrozenMapping(zip(self.names, row, strict=True))))
@@ -315,7 +312,7 @@ class Timeline:
             return [edges[0], *rows[1:-1], edges[1]]
         values = [FrozenMapping(zip(self.names, row, strict=True)) for row in rows]
         values[0], values[-1] = self._interned(values[0]), self._interned(values[-1])
-        begins = [start + turn for turn in turns]
+        begins = [start + offset for offset in offsets]
         ends = [*begins[1:], start + _BLOCK]
         segments = list(map(_MAKE_SEGMENT, zip(begins, ends, values, strict=True)))
         lengths = (end - begin for begin, end in zip(begins, ends, strict=True))
@@ -324,16 +321,10 @@ class Timeline:
     def _rows(self, start: int, size: int) -> tuple[list[Row], list[int]]:
         """The distinct rows of values in a stretch of ticks, and the offsets at which they begin."""
         ticks = np.arange(start, start + size, dtype=np.int64)
-        effects = {id(course): course.effect(ticks) for course in self._courses}
-        folded = [column.fold([effects[id(layer.course)] for layer in column.layers], size) for column in self._columns]
-        differs = np.zeros(size, bool)
-        differs[0] = True
-        for numbers in folded:
-            differs[1:] |= numbers[1:] != numbers[:-1]
-        turns = np.flatnonzero(differs)
-        decoded = [column.decode(numbers[turns]) for column, numbers in zip(self._columns, folded, strict=True)]
+        offsets, folded = distinct_rows(self._ramps, self._columns, ticks)
+        decoded = [column.decode(numbers) for column, numbers in zip(self._columns, folded, strict=True)]
         rows = list(zip(*decoded, strict=True)) if decoded else [()]
-        return rows, turns.tolist()
+        return rows, offsets.tolist()
 
     def _interned(self, values: FrozenMapping) -> FrozenMapping:
         """The object that a neighbour holds, if its content is the same."""
@@ -345,7 +336,7 @@ class Timeline:
 
     def _changed(self, tick: int, old: Mapping[str, Value], new: Mapping[str, Value]) -> list[KnobChange]:
         ticks = np.array([tick - 1, tick], np.int64)
-        effects = {id(course): course.effect(ticks) for course in self._courses}
+        effects = {id(ramp): ramp.effect(ticks) for ramp in self._ramps}
         return [
             KnobChange(tick, name, old[name], new[name], self._cause(column, effects))
             for name, column in zip(self.names, self._columns, strict=True)
@@ -354,7 +345,7 @@ class Timeline:
 
     def _cause(self, column: Column, effects: Mapping[int, DriftEffect]) -> str:
         """The drifts without whose change the value would be another; all that changed, if there is no such one."""
-        pairs = [effects[id(layer.course)] for layer in column.layers]
+        pairs = [effects[id(layer.ramp)] for layer in column.layers]
         before, after = [pair.pick(0) for pair in pairs], [pair.pick(1) for pair in pairs]
         changed = [position for position, effect in enumerate(before) if not effect.equals(after[position])]
         if len(changed) > 1:
@@ -365,4 +356,4 @@ class Timeline:
                 if column.values([*after[:position], before[position], *after[position + 1 :]], 1) != value
             ]
             changed = needed or changed
-        return "+".join(column.layers[position].course.drift.name for position in changed)
+        return "+".join(column.layers[position].ramp.drift.name for position in changed)

@@ -150,13 +150,13 @@ class KnobPool:
         elif not ticks.any():
             for index in indices[self._home[indices] < 0].tolist():
                 self._home[index] = index
-                self._fill(index, self.timeline(index).turns(0, self._width))
+                self._fill(index, self.timeline(index).change_points(0, self._width))
             self.read(indices, indices * (self._stride))
         else:
             shift = self.number if self._goes_back else 0
             self._home[indices] = self._home[indices] if shift else -1
             for index, tick in zip(indices.tolist(), ticks.tolist(), strict=True):
-                self._fill(index + shift, self.timeline(index).turns(tick, self._width))
+                self._fill(index + shift, self.timeline(index).change_points(tick, self._width))
             self.read(indices, (indices + shift) * (self._stride))
 
     def until(self, indices: np.ndarray) -> np.ndarray:
@@ -242,7 +242,7 @@ class KnobPool:
                 ticks = np.arange(first, first + self._width)
                 turns = ChangePoints(ticks, timeline.columns(first, self._width), first + self._width)
             else:
-                turns = timeline.turns(tick, self._width)
+                turns = timeline.change_points(tick, self._width)
             self._fill(row, turns)
             self._rows[first] = row
         return self._rows[first] * self._stride + tick - first

@@ -33,7 +33,7 @@ from drift_agents.experiment.config import (
 from drift_agents.experiment.members import read_members
 from drift_agents.registry import CONTROLLERS, MATCHINGS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.errors import Problem
-from drift_envs.schedule.plain import key_path, show
+from drift_envs.schedule.findings import key_path, show
 from drift_envs.schedule.yaml12 import MAX_BYTES, YamlError, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")

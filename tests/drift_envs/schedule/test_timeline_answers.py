@@ -278,7 +278,7 @@ def test_a_tick_that_is_none_is_refused(make, tick):
 
 @pytest.mark.parametrize("seed", [-1, None, 0.5, True])
 def test_a_seed_that_is_none_is_refused(make, seed):
-    with pytest.raises(ArgumentError, match="`seed` should be a whole number of at least 0"):
+    with pytest.raises(ArgumentError, match="`seed` should be a whole number, at least 0"):
         make(seed=seed)
 
 

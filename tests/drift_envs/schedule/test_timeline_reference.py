@@ -84,7 +84,7 @@ class Reference:
 
     def layer(self, name, index):
         column = next(column for column in self.timeline._columns if column.knob.name == name)
-        return next(layer for layer in column.layers if layer.course.drift is self.drifts[index][0])
+        return next(layer for layer in column.layers if layer.ramp.drift is self.drifts[index][0])
 
     def target(self, drift, index, name, run_index):
         """The value that an occurrence aims at, or the step that it takes, drawn in order."""

@@ -1,21 +1,24 @@
-"""The findings of pydantic in the words of this package.
+"""The structure of a schedule: what is wrong with its keys one by one, before any rule between them.
 
-* `validate_structure` - the schedule, or what is wrong with single keys
-* `nearest` - the half sentence that suggests a known name for an unknown one
+* `plain_data` - a copy of the data, and everything in it that a schedule can't hold
+* `validate_structure` - the schedule, or the findings of pydantic in the words of this package
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ValidationError
 
+from drift_envs.schedule.findings import Finding, Path, nearest, show
 from drift_envs.schedule.model import BROKEN_RULE, Derived, Drift, KnobSpec, Schedule, Steps, TaskPool
-from drift_envs.schedule.plain import show
-from drift_envs.schedule.rules import Finding, Path
+from drift_envs.schedule.yaml12 import MAX_DEPTH, MAX_NODES
 
+_LARGEST = 2**63 - 1
 _TYPES = {
     "int_type": "should be a whole number",
     "float_type": "should be a number",
@@ -33,6 +36,23 @@ _LIMITS = {
     "less_than": ("lt", "should be less than"),
     "less_than_equal": ("le", "should be at most"),
 }
+
+
+def plain_data(value: Any) -> tuple[Any, list[Finding]]:
+    """A copy that consists of dictionaries, lists, strings, finite numbers, booleans and `None`.
+
+    Args:
+        value: anything; tuples become lists, NumPy's numbers Python's.
+
+    Returns:
+        The copy, and what could not be copied (which is `None` in the copy).
+
+    Example:
+        >>> plain_data({"rows": ("SF", "FG"), "slip": float("nan")})
+        ({'rows': ['SF', 'FG'], 'slip': None}, [(('slip',), 'should be a finite number. Received nan')])
+    """
+    copier = _Copier()
+    return copier.copy(value, ()), copier.findings
 
 
 def validate_structure(data: Mapping[str, Any]) -> tuple[Schedule | None, list[Finding]]:
@@ -54,22 +74,6 @@ def validate_structure(data: Mapping[str, Any]) -> tuple[Schedule | None, list[F
     except ValidationError as error:
         found = [item for item in error.errors(include_url=False) if item["type"] != BROKEN_RULE]
         return None, [_explain(_path(item["loc"]), item, data) for item in found]
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggests the known name that is most like an unknown one, or lists them all.
-
-    Example:
-        >>> nearest("slipp", ["map", "slip"])
-        'Did you mean `slip`?'
-        >>> nearest("gravity", ["map", "slip"])
-        'Known: `map`, `slip`'
-    """
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"Did you mean `{close[0]}`?"
-    return f"Known: {', '.join(f'`{name}`' for name in names)}" if names else "There are none"
 
 
 def _explain(path: Path, found: Mapping[str, Any], data: Mapping[str, Any]) -> Finding:
@@ -129,3 +133,54 @@ def _at(data: Any, path: Path) -> Any:
     for part in path:
         data = data[part]
     return data
+
+
+class _Copier:
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self._nodes = 0
+
+    def copy(self, value: Any, path: Path) -> Any:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            if self._nodes == MAX_NODES + 1:
+                self.findings.append(((), f"holds more than {MAX_NODES} values"))
+            return None
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, (int, float)):
+            return self._number(value, path)
+        if len(path) >= MAX_DEPTH:
+            self._refuse(path, f"is nested deeper than {MAX_DEPTH} levels")
+            return None
+        if isinstance(value, Mapping):
+            return self._mapping(value, path)
+        if isinstance(value, (list, tuple)):
+            return [self.copy(item, (*path, position)) for position, item in enumerate(value)]
+        self._refuse(path, f"should be plain data. Received {type(value).__name__}")
+        return None
+
+    def _number(self, value: int | float, path: Path) -> int | float | None:
+        if isinstance(value, int):
+            if abs(value) <= _LARGEST:
+                return value
+            self._refuse(path, "should be a whole number of at most 18 digits. Received a longer one")
+        elif math.isfinite(value):
+            return value
+        else:
+            self._refuse(path, f"should be a finite number. Received {value}")
+        return None
+
+    def _mapping(self, value: Mapping[Any, Any], path: Path) -> dict[str, Any]:
+        copy = {}
+        for key, item in value.items():
+            if isinstance(key, str):
+                copy[key] = self.copy(item, (*path, key))
+            else:
+                self._refuse(path, f"a key should be a string. Received {show(key)}")
+        return copy
+
+    def _refuse(self, path: Path, text: str) -> None:
+        self.findings.append((path, text))

@@ -29,12 +29,12 @@ def test_turns_are_the_values_tick_by_tick(name, most):
     timeline = Timeline(schedule, table, 3)
     tick, found = 0, np.full(2000, np.nan)
     while tick < 2000:
-        turns = timeline.turns(tick, most)
-        assert turns.ticks[0] == tick
-        assert turns.stop > turns.ticks[-1]
-        for start, value in zip(turns.ticks.tolist(), turns.columns[0], strict=True):
-            found[start : min(turns.stop, 2000)] = value
-        tick = turns.stop
+        changes = timeline.change_points(tick, most)
+        assert changes.ticks[0] == tick
+        assert changes.stop > changes.ticks[-1]
+        for start, value in zip(changes.ticks.tolist(), changes.columns[0], strict=True):
+            found[start : min(changes.stop, 2000)] = value
+        tick = changes.stop
     expected = [timeline.values(tick)["slip"] for tick in range(2000)]
     assert found.tolist() == expected
     assert timeline.columns(700, 500)[0].tolist() == expected[700:1200]
