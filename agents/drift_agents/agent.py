@@ -19,7 +19,7 @@ from drift_agents.llm.budget import Meter
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory, StepObserver
 from drift_agents.memory.none import NoMemory
-from drift_agents.memory.present import NO_ID, EpisodeView
+from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import (

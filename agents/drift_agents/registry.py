@@ -129,42 +129,42 @@ MEMORIES = Registry(
     "memory",
     "drift_envs.memories",
     {
-        "none": Part("drift_agents.memory.none:NoMemory", 'Holds nothing (GLOVE, section 5.1: "No Memory").'),
+        "none": Part("drift_agents.memory.none:NoMemory", 'Stores nothing (GLOVE, section 5.1: "No Memory").'),
         "vanilla": Part(
             "drift_agents.memory.vanilla:VanillaMemory",
-            "Append everything, recall the top-k of the same state (GLOVE, appendix B.1).",
+            "Append every transition, retrieve the top-k of the same state (GLOVE, appendix B.1).",
         ),
         "memory_bank": Part(
             "drift_agents.memory.memory_bank:MemoryBank",
-            "What is recalled grows strong, what is not fades (Zhong et al. 2024, as in GLOVE's B.1).",
+            "Records that are retrieved gain strength, others fade (Zhong et al. 2024, as in GLOVE's B.1).",
         ),
         "voyager": Part(
             "drift_agents.memory.voyager.voyager:Voyager",
-            "What a critic called a success counts more, or becomes a skill.",
+            "Attempts that a critic judges a success weigh more, or become skills.",
         ),
         "generative_agents": Part(
             "drift_agents.memory.generative_agents.generative_agents:GenerativeAgents",
-            "A stream of memories, recalled by recency, importance and relevance, with reflection (Park et al. 2023).",
+            "A memory stream, ranked by recency, importance and relevance, with reflection (Park et al. 2023).",
         ),
         "beliefmem": Part(
             "drift_agents.memory.beliefmem.beliefmem:BeliefMem",
-            "Every conclusion that evidence speaks for, each with a probability (BeliefMem, section 3.3).",
+            "Every conclusion that evidence supports, each with a probability (BeliefMem, section 3.3).",
         ),
         "consensus": Part(
             "drift_agents.memory.consensus.consensus:ConsensusMemory",
-            "What a team agreed on, in a shared bank and in private ones.",
+            "Items that a team approved, in a shared bank and in private ones.",
         ),
         "adamem": Part(
-            "drift_agents.memory.adamem.adamem:AdaMemMemory",
-            "Every step of every success, found by history and observation.",
+            "drift_agents.memory.adamem:AdaMemMemory",
+            "Every step of every success, retrieved by history and observation.",
         ),
         "synapse": Part(
             "drift_agents.memory.synapse:Synapse",
-            "Whole trajectories as examples, chosen once, when the episode begins.",
+            "Whole trajectories as exemplars, chosen once, when the episode begins.",
         ),
         "reasoning_bank": Part(
-            "drift_agents.memory.reasoning_bank.reasoning_bank:ReasoningBank",
-            "A few items of reasoning about every episode, recalled once, when an episode begins.",
+            "drift_agents.memory.reasoning_bank:ReasoningBank",
+            "A few items of reasoning about every episode, retrieved once, when an episode begins.",
         ),
         "managed": Part(
             "drift_agents.memory.management.management:Managed",

@@ -1,14 +1,13 @@
 """A team in the reference agent's loop.
 
 * `TeamAgent` - memory and verifier are shared; who decides is the team's rule
-* `MemberMemory` - a memory that is told who acts, and on what task
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -20,7 +19,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import Meter
 from drift_agents.matching.base import Matching
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import MemberMemory, Memory
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
@@ -28,14 +27,6 @@ from drift_agents.team.base import Team
 from drift_agents.types import NO_USAGE, Episode, Removed
 from drift_agents.verifier.base import Verifier
 from drift_agents.world import check_text_world
-
-
-@runtime_checkable
-class MemberMemory(Protocol):
-    """A memory that is told who acts: it has banks of its own for every member."""
-
-    def address(self, member: str, task: str) -> None:
-        """From now on this member acts, on this task."""
 
 
 class TeamAgent:

@@ -49,7 +49,7 @@ def test_a_part_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "entry_points", lambda group: points if group == "drift_envs.memories" else [])
     assert MEMORIES.names()[-1] == "noted"
     assert MEMORIES.summaries()["noted"] == "The part of another package."
-    assert MEMORIES.summaries()["none"].startswith("Holds nothing")
+    assert MEMORIES.summaries()["none"].startswith("Stores nothing")
     assert isinstance(MEMORIES.make("noted"), NotedPart)
 
 

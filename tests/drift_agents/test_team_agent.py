@@ -18,7 +18,7 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.consensus.consensus import ConsensusMemory
-from drift_agents.memory.frozen import freeze
+from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Reply, make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt

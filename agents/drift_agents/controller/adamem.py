@@ -23,8 +23,7 @@ from drift_agents.controller.strategy import HORIZON, STRATEGY, Strategy, make_s
 from drift_agents.llm.base import Completion, ask
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
-from drift_agents.memory.base import Memory
-from drift_agents.memory.exemplar import Exemplar, recall_exemplars
+from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion
 from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import ANSWER, parse_prompt

@@ -37,7 +37,7 @@ class Render(Protocol):
 
         Args:
             recall: whether memory is asked; a prompt without it shows the present step, those of this
-                episode, and what a verifier vouches for (`drift_agents.memory.present`).
+                episode, and what a verifier vouches for (`drift_agents.memory.views`).
             strategy: words that stand among the notes, if there are any.
 
         Returns:

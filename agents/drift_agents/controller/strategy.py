@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
-from drift_agents.memory.exemplar import Exemplar
+from drift_agents.memory.base import Exemplar
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection, parse_line
 from drift_agents.types import RecordId

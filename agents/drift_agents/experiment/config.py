@@ -24,7 +24,7 @@ Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant", "dyna_q_plu
 """What stands beside the agents in every table: `drift_agents.experiment.references` and the learners."""
 
 Learning = Literal["online", "frozen"]
-"""What the test does to memory: it goes on writing, or its own rule is off (`drift_agents.memory.frozen`)."""
+"""What the test does to memory: it goes on writing, or its own rule is off (`drift_agents.memory.views`)."""
 
 Kept = Literal["all", "failures", "none"]
 """Which episodes are kept step by step, see `drift_agents.experiment.trace`."""

@@ -34,8 +34,8 @@ from drift_agents.learner.base import Learner, make_learner
 from drift_agents.llm.service import Service
 from drift_agents.matching.base import make_matching
 from drift_agents.memory.base import Memory
-from drift_agents.memory.frozen import freeze
 from drift_agents.memory.none import NoMemory
+from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
 from drift_agents.registry import LEARNERS, VERIFIERS
 from drift_agents.team_agent import TeamAgent

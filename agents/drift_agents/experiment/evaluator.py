@@ -13,12 +13,12 @@ read, and the score of episodes that read it).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from drift_agents.experiment.evaluation_wrapper import NO_PHASE, EvaluationWrapper
 from drift_agents.matching.base import Exact, Matching
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import AuditedMemory, Memory
 from drift_agents.types import Episode, Experience, Record, RecordId, Verdict
 from drift_envs.schedule.timeline import Phase
 
@@ -128,15 +128,6 @@ class AuditedItem(NamedTuple):
     id: RecordId
     owner: str
     evidence: tuple[RecordId, ...]
-
-
-@runtime_checkable
-class AuditedMemory(Protocol):
-    """A memory whose items can be audited."""
-
-    def audited(self) -> Iterable[tuple[RecordId, str, tuple[RecordId, ...]]]:
-        """All items, oldest first: number, owner (empty for what everybody reads), and the records that it cites."""
-        ...
 
 
 class ItemCounts(NamedTuple):

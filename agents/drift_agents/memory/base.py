@@ -1,14 +1,20 @@
-"""What every memory must offer, so that any verifier can attach to it.
+"""What every memory offers, so that any verifier can attach to it, and what some memories offer beside it.
 
 * `Memory` - the protocol; one contract suite in the tests runs over every implementation
-* `StepObserver` - a memory that is told every step as it happens, whether it writes it or not
+* `StepObserver` - a memory that is notified of every step, whether the step is written or not
+* `Exemplar`, `ExemplarMemory` - parts of earlier episodes, and a memory that retrieves them
+* `recall_exemplars` - what any memory retrieves in this form
+* `MemberMemory` - a memory with a private bank for each member of a team
+* `AuditedMemory` - a memory whose items can be audited
 * `make_memory` - a memory by name
+
+`drift_agents.prompt.builder.FocusedMemory` is a protocol of the same kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import Embedding, make_embedding
 from drift_agents.errors import ArgumentError
@@ -32,22 +38,22 @@ class Memory(Protocol):
 
     The contract, beyond the signatures:
 
-    * ids grow: what is written later has the larger id; an id is never used twice;
+    * ids grow: what is written later has the larger id; no id is used twice;
     * `counterparts`, `records`, `states`, `snapshot` and `content_hash` have no side effect;
-      `retrieve` may have one (strengths, last access), and only that;
-    * what `remove` took is gone from every later answer, and so is every derived item that lost
-      most of its evidence;
+      `retrieve` may update strengths and times of last access, and nothing else;
+    * records that `remove` took appear in no later result, nor does a derived item that lost most of
+      its evidence;
     * equal calls in equal order give equal contents (`content_hash`), in every process.
     """
 
     name: str
     needs: frozenset[str]
-    """What it must be given beside its own experience: of `outcome`, `judge`, `critic`."""
+    """What it requires beside its own experience: of `outcome`, `judge`, `critic`."""
     supervision: str
     """For the tables: `none`, `own reward`, `judge` or `privileged`."""
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """What the memory recalls in this state; `k=None` leaves the number to the memory."""
+        """Records and notes for this state; `k=None` leaves the number to the memory."""
         ...
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
@@ -55,11 +61,11 @@ class Memory(Protocol):
         ...
 
     def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state (by the matching rule) and action, oldest first."""
+        """All records of this state (by the matching rule) and action, oldest first."""
         ...
 
     def records(self) -> Iterator[Record]:
-        """All records about transitions, oldest first."""
+        """All records of transitions, oldest first."""
         ...
 
     def states(self) -> Iterator[str]:
@@ -67,24 +73,24 @@ class Memory(Protocol):
         ...
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
-        """Remove these records and what rests on them; unknown ids are passed over."""
+        """Remove these records and the items that depend on them; unknown ids are ignored."""
         ...
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
     ) -> RecordId | None:
-        """Write what a verifier found out by probing; `None` for a memory that holds nothing."""
+        """Write a verifier's summary of `n` responses; `None` for a memory that stores nothing."""
         ...
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Take note of a finished episode; steps carry the retrieved ids and the reward as shown."""
+        """Process a finished episode; its steps carry the retrieved ids and the reward as shown."""
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
         ...
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot.
+        """Load a snapshot.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
@@ -97,14 +103,78 @@ class Memory(Protocol):
 
 @runtime_checkable
 class StepObserver(Protocol):
-    """A memory that is told every step as it happens, whether it is written or not.
+    """A memory that is notified of every step, whether the step is written or not.
 
-    What has happened in an episode belongs to the present state (AdaMEM: s_t is history and
-    observation); it is known also where nothing is written, or a verifier writes something else.
+    The history of an episode is part of the present state (AdaMEM: s_t is history and observation),
+    also where nothing is written, or a verifier writes something else.
     """
 
     def follow(self, experience: Experience) -> None:
-        """This has just happened."""
+        """Append a step to the history of the present episode."""
+        ...
+
+
+class Exemplar(NamedTuple):
+    """A step of an earlier episode and the steps after it (AdaMEM's value: state, action, rest).
+
+    Args:
+        steps: records of the step and of those that followed, in order.
+        score: the score at the end of that episode.
+        similarity: of its key to the present one, in [-1, 1].
+        task: that episode's task in words, where it is known.
+    """
+
+    steps: tuple[Record, ...]
+    score: float
+    similarity: float = 1.0
+    task: str = ""
+
+
+@runtime_checkable
+class ExemplarMemory(Protocol):
+    """A memory that retrieves parts of earlier episodes."""
+
+    def exemplars(self, state: str, k: int | None, now: AgentClock) -> tuple[Exemplar, ...]:
+        """The `k` most similar parts, the best first; `None` leaves the number to the memory."""
+        ...
+
+
+def recall_exemplars(memory: Memory, state: str, k: int | None, now: AgentClock) -> tuple[Exemplar, ...]:
+    """Parts of earlier episodes, from any memory.
+
+    A memory without trajectories returns its records of the present state, each as an episode of one step.
+
+    Args:
+        memory: its `retrieve` may have side effects.
+        state: the present state.
+        k: how many; `None` leaves the number to the memory.
+        now: the agent's clock.
+
+    Example:
+        >>> from drift_agents.memory.none import NoMemory
+        >>> recall_exemplars(NoMemory(), "a", None, AgentClock())
+        ()
+    """
+    if isinstance(memory, ExemplarMemory):
+        return memory.exemplars(state, k, now)
+    earlier = [record for record in memory.retrieve(state, k, now).records if record.now.episode < now.episode]
+    return tuple(Exemplar((record,), record.outcome.score) for record in earlier)
+
+
+@runtime_checkable
+class MemberMemory(Protocol):
+    """A memory with a private bank for each member of a team."""
+
+    def address(self, member: str, task: str) -> None:
+        """Set the acting member and its task."""
+
+
+@runtime_checkable
+class AuditedMemory(Protocol):
+    """A memory whose items can be audited."""
+
+    def audited(self) -> Iterable[tuple[RecordId, str, tuple[RecordId, ...]]]:
+        """Number, owner (empty for the shared bank) and evidence of every item, oldest first."""
         ...
 
 

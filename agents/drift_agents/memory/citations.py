@@ -1,13 +1,13 @@
-"""Derived items rest on evidence and fall with it: one rule for every memory.
+"""Derived items depend on evidence and are removed with it: one rule for every memory.
 
 * `CASCADES` - how much of its evidence an item may lose
-* `check_cascade` - refuses any other name
-* `Citations` - which items rest on what, and which fall when that goes
-* `kept_suffix` - what is left of a trajectory
+* `check_cascade` - returns the name of a rule, or raises
+* `Citations` - which items cite which evidence, and which are removed with it
+* `valid_suffix` - the part of a trajectory that is still valid
 
 A verifier removes records of transitions. Insights, skills, summaries and trajectories have no
-(state, action) that it could ask about, so they cite the records that they were made from. Without
-that a verifier would do nothing at all on half of the memories.
+(state, action) of their own that a verifier could probe, so they cite the records that they were made
+from. Otherwise a verifier would have no effect on half of the memories.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from drift_agents.checks import check_choice
 from drift_agents.errors import ArgumentError
 from drift_agents.types import RecordId
 
 CASCADES = ("any", "majority", "cut")
-"""`any`: an item falls with the first piece of evidence that goes. `majority`: when more than half
-of it went. `cut`: the same for a text; a trajectory is cut instead of dropped (`kept_suffix`)."""
+"""`any`: an item is removed with its first piece of evidence. `majority`: when more than half of its evidence
+is removed. `cut`: the same for a text; a trajectory is cut instead of removed (`valid_suffix`)."""
 
 
 def check_cascade(cascade: str) -> str:
-    """The name of the rule, if there is such a rule.
+    """Return the name of a cascade rule.
 
     Args:
         cascade: one of `CASCADES`.
@@ -32,16 +33,14 @@ def check_cascade(cascade: str) -> str:
     Raises:
         ArgumentError: if it is none of them.
     """
-    if cascade not in CASCADES:
-        raise ArgumentError(f"`cascade` should be one of {', '.join(CASCADES)}. Received {cascade!r}")
-    return cascade
+    return check_choice("cascade", cascade, CASCADES)
 
 
 class Citations:
-    """Which items rest on what, and which fall when that goes.
+    """Which items cite which evidence, and which are removed with it.
 
-    Items and evidence are numbers of one ledger (`Ledger.new_id`), so an item may cite items too:
-    then what falls pulls down what rests on it. A removal costs what it touches, whatever else is held.
+    Items and evidence are numbers of one ledger (`Ledger.new_id`), so an item may cite items too; then
+    a removal cascades. The cost of a removal depends on the citations it touches, not on how many there are.
 
     Args:
         cascade: how much of its evidence an item may lose, one of `CASCADES`.
@@ -53,7 +52,7 @@ class Citations:
         >>> citations = Citations("majority")
         >>> citations.add(10, [0, 1, 2])
         >>> citations.add(11, [10])
-        >>> citations.fall([0]), citations.fall([2])
+        >>> citations.remove([0]), citations.remove([2])
         ((), (10, 11))
     """
 
@@ -64,11 +63,10 @@ class Citations:
         self._citing: dict[RecordId, dict[RecordId, None]] = {}
 
     def __len__(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return len(self._evidence)
 
     def __contains__(self, item: object) -> bool:
-        """Whether an item of that number is there."""
         return item in self._evidence
 
     def __iter__(self) -> Iterator[RecordId]:
@@ -76,37 +74,41 @@ class Citations:
         return iter(self._evidence)
 
     def add(self, item: RecordId, evidence: Iterable[RecordId], lost: Container[RecordId] = ()) -> None:
-        """Note what an item rests on; what is said anew about an item takes the place of what was said before.
+        """Store the evidence of an item, in place of evidence stored before.
 
         Args:
             item: its number.
-            evidence: the numbers that it cites; one cited twice counts once.
-            lost: of these, what is gone already, when items are read back from a snapshot.
+            evidence: the numbers that it cites; duplicates count once.
+            lost: which of these are removed already, when items are read from a snapshot.
 
         Raises:
-            ArgumentError: if it cites nothing, or itself: it could never fall.
+            ArgumentError: if it cites nothing, or itself: it could never be removed.
         """
         cited = tuple(dict.fromkeys(evidence))
         if not cited or item in cited:
             raise ArgumentError(f"`evidence` of item {item} should cite something else than itself. Received {cited}")
         if item in self._evidence:
-            self._let_go(item)
-        there = [number for number in cited if number not in lost]
+            self._remove_from_index(item)
+        present = [number for number in cited if number not in lost]
         self._evidence[item] = cited
-        self._lost[item] = len(cited) - len(there)
-        for number in there:
+        self._lost[item] = len(cited) - len(present)
+        for number in present:
             self._citing.setdefault(number, {})[item] = None
 
     def evidence(self, item: RecordId) -> tuple[RecordId, ...]:
-        """What an item was made from, what is gone included; nothing for an unknown item."""
+        """What an item was made from, removed evidence included; empty for an unknown item."""
         return self._evidence.get(item, ())
 
     def citing(self, number: RecordId) -> tuple[RecordId, ...]:
-        """The items that cite this one, in the order of their numbers."""
+        """The items that cite this number, in ascending order."""
         return tuple(sorted(self._citing.get(number, ())))
 
-    def resting(self, numbers: Iterable[RecordId]) -> set[RecordId]:
-        """The items that rest on these, through other items or not."""
+    def citing_any(self, numbers: Iterable[RecordId]) -> list[RecordId]:
+        """The items that cite at least one of these numbers, in order of first citation."""
+        return list(dict.fromkeys(item for number in numbers for item in self.citing(number)))
+
+    def dependents(self, numbers: Iterable[RecordId]) -> set[RecordId]:
+        """The items that cite these numbers, directly or through other items."""
         todo, found = list(numbers), set[RecordId]()
         while todo:
             for item in self._citing.get(todo.pop(), ()):
@@ -115,17 +117,17 @@ class Citations:
                     todo.append(item)
         return found
 
-    def fall(self, gone: Iterable[RecordId]) -> tuple[RecordId, ...]:
-        """Take note that something went.
+    def remove(self, numbers: Iterable[RecordId]) -> tuple[RecordId, ...]:
+        """Remove evidence or items, and the items that lost too much evidence.
 
         Args:
-            gone: numbers of evidence, or of items.
+            numbers: numbers of evidence, or of items.
 
         Returns:
-            The items that fell, each before those that it pulled down; without those that were asked for.
+            The items removed by the cascade, each before those that depend on it; without the given numbers.
         """
-        fell: list[RecordId] = []
-        todo = deque(gone)
+        removed: list[RecordId] = []
+        todo = deque(numbers)
         for item in tuple(todo):
             self._drop(item)
         while todo:
@@ -133,17 +135,16 @@ class Citations:
                 self._lost[item] += 1
                 if self.cascade == "any" or 2 * self._lost[item] > len(self._evidence[item]):
                     self._drop(item)
-                    fell.append(item)
+                    removed.append(item)
                     todo.append(item)
-        return tuple(fell)
+        return tuple(removed)
 
     def _drop(self, item: RecordId) -> None:
         if item in self._evidence:
-            self._let_go(item)
+            self._remove_from_index(item)
             del self._evidence[item], self._lost[item]
 
-    def _let_go(self, item: RecordId) -> None:
-        """Take an item out of the index of what it cites."""
+    def _remove_from_index(self, item: RecordId) -> None:
         for number in self._evidence[item]:
             items = self._citing.get(number)
             if items is not None:
@@ -152,20 +153,20 @@ class Citations:
                     del self._citing[number]
 
 
-def kept_suffix(steps: Sequence[RecordId], there: Container[RecordId]) -> tuple[RecordId, ...]:
-    """What is left of a trajectory: the steps behind the last one that went (`cut`).
+def valid_suffix(steps: Sequence[RecordId], present: Container[RecordId]) -> tuple[RecordId, ...]:
+    """The steps after the last removed one (`cut`).
 
-    What led up to a step that is no longer true leads elsewhere now; what came behind it may hold.
+    The steps before a transition that no longer holds now lead elsewhere; those after it may still hold.
 
     Args:
         steps: the evidence of every step, in order.
-        there: what is still there.
+        present: what was not removed.
 
     Example:
-        >>> kept_suffix([3, 4, 5, 6], there={3, 5, 6})
+        >>> valid_suffix([3, 4, 5, 6], present={3, 5, 6})
         (5, 6)
     """
     for place in range(len(steps) - 1, -1, -1):
-        if steps[place] not in there:
+        if steps[place] not in present:
             return tuple(steps[place + 1 :])
     return tuple(steps)

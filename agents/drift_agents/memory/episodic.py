@@ -1,21 +1,25 @@
-"""What AdaMEM, Synapse and ReasoningBank have in common: a ledger, and the episode under way.
+"""The common part of AdaMEM, Synapse and ReasoningBank: a ledger, and the present episode.
 
-* `Choice` - what was recalled: a trajectory, and a place in it
-* `POOLS`, `is_success` - which episodes are learned from
-* `EpisodicMemory` - writes every transition, learns from an episode when it is over
+* `EpisodicMemory` - writes every transition, learns from an episode when it ends
+* `Choice` - a retrieved item, and a place in it
+* `TaskIndex` - first observations of episodes, by similarity
+* `POOLS` - the episodes that are learned from
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, ClassVar, NamedTuple
 
-from drift_agents.errors import ArgumentError, MemoryStateError
+import numpy as np
+
+from drift_agents.checks import check_choice, check_integer
+from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger
-from drift_agents.memory.ledgered import LedgerMemory
-from drift_agents.memory.voyager.critic import attempt_steps, highest_score
+from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, reading_snapshot
+from drift_agents.memory.transcript import attempt_steps, is_success
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -29,21 +33,19 @@ from drift_agents.types import (
 )
 
 MOST = 16
-"""Items that are recalled at the most: the largest number in AdaMEM's figure 4."""
-
-
+"""The largest number of retrieved items: the largest in AdaMEM's figure 4."""
 POOLS = ("success", "all")
 """`success`: episodes that reached the highest score that their task names (r_T = 1), as in AdaMEM and in
 its comparison. `all`: failures too, as in the original ReasoningBank."""
 
 
 class Choice(NamedTuple):
-    """What was recalled.
+    """A retrieved item.
 
     Args:
-        item: the number of a trajectory.
-        place: a place in it.
-        similarity: of its key to what was asked, in [-1, 1].
+        item: the number of a trajectory, or of a past task.
+        place: a place in the trajectory.
+        similarity: of its key to the query, in [-1, 1].
     """
 
     item: RecordId
@@ -51,30 +53,17 @@ class Choice(NamedTuple):
     similarity: float
 
 
-def is_success(result: Episode) -> bool:
-    """Whether an episode reached the highest score that its task names, or 1 where it names none.
-
-    Args:
-        result: the episode.
-
-    Example:
-        >>> is_success(Episode("Reach a goal. The highest score is 0.5.", 0.5, 3, True))
-        True
-    """
-    return result.score >= highest_score(result.task)
-
-
 class EpisodicMemory(LedgerMemory):
-    """Writes every transition, learns from an episode when it is over.
+    """Writes every transition, learns from an episode when it ends.
 
-    The ledger holds every transition, since verifiers ask about transitions; of these a prompt shows
-    the episode's own, what a verifier vouches for, and what the memory's own rule recalls. What is
-    recalled is chosen by `_choose`, at most once a moment: the first question at a moment is about the
-    present state. Those below say what is learned (`_learn`), what falls (`_fall`) and what a snapshot
-    has beside (`_snapshot`, `_restored`).
+    The ledger holds every transition, since verifiers query transitions. A prompt shows the records of
+    the present episode, verified summaries, and what the memory's own rule retrieves. That is chosen by
+    `_choose`, at most once a step: the first query at a time of the clock is about the present state.
+    Subclasses define what is learned (`_learn`), what a removal cascades to (`_cascade`) and the rest of a
+    snapshot (`_snapshot_items`, `_load`).
 
     Args:
-        k: items recalled, from 1 to `MOST`.
+        k: items retrieved, from 1 to `MOST`.
         pool: which episodes it learns from, one of `POOLS`.
         matching: when two states count as the same; texts must be equal if not given.
 
@@ -85,54 +74,58 @@ class EpisodicMemory(LedgerMemory):
     name = "episodic"
     needs: frozenset[str] = frozenset({"outcome"})
     supervision = "own reward"
+    once_per_episode: ClassVar[bool] = False
+    """Whether items are chosen when an episode begins; otherwise at every step."""
 
     def __init__(self, k: int, pool: str, matching: Matching | None) -> None:
-        if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= MOST:
-            raise ArgumentError(f"`k` should be a whole number from 1 to {MOST}. Received {k!r}")
-        if pool not in POOLS:
-            raise ArgumentError(f"`pool` should be one of {', '.join(POOLS)}. Received {pool!r}")
-        self.k, self.pool = k, pool
+        self.k = check_integer("k", k, 1, MOST)
+        self.pool = check_choice("pool", pool, POOLS)
         self._ledger = Ledger(matching)
-        self._today: dict[RecordId, None] = {}
-        # The episode that is followed, and its steps so far as pairs of state and action.
+        # What was written in the present episode.
+        self._written: dict[RecordId, None] = {}
+        # The number of the present episode, and its steps so far as pairs of state and action.
         self._episode = -1
         self._path: list[tuple[str, str]] = []
-        # The moment at which `_choose` was asked, and what it answered.
-        self._moment: AgentClock | None = None
+        # The time at which `_choose` was called, and its result.
+        self._chosen_at: AgentClock | None = None
         self._chosen: tuple[Choice, ...] = ()
-        # The records that are shown, by state; made when it is asked for.
+        # The records that are shown, by state; computed when first used.
         self._shown: dict[Hashable, tuple[Record, ...]] | None = None
 
-    # What a memory of this kind fills in.
+    # What a subclass defines.
 
     @abstractmethod
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
-        """What is recalled at this moment, the best first."""
+        """The items retrieved now, the best first."""
 
     @abstractmethod
-    def _recalled(self) -> Iterable[RecordId]:
-        """The records of what was chosen."""
+    def _retrieved_records(self) -> Iterable[RecordId]:
+        """The records of the chosen items."""
 
     @abstractmethod
     def _learn(self, result: Episode, steps: list[Record], now: AgentClock) -> None:
         """Learn from an episode; `steps` is not empty."""
 
     @abstractmethod
-    def _fall(self, gone: Sequence[RecordId]) -> tuple[RecordId, ...]:
-        """Take note that records went; the numbers of items that fell."""
+    def _cascade(self, removed: Sequence[RecordId]) -> tuple[RecordId, ...]:
+        """Remove or cut the items that depend on removed records; returns the removed ones."""
 
     @abstractmethod
-    def _snapshot(self) -> dict[str, Any]:
-        """What a snapshot has beside."""
+    def _snapshot_items(self) -> dict[str, Any]:
+        """The part of a snapshot that the subclass adds."""
 
     @abstractmethod
-    def _restored(self, data: Plain, ledger: Ledger) -> dict[str, Any]:
-        """Attributes read from a snapshot; errors of Python's own say that it is none."""
+    def _load(self, data: Plain) -> None:
+        """Replace the subclass's attributes by those of a snapshot; errors of Python's own refuse it.
 
-    # What they have in common.
+        The ledger is replaced before. The call is made on a shallow copy, so it may assign attributes, but
+        not change the objects that they hold.
+        """
+
+    # What they share.
 
     def follow(self, experience: Experience) -> None:
-        """Take note of a step: what has happened in an episode is part of the present state."""
+        """Append a step to the history of the present episode."""
         if experience.now.episode != self._episode:
             self._episode, self._path = experience.now.episode, []
         self._path.append((experience.state, experience.action))
@@ -141,39 +134,33 @@ class EpisodicMemory(LedgerMemory):
         """The steps of the present episode so far, as pairs of state and action."""
         return list(self._path) if now.episode == self._episode else []
 
-    def _steps(self) -> list[Record]:
-        """What was written of the episode that is over, in the order in which it was lived."""
-        written = [record for number in self._today if (record := self._ledger.get(number)) is not None]
-        return attempt_steps(written, self._ledger.matching.state_key)
-
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """What is shown of this state; the first question at a moment is about the present one, and chooses."""
-        self._attend(state, k, now)
-        records = self._by_state().get(self._ledger.matching.state_key(state), ())
+        """The records shown for this state; the first query at a time is about the present one, and chooses."""
+        self._update_choice(state, k, now)
+        records = self._shown_by_state().get(self._ledger.matching.state_key(state), ())
         return Retrieved(records, (1.0,) * len(records))
 
     def in_mind(self) -> Iterator[str]:
-        """One text for every state that is shown, in the order of their oldest records."""
-        return (records[0].state for records in self._by_state().values())
+        """One text for every state with shown records, in the order of their oldest records."""
+        return (records[0].state for records in self._shown_by_state().values())
 
-    def _attend(self, state: str, k: int | None, now: AgentClock) -> None:
-        """Choose what is recalled, if the moment is a new one."""
-        if self._is_new(now):
-            self._moment = now
+    def _update_choice(self, state: str, k: int | None, now: AgentClock) -> None:
+        """Choose items, if that is due."""
+        if self._is_due(now):
+            self._chosen_at = now
             chosen = self._choose(state, self.k if k is None else min(k, MOST), now)
             if chosen != self._chosen:
                 self._chosen, self._shown = chosen, None
 
-    def _is_new(self, now: AgentClock) -> bool:
-        """Whether it is time to choose."""
-        return self._moment != now
+    def _is_due(self, now: AgentClock) -> bool:
+        last = self._chosen_at
+        return last is None or (last.episode != now.episode if self.once_per_episode else last != now)
 
-    def _by_state(self) -> dict[Hashable, tuple[Record, ...]]:
+    def _shown_by_state(self) -> dict[Hashable, tuple[Record, ...]]:
         if self._shown is None:
-            ids = {*self._today, *self._verified(), *self._recalled()}
-            records = [record for number in sorted(ids) if (record := self._ledger.get(number)) is not None]
+            ids = {*self._written, *self._verified(), *self._retrieved_records()}
             groups: dict[Hashable, list[Record]] = {}
-            for record in records:
+            for record in self._ledger.select(sorted(ids)):
                 groups.setdefault(self._ledger.matching.state_key(record.state), []).append(record)
             self._shown = {key: tuple(group) for key, group in groups.items()}
         return self._shown
@@ -182,8 +169,8 @@ class EpisodicMemory(LedgerMemory):
         return (record.id for record in self._ledger if record.verified)
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append it; what the episode is worth is known when it ends."""
-        return self._written(self._ledger.append(experience, now))
+        """Append an experience; the episode is evaluated when it ends."""
+        return self._note_written(self._ledger.append(experience, now))
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
@@ -193,74 +180,114 @@ class EpisodicMemory(LedgerMemory):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        return self._written(self._ledger.append_summary(state, action, distribution, n, now))
+        return self._note_written(self._ledger.append_summary(state, action, distribution, n, now))
 
-    def _written(self, number: RecordId) -> RecordId:
-        self._today[number] = None
+    def _note_written(self, number: RecordId) -> RecordId:
+        self._written[number] = None
         self._shown = None
         return number
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
-        """Remove these records; what rests on them falls, or is cut, and what is recalled is chosen anew."""
-        gone = self._ledger.remove(ids)
-        for number in gone:
-            self._today.pop(number, None)
-        fell = self._fall(gone)
-        self._choose_again()
+        """Remove these records, remove or cut the items that depend on them, and choose anew."""
+        removed = self._ledger.remove(ids)
+        for number in removed:
+            self._written.pop(number, None)
+        items = self._cascade(removed)
+        self._update_after_removal()
         self._shown = None
-        return Removed(gone, fell)
+        return Removed(removed, items)
 
-    def _choose_again(self) -> None:
-        """Something is gone: the next question chooses anew."""
-        self._forget_choice()
+    def _update_after_removal(self) -> None:
+        """Let the next query choose anew."""
+        self._reset_choice()
 
-    def _forget_choice(self) -> None:
-        self._moment, self._chosen, self._shown = None, (), None
+    def _reset_choice(self) -> None:
+        self._chosen_at, self._chosen, self._shown = None, (), None
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Learn from the episode, if it belongs to the pool."""
-        steps = self._steps()
+        steps = attempt_steps(self._ledger.select(self._written), self._ledger.matching.state_key)
         if steps and (self.pool == "all" or is_success(result)):
             self._learn(result, steps, now)
-        self._today = {}
-        self._forget_choice()
+        self._written = {}
+        self._reset_choice()
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
-        moment = self._moment
         return {
             "kind": self.name,
             "ledger": self._ledger.snapshot(),
-            "today": list(self._today),
+            "today": list(self._written),
             "episode": self._episode,
             "path": [list(step) for step in self._path],
-            "moment": None if moment is None else list(moment),
+            "moment": None if self._chosen_at is None else list(self._chosen_at),
             "chosen": [list(choice) for choice in self._chosen],
-            **self._snapshot(),
+            **self._snapshot_items(),
         }
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot; nothing changes when that fails.
+        """Load a snapshot; nothing changes if that fails.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        self._refuse_other(data)
-        ledger = Ledger(self._ledger.matching)
-        ledger.restore(data.get("ledger", {}))
-        try:
-            today = {int(number): None for number in data["today"]}
-            if any(number not in ledger for number in today):
-                raise ValueError("records of the episode under way should be there")
-            episode, path = int(data["episode"]), [(str(state), str(action)) for state, action in data["path"]]
-            moment = None if data["moment"] is None else AgentClock(*map(int, data["moment"]))
-            chosen = tuple(Choice(int(number), int(place), float(like)) for number, place, like in data["chosen"])
-            own = self._restored(data, ledger)
-        except (KeyError, TypeError, ValueError, ArgumentError) as error:
-            raise MemoryStateError(
-                f"not a snapshot of the memory {self.name!r}: {error!r} in {str(data)[:80]!r}"
-            ) from error
-        self._episode, self._path = episode, path
-        self._ledger, self._today, self._moment, self._chosen, self._shown = ledger, today, moment, chosen, None
-        for attribute, value in own.items():
-            setattr(self, attribute, value)
+        check_kind(self.name, data)
+        loaded = copy(self)
+        loaded._ledger = self._ledger.restored(data.get("ledger", {}))
+        with reading_snapshot(f"the memory {self.name!r}", data):
+            loaded._written = {int(number): None for number in data["today"]}
+            if any(number not in loaded._ledger for number in loaded._written):
+                raise ValueError("records of the present episode should be in the ledger")
+            loaded._episode = int(data["episode"])
+            loaded._path = [(str(state), str(action)) for state, action in data["path"]]
+            moment = data["moment"]
+            loaded._chosen_at = None if moment is None else AgentClock(*map(int, moment))
+            loaded._chosen = tuple(Choice(int(item), int(place), float(like)) for item, place, like in data["chosen"])
+            loaded._load(data)
+        loaded._shown = None
+        vars(self).update(vars(loaded))
+
+
+class TaskIndex:
+    """First observations of episodes, by similarity.
+
+    Args:
+        embedding: of first observations.
+
+    Example:
+        >>> from drift_agents.embedding.hashed import HashedEmbedding
+        >>> starts = TaskIndex(HashedEmbedding())
+        >>> starts.add(3, "a red hat")
+        >>> starts.add(4, "an axe")
+        >>> starts.nearest("a hat", 1)[0][0]
+        3
+    """
+
+    def __init__(self, embedding: Embedding) -> None:
+        self.embedding = embedding
+        self._texts: dict[RecordId, str] = {}
+        self._vectors: Vectors | None = None
+
+    def add(self, number: RecordId, text: str) -> None:
+        """Store the first observation of an episode."""
+        if self._texts.get(number) != text:
+            self._texts[number], self._vectors = text, None
+
+    def remove(self, number: RecordId) -> None:
+        """Remove an episode, which must be stored."""
+        del self._texts[number]
+        self._vectors = None
+
+    def nearest(self, text: str, k: int) -> list[tuple[RecordId, float]]:
+        """The `k` nearest episodes with their similarity, the best first; of equal ones the newest."""
+        if not self._texts:
+            return []
+        if self._vectors is None:
+            self._vectors = self.embedding.embed(list(self._texts.values()))
+        similar = cosine(self.embedding.embed([text])[0], self._vectors)
+        numbers = np.array(list(self._texts))
+        return [(int(numbers[place]), float(similar[place])) for place in np.lexsort((-numbers, -similar))[:k]]
+
+    def choose(self, text: str, k: int) -> tuple[Choice, ...]:
+        """The `k` nearest episodes from their first step on."""
+        return tuple(Choice(number, 0, similar) for number, similar in self.nearest(text, k))

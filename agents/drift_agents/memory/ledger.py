@@ -1,27 +1,33 @@
 """The evidence ledger that every memory but `none` keeps.
 
-* `Ledger` - records about transitions, indexed by (state key, action): constant-time `counterparts`
+* `Ledger` - records of transitions, indexed by (state key, action): constant-time `counterparts`
+* `LedgerMemory` - the methods of `Memory` that depend on the ledger alone
+* `check_kind`, `reading_snapshot`, `read_integer`, `read_clock` - checks of snapshots
+* `hash_plain` - a hash of plain data
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
+from drift_agents.checks import is_integer
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.types import AgentClock, Experience, Outcome, Plain, Record, RecordId
 
 
 class Ledger:
-    """Records about transitions, indexed by (state key, action).
+    """Records of transitions, indexed by (state key, action).
 
-    Every answer is a function of the records alone, not of what was removed: states and actions
-    come in the order of their oldest record, and a state is told by the text of its oldest record.
-    So a restored ledger answers as the one that was saved.
+    Every result depends on the present records alone, not on what was removed: states and actions
+    come in the order of their oldest record, and a state has the text of its oldest record. So a
+    restored ledger gives the same results as the saved one.
 
     Args:
         matching: when two states count as the same; `Exact` if not given.
@@ -45,12 +51,14 @@ class Ledger:
         self._next_id = 0
 
     def __len__(self) -> int:
-        """How many records there are."""
         return len(self._records)
 
     def __contains__(self, record_id: object) -> bool:
-        """Whether a record of that id is there."""
         return record_id in self._records
+
+    def __iter__(self) -> Iterator[Record]:
+        """All records, oldest first."""
+        return iter(self._records.values())
 
     def new_id(self) -> RecordId:
         """A number never used before, for records and for derived items alike."""
@@ -58,7 +66,7 @@ class Ledger:
         return self._next_id - 1
 
     def append(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Write a lived transition; returns its id."""
+        """Write an experienced transition; returns its id."""
         return self._add(experience.state, experience.action, ((experience.outcome, 1.0),), 1, now, verified=False)
 
     def append_summary(
@@ -88,26 +96,30 @@ class Ledger:
         verified: bool,
     ) -> RecordId:
         record = Record(self.new_id(), state, action, outcomes, n, now, verified)
-        self._put(record)
+        self._insert(record)
         return record.id
 
-    def _put(self, record: Record) -> None:
+    def _insert(self, record: Record) -> None:
         key = self.matching.state_key(record.state)
         self._records[record.id] = record
         self._oldest.setdefault(key, record)
         self._index.setdefault(key, {}).setdefault(record.action, {})[record.id] = record
 
     def get(self, record_id: RecordId) -> Record | None:
-        """The record of that id, if it is there."""
+        """The record of that id, or `None`."""
         return self._records.get(record_id)
 
+    def select(self, ids: Iterable[RecordId]) -> list[Record]:
+        """The records of these ids, in this order; unknown ids are ignored."""
+        return [record for record_id in ids if (record := self._records.get(record_id)) is not None]
+
     def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first."""
+        """All records of this state and action, oldest first."""
         by_action = self._index.get(self.matching.state_key(state))
         return list(by_action[action].values()) if by_action and action in by_action else []
 
-    def at(self, state: str) -> dict[str, list[Record]]:
-        """All records about this state, by action in the order of their oldest record, each oldest first."""
+    def by_action(self, state: str) -> dict[str, list[Record]]:
+        """All records of this state, by action in the order of their oldest record, each oldest first."""
         by_action = self._index.get(self.matching.state_key(state), {})
         groups = [(action, list(records.values())) for action, records in by_action.items()]
         return dict(sorted(groups, key=lambda group: group[1][0].id))
@@ -119,23 +131,18 @@ class Ledger:
             self._in_order = True
         return (record.state for record in self._oldest.values())
 
-    def __iter__(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        return iter(self._records.values())
-
     def remove(self, ids: Iterable[RecordId]) -> tuple[RecordId, ...]:
-        """Remove these records; returns the ids of those that were there, in the order asked."""
-        gone = []
+        """Remove these records; returns the ids of those that existed, in the given order."""
+        removed = []
         for record_id in ids:
             record = self._records.pop(record_id, None)
             if record is None:
                 continue
-            gone.append(record_id)
-            self._forget(record)
-        return tuple(gone)
+            removed.append(record_id)
+            self._remove_from_index(record)
+        return tuple(removed)
 
-    def _forget(self, record: Record) -> None:
-        """Take a record out of the index."""
+    def _remove_from_index(self, record: Record) -> None:
         key = self.matching.state_key(record.state)
         by_action = self._index[key]
         del by_action[record.action][record.id]
@@ -153,44 +160,137 @@ class Ledger:
         return {
             "next_id": self._next_id,
             "records": [
-                [r.id, r.state, r.action, _plain(r.outcomes), r.n, list(r.now), r.verified]
+                [r.id, r.state, r.action, _plain_outcomes(r.outcomes), r.n, list(r.now), r.verified]
                 for r in self._records.values()
             ],
         }
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot; nothing changes when that fails.
+        """Load a snapshot; nothing changes if that fails.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of a ledger.
         """
-        try:
-            records = [_read(entry) for entry in data["records"]]
+        with reading_snapshot("a ledger", data):
+            records = [_read_record(entry) for entry in data["records"]]
             next_id = data["next_id"]
             if not isinstance(next_id, int):
                 raise TypeError(f"`next_id` is {next_id!r}")
             ids = [record.id for record in records]
             if any(a >= b for a, b in pairwise([-1, *ids, next_id])):
                 raise ValueError("ids should grow from 0 and stay below `next_id`")
-            fresh = Ledger(self.matching)
+            restored = Ledger(self.matching)
             for record in records:
-                fresh._put(record)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise MemoryStateError(f"not a snapshot of a ledger: {error!r} in {str(data)[:80]!r}") from error
-        self._records, self._index, self._oldest = fresh._records, fresh._index, fresh._oldest
+                restored._insert(record)
+        self._records, self._index, self._oldest = restored._records, restored._index, restored._oldest
         self._in_order, self._next_id = True, next_id
+
+    def restored(self, data: Plain) -> Ledger:
+        """A ledger with the same matching rule and the content of a snapshot.
+
+        Raises:
+            MemoryStateError: if the data is not a snapshot of a ledger.
+        """
+        ledger = Ledger(self.matching)
+        ledger.restore(data)
+        return ledger
 
     def content_hash(self) -> str:
         """SHA-256 of the content in a canonical form, 16 hexadecimal digits."""
         return hash_plain(self.snapshot())
 
 
-def _plain(outcomes: tuple[tuple[Outcome, float], ...]) -> list[Any]:
+class LedgerMemory(ABC):
+    """A memory whose evidence lies in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
+
+    Example:
+        >>> from drift_agents.memory.vanilla import VanillaMemory
+        >>> from drift_agents.types import AgentClock, Experience, Outcome
+        >>> memory = VanillaMemory()
+        >>> now = AgentClock(0, 0)
+        >>> _ = memory.observe(Experience("a", "1", Outcome("b", 0.0, False), 0.0, now), now)
+        >>> [record.state for record in memory.counterparts("a", "1")], list(memory.states())
+        (['a'], ['a'])
+    """
+
+    name: ClassVar[str]
+    _ledger: Ledger
+
+    def counterparts(self, state: str, action: str) -> list[Record]:
+        """All records of this state and action, oldest first."""
+        return self._ledger.counterparts(state, action)
+
+    def records(self) -> Iterator[Record]:
+        """All records, oldest first."""
+        return iter(self._ledger)
+
+    def states(self) -> Iterator[str]:
+        """One text for every known state."""
+        return self._ledger.states()
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, Any]:
+        """The whole content as plain data."""
+
+    def content_hash(self) -> str:
+        """A hash of the content."""
+        return hash_plain(self.snapshot())
+
+
+def check_kind(name: str, data: Plain) -> None:
+    """Refuse data that is not a snapshot of the memory of that name.
+
+    Raises:
+        MemoryStateError: if it is anything else.
+    """
+    if not isinstance(data, Mapping) or data.get("kind") != name:
+        raise MemoryStateError(f"not a snapshot of the memory {name!r}: {str(data)[:80]!r}")
+
+
+@contextmanager
+def reading_snapshot(kind: str, data: Any) -> Iterator[None]:
+    """Turn Python's errors about data of the wrong form into ours.
+
+    Args:
+        kind: what the data should be a snapshot of, as in `the memory 'vanilla'`.
+        data: the data; the message quotes its first 80 characters.
+
+    Raises:
+        MemoryStateError: if the block raises an error about the data.
+    """
+    try:
+        yield
+    except MemoryStateError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise MemoryStateError(f"not a snapshot of {kind}: {error!r} in {str(data)[:80]!r}") from error
+
+
+def read_integer(value: Any) -> int:
+    """A whole number of a snapshot.
+
+    Raises:
+        TypeError: if it is anything else.
+    """
+    if not is_integer(value):
+        raise TypeError(f"{value!r} should be a whole number")
+    return value
+
+
+def read_clock(episode: Any, step: Any) -> AgentClock:
+    """A time of a snapshot.
+
+    Raises:
+        TypeError: if a part is no whole number.
+    """
+    return AgentClock(read_integer(episode), read_integer(step))
+
+
+def _plain_outcomes(outcomes: tuple[tuple[Outcome, float], ...]) -> list[Any]:
     return [[[o.state, float(o.score), bool(o.ended)], p] for o, p in outcomes]
 
 
-def _read(entry: Any) -> Record:
-    """One record of a snapshot."""
+def _read_record(entry: Any) -> Record:
     record_id, state, action, outcomes, n, now, verified = entry
     record = Record(
         record_id,

@@ -1,8 +1,10 @@
-"""MemoryBank: what is recalled grows strong, what is not fades.
+"""MemoryBank: records that are retrieved gain strength, others fade.
 
 * `MemoryBank` - the memory
-* `MemoryStrength` - how strong a record is, and since when it has been fading
-* `retention` - what is left after a time (Ebbinghaus' curve)
+* `MemoryStrength` - the strength of a record, and the time of its last recall
+* `retention` - the forgetting curve (Ebbinghaus)
+* `DAY` - the schema of the model's answer: the summary of one day
+* `summarise_day` - the rule that answers offline; `RULES` is its table for `drift_agents.llm.rules.RuleModel`
 
 Source: Zhong et al., "MemoryBank: Enhancing large language models with long-term memory" (AAAI
 2024), as GLOVE uses it (appendix B.1): retention decays the retrieval weights of older experiences.
@@ -12,19 +14,21 @@ Source: Zhong et al., "MemoryBank: Enhancing large language models with long-ter
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.checks import check_choice, check_integer
+from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
 from drift_agents.memory.citations import Citations
-from drift_agents.memory.diary import DAY, RULES, tell_day
-from drift_agents.memory.ledger import Ledger
-from drift_agents.memory.ledgered import LedgerMemory
+from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, read_clock, read_integer, reading_snapshot
+from drift_agents.memory.transcript import STEPS, read_steps, render_steps, truncate
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -42,17 +46,67 @@ UNITS = AgentClock._fields
 RECALLS = ("here", "all")
 PER = ("action", "state")
 STRENGTH = 1.0
-"""S of what was just written."""
+"""S of a new record."""
 GAIN = 1.0
 """What a recall adds to S."""
 FAINTEST = 1e-12
-"""The least weight: a record never quite vanishes, and a weight is above zero."""
+"""The least weight: weights are positive."""
+DAY: Mapping[str, Any] = {
+    "title": "memory_bank_day",
+    "type": "object",
+    "properties": {"summary": {"type": "string", "minLength": 1, "maxLength": 2000}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+RUNS = 12
+"""The largest number of runs of equal actions in a summary; a longer path is given by its length alone."""
+LONGEST = {"state": 200, "action": 60}
+"""The largest number of characters in a quoted state or action."""
 
 _Ranked = tuple[float, RecordId, Record]
 
 
+def summarise_day(text: str) -> dict[str, str]:
+    r"""The rule that answers `DAY` offline: the path, its score, and the step that ended it without a score.
+
+    Args:
+        text: the result of `drift_agents.memory.transcript.render_steps`.
+
+    Returns:
+        JSON by the schema `DAY`.
+
+    Example:
+        >>> summarise_day('Task: go.\nSteps:\n- in start action "1" led to hole (score 0; the episode ended)')
+        {'summary': 'From start "1" led to score 0. Avoid "1" in start: the episode ended there for nothing.'}
+    """
+    # From the right, since a task may contain the marker and the lines below it cannot.
+    steps = read_steps(text.rpartition(STEPS)[2])
+    if not steps:
+        return {"summary": "Nothing happened."}
+    runs = [(action, len(list(run))) for action, run in groupby(_quote(step, "action") for step in steps)]
+    if len(runs) > RUNS:
+        path = f"a way of {len(steps)} steps"
+    else:
+        path = ", ".join(action if times == 1 else f"{times} times {action}" for action, times in runs)
+    last = steps[-1]
+    summary = f"From {_quote(steps[0], 'state')} {path} led to score {last['score']}"
+    if not last["ended"]:
+        summary += ", without an end"
+    elif float(last["score"]) <= 0:
+        summary += f". Avoid {_quote(last, 'action')} in {_quote(last, 'state')}: the episode ended there for nothing"
+    return {"summary": f"{summary}."}
+
+
+def _quote(step: re.Match[str], part: str) -> str:
+    return truncate(step[part], LONGEST[part])
+
+
+RULES: Mapping[str, Rule] = {DAY["title"]: summarise_day}
+"""The table for `drift_agents.llm.rules.RuleModel`."""
+
+
 class MemoryStrength(NamedTuple):
-    """How strong a record is, and since when it has been fading.
+    """The strength of a record, and the time of its last recall.
 
     Args:
         strength: S, in units of time.
@@ -64,7 +118,7 @@ class MemoryStrength(NamedTuple):
 
 
 def retention(faded: float) -> float:
-    """What is left: R = exp(-t / S), never below `FAINTEST`.
+    """The retention R = exp(-t / S), at least `FAINTEST`.
 
     Args:
         faded: t / S, the time since the last recall in units of the strength; not negative.
@@ -77,31 +131,30 @@ def retention(faded: float) -> float:
 
 
 class MemoryBank(LedgerMemory):
-    """What is recalled grows strong, what is not fades (Zhong et al. 2024, as in GLOVE's B.1).
+    """Records that are retrieved gain strength, others fade (Zhong et al. 2024, as in GLOVE's B.1).
 
     A record begins with strength S = 1. Its weight is the retention R = exp(-t / S), with t the
-    time since it was written or recalled last. A recall sets t = 0 and adds 1 to S. A question is
-    answered with the `k` records of every action of that state that are retained best (the newer
-    one of two that are retained equally well), each with its weight from before the recall. What
-    is not in the answer is not recalled. Nothing is deleted.
+    time since it was written or recalled last. A recall sets t = 0 and adds 1 to S. A query returns
+    the `k` records of every action of that state with the highest retention (of equal ones the newest),
+    each with its weight from before the recall. Other records are not recalled. None is deleted.
 
-    A prompt asks about every known state at every step. Were each of these questions a recall,
-    nothing would ever fade. So a recall is what the first question at a moment of the agent's clock
-    brings up, which is about the state where the agent stands; further questions at the same moment
-    look things up. And strength grows at most once in a unit of `recall_unit`.
+    A prompt queries every known state at every step. If each of these queries were a recall, nothing
+    would fade. So only the first query at a time of the agent's clock, which is about the present state,
+    recalls; further queries at that time have no effect. Strength grows at most once in a unit of
+    `recall_unit`.
 
-    Every episode is a day and ends with a summary. The summaries of the last days stand in the
-    prompt; they fade with S = 1 and are not strengthened by standing there.
+    Every episode is a day and ends with a summary. The summaries of the last days are in the prompt;
+    they fade with S = 1, and retrieval does not strengthen them.
 
     Args:
-        k: records for each question; positive.
+        k: records for each query; positive.
         unit: what t counts, `episode` or `step`.
         recall_unit: S grows at most once in an `episode` or a `step`.
-        recalls: which questions recall: `here`, the first one at a moment, or `all`.
+        recalls: which queries recall: `here`, the first one at a time, or `all`.
         per: whether `k` counts records of each `action` of a state, or of a `state` in all.
-        days: daily summaries in an answer; not negative, with 0 none are made.
-        cascade: when a summary falls with its evidence (`drift_agents.memory.citations`).
-        model: who summarises; declared rules if not given.
+        days: daily summaries in a result; not negative, with 0 none are made.
+        cascade: when a summary is removed with its evidence (`drift_agents.memory.citations`).
+        model: summarises; a fixed rule if not given.
         matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
@@ -134,82 +187,79 @@ class MemoryBank(LedgerMemory):
         model: Model | None = None,
         matching: Matching | None = None,
     ) -> None:
-        for name, count, least in (("k", k, 1), ("days", days, 0)):
-            if not isinstance(count, int) or isinstance(count, bool) or count < least:
-                raise ArgumentError(f"`{name}` should be a whole number, at least {least}. Received {count!r}")
-        options = (("unit", unit, UNITS), ("recall_unit", recall_unit, UNITS), ("recalls", recalls, RECALLS))
-        for name, value, known in (*options, ("per", per, PER)):
-            if value not in known:
-                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        self.k, self.unit, self.recall_unit, self.recalls = k, unit, recall_unit, recalls
-        self.per, self.days, self.cascade = per, days, cascade
+        self.k, self.days = check_integer("k", k), check_integer("days", days, 0)
+        self.unit = check_choice("unit", unit, UNITS)
+        self.recall_unit = check_choice("recall_unit", recall_unit, UNITS)
+        self.recalls, self.per = check_choice("recalls", recalls, RECALLS), check_choice("per", per, PER)
+        self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
-        self._unit, self._recall_unit = AgentClock._fields.index(unit), AgentClock._fields.index(recall_unit)
+        self._unit, self._recall_unit = UNITS.index(unit), UNITS.index(recall_unit)
         self._ledger = Ledger(matching)
-        self._traces: dict[RecordId, MemoryStrength] = {}
-        self._diary: dict[RecordId, tuple[Note, AgentClock]] = {}
+        self._strengths: dict[RecordId, MemoryStrength] = {}
+        self._summaries: dict[RecordId, tuple[Note, AgentClock]] = {}
         self._citations = Citations(cascade)
-        self._today: list[RecordId] = []
-        self._moment: AgentClock | None = None
-        # What was answered, for one unit of time: most states stay as they are from step to step.
-        self._answers: dict[Hashable, dict[int, Retrieved]] = {}
-        # All records by state and then by action, the best retained first, for the same unit of time:
-        # within it, what is written or recalled moves to the front, and nothing else moves.
+        # What was written in the present episode, and the time of the last query.
+        self._written: list[RecordId] = []
+        self._queried_at: AgentClock | None = None
+        # Results by state and k, for one unit of time: most states do not change from step to step.
+        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
+        # All records by state and then by action, by retention, for the same unit of time: within it,
+        # only records that are written or recalled move, to the front.
         self._orders: dict[Hashable, dict[str, list[_Ranked]]] = {}
-        self._answered: int | None = None
-        # The summaries of the last days as they are told in that unit of time.
-        self._told: tuple[Note, ...] | None = None
+        self._cached_at: int | None = None
+        # The summaries of the last days with their weights in that unit of time.
+        self._weighted_summaries: tuple[Note, ...] | None = None
 
-    def _forget_answers(self) -> None:
-        self._answers.clear()
+    def _clear_cache(self) -> None:
+        self._cache.clear()
         self._orders.clear()
-        self._told = None
+        self._weighted_summaries = None
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """The `k` best retained records of this state, the best first; the first question at a moment recalls them."""
+        """The `k` records of this state with the highest retention; the first query at a time recalls them."""
         k = self.k if k is None else k
         time = now[self._unit]
-        if self._answered != time:
-            self._forget_answers()
-            self._answered = time
+        if self._cached_at != time:
+            self._clear_cache()
+            self._cached_at = time
         key = self._ledger.matching.state_key(state)
-        answers = self._answers.setdefault(key, {})
-        if k not in answers:
-            answers[k] = self._answer(state, key, k, now)
-        answer = answers[k]
-        if self.recalls == "all" or self._moment != now:
-            self._recall(key, answer.records, now)
-        self._moment = now
-        return answer
+        results = self._cache.setdefault(key, {})
+        if k not in results:
+            results[k] = self._retrieve_uncached(state, key, k, now)
+        retrieved = results[k]
+        if self.recalls == "all" or self._queried_at != now:
+            self._recall(key, retrieved.records, now)
+        self._queried_at = now
+        return retrieved
 
-    def _answer(self, state: str, key: Hashable, k: int, now: AgentClock) -> Retrieved:
+    def _retrieve_uncached(self, state: str, key: Hashable, k: int, now: AgentClock) -> Retrieved:
         orders = self._orders.get(key)
         if orders is None:
-            groups = self._ledger.at(state).items()
-            orders = self._orders[key] = {action: self._ranked(records, now) for action, records in groups}
+            groups = self._ledger.by_action(state).items()
+            orders = self._orders[key] = {action: self._rank(records, now) for action, records in groups}
         best = sorted(entry for order in orders.values() for entry in order[:k])
         if self.per == "state":
             del best[k:]
         weights = tuple(retention(faded) for faded, _, _ in best)
         return Retrieved(tuple(record for _, _, record in best), weights, self._notes(now))
 
-    def _ranked(self, records: Iterable[Record], now: AgentClock) -> list[_Ranked]:
-        """Triples of t / S, the negative id and the record: sorted, what is retained best comes first.
+    def _rank(self, records: Iterable[Record], now: AgentClock) -> list[_Ranked]:
+        """Sorted triples of t / S, the negative id and the record: the highest retention comes first.
 
-        By t / S, since retention rounds what has faded long ago to the same.
+        By t / S, since small retentions round to the same value.
         """
         # The innermost loop of every step: hence no method calls.
-        unit, time, traces = self._unit, now[self._unit], self._traces
+        unit, time, strengths = self._unit, now[self._unit], self._strengths
         ranked = []
         for record in records:
-            strength, since = traces[record.id]
+            strength, since = strengths[record.id]
             elapsed = time - since[unit]
             ranked.append((elapsed / strength if elapsed > 0 else 0.0, -record.id, record))
         ranked.sort()
         return ranked
 
     def weight(self, record_id: RecordId, now: AgentClock) -> float:
-        """How strongly a record would be recalled at that moment; no side effect.
+        """The retention of a record at that time; no side effect.
 
         Raises:
             ArgumentError: if there is no such record.
@@ -217,147 +267,132 @@ class MemoryBank(LedgerMemory):
         record = self._ledger.get(record_id)
         if record is None:
             raise ArgumentError(f"`record_id` should be the id of a record. Received {record_id!r}")
-        ((faded, _, _),) = self._ranked([record], now)
+        ((faded, _, _),) = self._rank([record], now)
         return retention(faded)
 
     def _notes(self, now: AgentClock) -> tuple[Note, ...]:
         """The summaries of the last days, the newest first."""
-        if self._told is None:
-            newest = list(self._diary.values())[: -self.days - 1 : -1]
+        if self._weighted_summaries is None:
+            newest = list(self._summaries.values())[: -self.days - 1 : -1]
             time, unit = now[self._unit], self._unit
-            weighed = [(note, retention(max(time - day[unit], 0) / STRENGTH)) for note, day in newest]
-            self._told = tuple(note._replace(weight=weight) for note, weight in weighed)
-        return self._told
+            weighted = [(note, retention(max(time - day[unit], 0) / STRENGTH)) for note, day in newest]
+            self._weighted_summaries = tuple(note._replace(weight=weight) for note, weight in weighted)
+        return self._weighted_summaries
 
     def _recall(self, key: Hashable, records: Iterable[Record], now: AgentClock) -> None:
-        """Strengthen what was recalled, and let it fade anew."""
+        """Strengthen records and reset their time t."""
         for record in records:
-            strength, since = self._traces[record.id]
+            strength, since = self._strengths[record.id]
             if since >= now:
                 continue
-            ((faded, _, _),) = self._ranked([record], now)
+            ((faded, _, _),) = self._rank([record], now)
             if since[self._recall_unit] < now[self._recall_unit]:
                 strength += GAIN
-            self._traces[record.id] = MemoryStrength(strength, now)
-            self._answers.pop(key, None)
+            self._strengths[record.id] = MemoryStrength(strength, now)
+            self._cache.pop(key, None)
             if faded > 0 and key in self._orders:
                 order = self._orders[key][record.action]
                 del order[bisect_left(order, (faded, -record.id))]
                 insort(order, (0.0, -record.id, record))
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append it, with strength 1."""
-        return self._written(experience.state, self._ledger.append(experience, now), now)
+        """Append an experience with strength 1."""
+        return self._note_written(experience.state, self._ledger.append(experience, now), now)
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
     ) -> RecordId:
-        """Append a verified summary, with strength 1.
+        """Append a verified summary with strength 1.
 
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        return self._written(state, self._ledger.append_summary(state, action, distribution, n, now), now)
+        return self._note_written(state, self._ledger.append_summary(state, action, distribution, n, now), now)
 
-    def _written(self, state: str, record_id: RecordId, now: AgentClock) -> RecordId:
+    def _note_written(self, state: str, record_id: RecordId, now: AgentClock) -> RecordId:
         key = self._ledger.matching.state_key(state)
-        self._answers.pop(key, None)
+        self._cache.pop(key, None)
         record = self._ledger.get(record_id)
-        if now[self._unit] != self._answered:
+        if now[self._unit] != self._cached_at:
             self._orders.pop(key, None)
         elif record is not None and key in self._orders:
             insort(self._orders[key].setdefault(record.action, []), (0.0, -record_id, record))
-        self._traces[record_id] = MemoryStrength(STRENGTH, now)
-        self._today.append(record_id)
+        self._strengths[record_id] = MemoryStrength(STRENGTH, now)
+        self._written.append(record_id)
         return record_id
 
-    def trace(self, record_id: RecordId) -> MemoryStrength | None:
-        """How strong a record is, and since when it has been fading; `None` if it is not there."""
-        return self._traces.get(record_id)
+    def strength(self, record_id: RecordId) -> MemoryStrength | None:
+        """The strength of a record and the time of its last recall; `None` for an unknown record."""
+        return self._strengths.get(record_id)
 
-    def diary(self) -> tuple[Note, ...]:
-        """All daily summaries, oldest first, with the weight that they began with."""
-        return tuple(note for note, _ in self._diary.values())
+    def summaries(self) -> tuple[Note, ...]:
+        """All daily summaries, oldest first, with their initial weight."""
+        return tuple(note for note, _ in self._summaries.values())
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
-        """Remove these records, and the summaries of days of which too little is left."""
-        gone = self._ledger.remove(ids)
-        for record_id in gone:
-            del self._traces[record_id]
-        notes = self._citations.fall(gone)
+        """Remove these records, and the summaries that lose too much evidence."""
+        removed = self._ledger.remove(ids)
+        for record_id in removed:
+            del self._strengths[record_id]
+        notes = self._citations.remove(removed)
         for note_id in notes:
-            del self._diary[note_id]
-        self._forget_answers()
-        return Removed(gone, notes)
+            del self._summaries[note_id]
+        self._clear_cache()
+        return Removed(removed, notes)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Write the day's summary, which rests on what was written today and is still there.
+        """Write the day's summary, which cites the records of the episode that were not removed.
 
         Raises:
             ModelError: if the model's answer is no summary.
         """
-        written = [record for record_id in self._today if (record := self._ledger.get(record_id)) is not None]
-        self._today.clear()
+        written = self._ledger.select(self._written)
+        self._written.clear()
         if not written or not self.days:
             return
-        messages = read_messages("memory/templates/memory_bank_day.txt", day=tell_day(result, written))
+        messages = read_messages("memory/templates/memory_bank_day.txt", day=render_steps(result, written))
         summary = ask(self.model, messages, DAY).data["summary"]
         note = Note(self._ledger.new_id(), summary, tuple(record.id for record in written))
-        self._diary[note.id] = note, now
+        self._summaries[note.id] = note, now
         self._citations.add(note.id, note.evidence)
-        self._answers.clear()
-        self._told = None
+        self._cache.clear()
+        self._weighted_summaries = None
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
         return {
             "kind": self.name,
             "ledger": self._ledger.snapshot(),
-            "traces": [[record_id, strength, *since] for record_id, (strength, since) in self._traces.items()],
-            "diary": [[note.id, note.text, list(note.evidence), *day] for note, day in self._diary.values()],
-            "today": list(self._today),
-            "moment": None if self._moment is None else list(self._moment),
+            "traces": [[record_id, strength, *since] for record_id, (strength, since) in self._strengths.items()],
+            "diary": [[note.id, note.text, list(note.evidence), *day] for note, day in self._summaries.values()],
+            "today": list(self._written),
+            "moment": None if self._queried_at is None else list(self._queried_at),
         }
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot; nothing changes when that fails.
+        """Load a snapshot; nothing changes if that fails.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        data = self._refuse_other(data)
-        ledger = Ledger(self._ledger.matching)
-        ledger.restore(data.get("ledger", {}))
-        try:
-            traces = {_whole(i): MemoryStrength(float(s), _clock(*since)) for i, s, *since in data["traces"]}
-            diary = {
-                _whole(i): (Note(i, str(text), tuple(map(_whole, evidence))), _clock(*day))
+        check_kind(self.name, data)
+        ledger = self._ledger.restored(data.get("ledger", {}))
+        with reading_snapshot(f"the memory {self.name!r}", data):
+            strengths = {
+                read_integer(i): MemoryStrength(float(s), read_clock(*since)) for i, s, *since in data["traces"]
+            }
+            summaries = {
+                read_integer(i): (Note(i, str(text), tuple(map(read_integer, evidence))), read_clock(*day))
                 for i, text, evidence, *day in data["diary"]
             }
-            today = [_whole(i) for i in data["today"]]
-            moment = None if data["moment"] is None else _clock(*data["moment"])
-            if list(traces) != [record.id for record in ledger] or any(not s > 0 for s, _ in traces.values()):
-                raise ValueError("every record should have one trace, of positive strength")
-            if any(i in ledger or i >= data["ledger"]["next_id"] for i in diary):
+            written = [read_integer(i) for i in data["today"]]
+            moment = None if data["moment"] is None else read_clock(*data["moment"])
+            if list(strengths) != [record.id for record in ledger] or any(not s > 0 for s, _ in strengths.values()):
+                raise ValueError("every record should have one positive strength")
+            if any(i in ledger or i >= data["ledger"]["next_id"] for i in summaries):
                 raise ValueError("a summary should have an id of its own")
             citations = Citations(self.cascade)
-            for note, _ in diary.values():
+            for note, _ in summaries.values():
                 citations.add(note.id, note.evidence, {i for i in note.evidence if i not in ledger})
-        except (KeyError, TypeError, ValueError) as error:
-            raise MemoryStateError(
-                f"not a snapshot of the memory {self.name!r}: {error!r} in {str(data)[:80]!r}"
-            ) from error
-        self._ledger, self._traces, self._diary, self._citations = ledger, traces, diary, citations
-        self._today, self._moment, self._answered = today, moment, None
-
-
-def _whole(value: Any) -> int:
-    """A whole number of a snapshot."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} should be a whole number")
-    return value
-
-
-def _clock(episode: Any, step: Any) -> AgentClock:
-    """A moment of a snapshot."""
-    return AgentClock(_whole(episode), _whole(step))
+        self._ledger, self._strengths, self._summaries, self._citations = ledger, strengths, summaries, citations
+        self._written, self._queried_at, self._cached_at = written, moment, None

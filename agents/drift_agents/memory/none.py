@@ -1,6 +1,6 @@
-"""No memory: the agent that starts every step from nothing.
+"""No memory: the baseline without experience.
 
-* `NoMemory` - holds nothing, so a verifier attached to it changes nothing
+* `NoMemory` - stores nothing, so a verifier attached to it changes nothing
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from drift_agents.types import (
 
 
 class NoMemory:
-    """Holds nothing (GLOVE, section 5.1: "No Memory").
+    """Stores nothing (GLOVE, section 5.1: "No Memory").
 
     Args:
-        matching: taken so that all memories are made alike; not used.
+        matching: not used; accepted so that all memories take the same argument.
 
     Example:
         >>> NoMemory().retrieve("anywhere", 5, AgentClock())
@@ -43,44 +43,44 @@ class NoMemory:
         pass
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """Nothing."""
+        """An empty result."""
         return Retrieved()
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
-        """Nothing is written."""
+        """Write nothing."""
         return None
 
     def counterparts(self, state: str, action: str) -> list[Record]:
-        """Nothing."""
+        """No records."""
         return []
 
     def records(self) -> Iterator[Record]:
-        """Nothing."""
+        """No records."""
         return iter(())
 
     def states(self) -> Iterator[str]:
-        """Nothing."""
+        """No states."""
         return iter(())
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
-        """Nothing is there to be removed."""
+        """Remove nothing."""
         return Removed()
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
     ) -> RecordId | None:
-        """Nothing is written."""
+        """Write nothing."""
         return None
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Nothing to learn with."""
+        """Do nothing."""
 
     def snapshot(self) -> dict[str, Any]:
-        """An empty content, with its kind."""
+        """The kind alone."""
         return {"kind": self.name}
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot, which is empty.
+        """Load a snapshot, which is empty.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
@@ -89,5 +89,5 @@ class NoMemory:
             raise MemoryStateError(f"not a snapshot of the memory 'none': {str(data)[:80]!r}")
 
     def content_hash(self) -> str:
-        """The hash of nothing."""
+        """A hash of the empty content."""
         return hash_plain(self.snapshot())

@@ -1,4 +1,4 @@
-"""Synapse: whole trajectories as examples, chosen once, when the episode begins.
+"""Synapse: whole trajectories as exemplars, chosen once, when the episode begins.
 
 * `Synapse` - the memory
 
@@ -8,32 +8,25 @@ Source: Zheng et al., "Synapse: trajectory-as-exemplar prompting with memory for
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from drift_agents.embedding.base import Embedding, Vectors, cosine
+from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.matching.base import Matching
-from drift_agents.memory.episodic import Choice
-from drift_agents.memory.ledger import Ledger
-from drift_agents.memory.trajectories import StoredTrajectory
-from drift_agents.memory.trajectory_memory import TrajectoryMemory
-from drift_agents.types import AgentClock, Plain, RecordId
+from drift_agents.memory.episodic import Choice, TaskIndex
+from drift_agents.memory.trajectory import StoredTrajectory, TrajectoryMemory
+from drift_agents.types import AgentClock, RecordId
 
 
 class Synapse(TrajectoryMemory):
-    """Whole trajectories as examples, chosen once, when the episode begins.
+    """Whole trajectories as exemplars, chosen once, when the episode begins.
 
-    A trajectory's key is what its episode began with: its first observation, which names the task where
-    tasks differ (a shop's first page holds the instruction). The `k` nearest ones stand in every prompt
-    of the episode, whatever happens in it; when a verifier takes one away, none takes its place
-    before the next episode.
+    The key of a trajectory is the first observation of its episode, which names the task where tasks
+    differ (the first page of a shop holds the instruction). The `k` nearest trajectories are in every
+    prompt of the episode; if a verifier removes one, none replaces it before the next episode.
 
     Args:
-        k: trajectories recalled, from 1 to 16; 1 in AdaMEM's tables.
+        k: trajectories retrieved, from 1 to 16; 1 in AdaMEM's tables.
         pool: `success`, as in AdaMEM's comparison, or `all`.
-        cascade: what becomes of a trajectory when one of its steps goes (`drift_agents.memory.citations`).
+        cascade: what happens to a trajectory when one of its steps is removed (`drift_agents.memory.citations`).
         embedding: of first observations; hashed words and letters if not given.
         matching: when two states count as the same; texts must be equal if not given.
 
@@ -54,6 +47,7 @@ class Synapse(TrajectoryMemory):
     """
 
     name = "synapse"
+    once_per_episode = True
 
     def __init__(
         self,
@@ -67,64 +61,17 @@ class Synapse(TrajectoryMemory):
         super().__init__(k, pool, cascade, matching)
         self._starts = TaskIndex(HashedEmbedding() if embedding is None else embedding)
 
-    def _is_new(self, now: AgentClock) -> bool:
-        return self._moment is None or self._moment.episode != now.episode
-
     def _choose(self, state: str, k: int, now: AgentClock) -> tuple[Choice, ...]:
-        return tuple(Choice(number, 0, similar) for number, similar in self._starts.nearest(state, k))
+        return self._starts.choose(state, k)
 
-    def _choose_again(self) -> None:
+    def _update_after_removal(self) -> None:
         self._chosen = tuple(choice for choice in self._chosen if choice.item in self._trajectories)
 
-    def _put(self, trajectory: StoredTrajectory) -> None:
-        self._starts.put(trajectory.id, trajectory.told[0][0])
+    def _add_keys(self, trajectory: StoredTrajectory) -> None:
+        self._starts.add(trajectory.id, trajectory.path[0][0])
 
-    def _drop(self, number: RecordId) -> None:
-        self._starts.drop(number)
+    def _remove_keys(self, number: RecordId) -> None:
+        self._starts.remove(number)
 
-    def _restored(self, data: Plain, ledger: Ledger) -> dict[str, Any]:
-        own = super()._restored(data, ledger)
-        starts = TaskIndex(self._starts.embedding)
-        for trajectory in own["_trajectories"]:
-            starts.put(trajectory.id, trajectory.told[0][0])
-        return {**own, "_starts": starts}
-
-
-class TaskIndex:
-    """What episodes began with, and which are nearest.
-
-    Args:
-        embedding: of first observations.
-
-    Example:
-        >>> starts = TaskIndex(HashedEmbedding())
-        >>> starts.put(3, "a red hat")
-        >>> starts.put(4, "an axe")
-        >>> starts.nearest("a hat", 1)[0][0]
-        3
-    """
-
-    def __init__(self, embedding: Embedding) -> None:
-        self.embedding = embedding
-        self._texts: dict[RecordId, str] = {}
-        self._vectors: Vectors | None = None
-
-    def put(self, number: RecordId, text: str) -> None:
-        """Note with what an episode began."""
-        if self._texts.get(number) != text:
-            self._texts[number], self._vectors = text, None
-
-    def drop(self, number: RecordId) -> None:
-        """Forget an episode."""
-        del self._texts[number]
-        self._vectors = None
-
-    def nearest(self, text: str, k: int) -> list[tuple[RecordId, float]]:
-        """The `k` nearest, the best first, with their similarity; of equal ones the newest."""
-        if not self._texts:
-            return []
-        if self._vectors is None:
-            self._vectors = self.embedding.embed(list(self._texts.values()))
-        similar = cosine(self.embedding.embed([text])[0], self._vectors)
-        numbers = np.array(list(self._texts))
-        return [(int(numbers[place]), float(similar[place])) for place in np.lexsort((-numbers, -similar))[:k]]
+    def _clear_keys(self) -> None:
+        self._starts = TaskIndex(self._starts.embedding)

@@ -1,4 +1,4 @@
-"""The vanilla memory: append everything, recall what happened in the same state.
+"""The vanilla memory: append every transition, retrieve those of the same state.
 
 * `VanillaMemory` - GLOVE's retrieval-augmented baseline (paper, section 5.1 and appendix B.1)
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from drift_agents.errors import ArgumentError
+from drift_agents.checks import check_choice, check_integer
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger
-from drift_agents.memory.ledgered import LedgerMemory
+from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -28,15 +27,15 @@ ORDERS = ("oldest", "newest")
 
 
 class VanillaMemory(LedgerMemory):
-    """Append everything, recall the top-k of the same state (GLOVE, appendix B.1).
+    """Append every transition, retrieve the top-k of the same state (GLOVE, appendix B.1).
 
-    The paper leaves open how records of one state are ranked, though all are equally similar. A
+    The paper does not say how the records of one state, which are equally similar, are ranked. A
     similarity index that breaks ties by insertion gives the oldest first: that is the default
-    here, and `order="newest"` is the alternative. `k` counts records of one action, so that one
-    action tried often does not push the others out of the prompt.
+    here, and `order="newest"` is the alternative. `k` counts the records of one action, so that an
+    action tried often does not displace the others.
 
     Args:
-        k: records recalled for each action of the state; positive.
+        k: records retrieved for each action of the state; positive.
         order: `oldest` or `newest`: which records come first when there are more than `k`.
         matching: when two states count as the same; texts must be equal if not given.
 
@@ -57,34 +56,31 @@ class VanillaMemory(LedgerMemory):
     supervision = "none"
 
     def __init__(self, *, k: int = 5, order: str = "oldest", matching: Matching | None = None) -> None:
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-            raise ArgumentError(f"`k` should be a positive whole number. Received {k!r}")
-        if order not in ORDERS:
-            raise ArgumentError(f"`order` should be one of {', '.join(ORDERS)}. Received {order!r}")
-        self.k, self.order = k, order
+        self.k = check_integer("k", k)
+        self.order = check_choice("order", order, ORDERS)
         self._ledger = Ledger(matching)
-        # What was answered about a state, by k: most states stay as they are from step to step.
-        self._answers: dict[Hashable, dict[int, Retrieved]] = {}
+        # Results by state and k: most states do not change from step to step.
+        self._cache: dict[Hashable, dict[int, Retrieved]] = {}
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The `k` oldest or newest records of every action of this state; no side effect."""
         k = self.k if k is None else k
-        answers = self._answers.setdefault(self._ledger.matching.state_key(state), {})
-        if k not in answers:
+        results = self._cache.setdefault(self._ledger.matching.state_key(state), {})
+        if k not in results:
             chosen: list[Record] = []
-            for records in self._ledger.at(state).values():
+            for records in self._ledger.by_action(state).values():
                 chosen += records[:k] if self.order == "oldest" else records[: -k - 1 : -1]
-            answers[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
-        return answers[k]
+            results[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
+        return results[k]
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append it."""
-        self._answers.pop(self._ledger.matching.state_key(experience.state), None)
+        """Append an experience."""
+        self._cache.pop(self._ledger.matching.state_key(experience.state), None)
         return self._ledger.append(experience, now)
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
-        """Remove these records; nothing else rests on them."""
-        self._answers.clear()
+        """Remove these records; no item depends on them."""
+        self._cache.clear()
         return Removed(self._ledger.remove(ids))
 
     def insert_summary(
@@ -95,22 +91,22 @@ class VanillaMemory(LedgerMemory):
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
-        self._answers.pop(self._ledger.matching.state_key(state), None)
+        self._cache.pop(self._ledger.matching.state_key(state), None)
         return self._ledger.append_summary(state, action, distribution, n, now)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Nothing: every step was written when it happened."""
+        """Do nothing: every step was written when it happened."""
 
     def snapshot(self) -> dict[str, Any]:
         """The whole content as plain data."""
         return {"kind": self.name, "ledger": self._ledger.snapshot()}
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot.
+        """Load a snapshot.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
-        self._refuse_other(data)
+        check_kind(self.name, data)
         self._ledger.restore(data.get("ledger", {}))
-        self._answers.clear()
+        self._cache.clear()

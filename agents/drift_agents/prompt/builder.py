@@ -68,7 +68,7 @@ class FocusedMemory(Protocol):
 
 
 class PromptSource(Protocol):
-    """What a prompt is made from: a memory, or a part of one (`drift_agents.memory.present`)."""
+    """What a prompt is made from: a memory, or a part of one (`drift_agents.memory.views`)."""
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records and items recalled in this state."""

@@ -21,9 +21,8 @@ from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory
 from drift_agents.memory.consensus.bank import SHARED
 from drift_agents.memory.consensus.consensus import TeamMemory
-from drift_agents.memory.consensus.distiller import propose
-from drift_agents.memory.consensus.text import MOST, ProposedItem, describe_claims
-from drift_agents.memory.contaminate import Contaminator, exchanged
+from drift_agents.memory.consensus.distillation import MOST, ProposedItem, describe_claims, propose
+from drift_agents.memory.contamination import Contaminator, swap_outcomes
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
 from drift_agents.team.paradigms import BANKS, DISTILLERS, FULL, PARADIGMS, SOLVERS, VERIFIERS
@@ -62,7 +61,7 @@ class EDV(Solo):
     distilling and voting are rules that read the trajectories' text alone: that shows whether the
     mechanism works, and says nothing about introspection. Errors of judgement can then be declared:
     `errs` of a member is the probability that an item of its making is replaced by a wrong but coherent
-    one (`drift_agents.memory.contaminate`), and that a vote of its turns round. Who votes on a wrong item
+    one (`drift_agents.memory.contamination`), and that a vote of its turns round. Who votes on a wrong item
     of its own making approves of it: that is the self-confirmation trap, put in by hand.
 
     Args:
@@ -283,7 +282,7 @@ class EDV(Solo):
     def _wrong_claims(self, memory: TeamMemory, attempts: Attempts) -> tuple[Transition, ...]:
         """Two actions with each other's outcomes: of these trajectories, or of anything known if they have none."""
         seen = [record for _, steps in attempts for record in steps]
-        return exchanged(seen, memory.key, self._rng) or exchanged(memory.records(), memory.key, self._rng)
+        return swap_outcomes(seen, memory.key, self._rng) or swap_outcomes(memory.records(), memory.key, self._rng)
 
     def _vote(
         self,

@@ -18,14 +18,14 @@ from typing import Any
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule
 from drift_agents.llm.template import read_messages
-from drift_agents.memory.consensus.text import (
+from drift_agents.memory.consensus.distillation import (
     Line,
     ParsedTrajectory,
     ProposedItem,
+    is_majority,
     read_claims,
     read_trajectories,
-    tell_trajectories,
-    upheld,
+    render_trajectories,
 )
 from drift_agents.types import Episode, Record
 
@@ -63,12 +63,12 @@ def vote(
         ModelError: if the model's answer does not have the form that it should have.
     """
     listed = "\n".join(
-        f"Candidate {number}: {one_line(candidate.tell())}\nEvidence: {', '.join(candidate.refs) or 'none'}"
+        f"Candidate {number}: {one_line(candidate.text())}\nEvidence: {', '.join(candidate.refs) or 'none'}"
         for number, candidate in enumerate(candidates, 1)
     )
     messages = read_messages(
         "team/templates/edv_vote.txt",
-        trajectories=tell_trajectories(attempts),
+        trajectories=render_trajectories(attempts),
         standing=OWN + (", ".join(map(str, own)) or "none"),
         held=json.dumps([one_line(text) for text in held], ensure_ascii=False),
         candidates=listed,
@@ -88,7 +88,7 @@ def judge(text: str) -> dict[str, list[int]]:
     Accepted is a candidate that passes all gates:
 
     * grounded: it cites lines, all of them exist, and every statement of its text stands in one of them;
-    * upheld: no trajectory contradicts a cited line as often as others confirm it;
+    * a majority: no trajectory contradicts a cited line as often as others confirm it;
     * useful: what is advised must reach at least the best score of the voter's own trajectories;
     * new: the voter does not hold the same text, and no candidate before it says the same.
 
@@ -114,13 +114,13 @@ def judge(text: str) -> dict[str, list[int]]:
 
 
 def _passes(told: str, cited: Sequence[Line], count: int, attempts: Sequence[ParsedTrajectory], best: float) -> bool:
-    """Whether a candidate is grounded, upheld and useful."""
+    """Whether a candidate is grounded, a majority and useful."""
     if not cited or len(cited) < count:
         return False
-    known = {(*line.asked, *line.answer) for line in cited}
-    if any((*claim.asked, *claim.answer) not in known for claim in read_claims(told)):
+    known = {(*line.query, *line.outcome) for line in cited}
+    if any((*claim.query, *claim.outcome) not in known for claim in read_claims(told)):
         return False
-    if not all(upheld(line, attempts) for line in cited):
+    if not all(is_majority(line, attempts) for line in cited):
         return False
     advises = cited[-1].score > 0 and WARNING not in told
     return not advises or cited[-1].score >= best

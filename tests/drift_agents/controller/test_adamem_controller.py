@@ -18,8 +18,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.schema import violations
 from drift_agents.matching.base import Exact
-from drift_agents.memory.base import make_memory
-from drift_agents.memory.exemplar import Exemplar
+from drift_agents.memory.base import Exemplar, make_memory
 from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy
 from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.prompt.view import PromptView, parse_line, parse_prompt

@@ -15,7 +15,7 @@ from drift_agents.experiment.members import POOLS, read_members
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.consensus.consensus import ConsensusMemory
-from drift_agents.memory.consensus.text import ProposedItem
+from drift_agents.memory.consensus.distillation import ProposedItem
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 

@@ -14,7 +14,7 @@ from drift_agents.controller.strategy import RETRIEVED, STRATEGY, make_strategy
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import ScriptedModel
-from drift_agents.memory.adamem.adamem import AdaMemMemory
+from drift_agents.memory.adamem import AdaMemMemory
 from drift_agents.policy.base import LanguagePolicy, SideQuestion
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView

@@ -47,7 +47,7 @@ def test_retention_falls_with_time_and_rises_with_recalls() -> None:
     write(memory, at(0))
     for episode, strength, t in ((1, 1, 1), (2, 2, 1), (5, 3, 3), (7, 4, 2)):
         assert weights(memory, at(episode)) == {0: pytest.approx(math.exp(-t / strength))}
-        assert memory.trace(0) == MemoryStrength(strength + 1, at(episode))
+        assert memory.strength(0) == MemoryStrength(strength + 1, at(episode))
 
 
 def test_what_was_recalled_is_at_full_strength_for_the_rest_of_the_episode() -> None:
@@ -55,14 +55,14 @@ def test_what_was_recalled_is_at_full_strength_for_the_rest_of_the_episode() -> 
     write(memory, at(0))
     assert weights(memory, at(2, 20)) == {0: pytest.approx(math.exp(-2))}
     assert weights(memory, at(2, 21)) == {0: 1.0}
-    assert memory.trace(0) == MemoryStrength(2.0, at(2, 21)), "one episode strengthens once"
+    assert memory.strength(0) == MemoryStrength(2.0, at(2, 21)), "one episode strengthens once"
 
 
 def test_every_step_can_strengthen() -> None:
     memory = MemoryBank(recall_unit="step")
     write(memory, at(0))
     weights(memory, at(2, 20)), weights(memory, at(2, 21))
-    assert memory.trace(0) == MemoryStrength(3.0, at(2, 21))
+    assert memory.strength(0) == MemoryStrength(3.0, at(2, 21))
 
 
 def test_time_can_be_counted_in_steps() -> None:
@@ -79,7 +79,7 @@ def test_only_the_first_question_at_a_moment_recalls() -> None:
         memory = MemoryBank(recalls=recalls)
         write(memory, at(0), "here"), write(memory, at(0), "there")
         weights(memory, at(1, 11), "here"), weights(memory, at(1, 11), "there")
-        assert [memory.trace(i).strength for i in (0, 1)] == [2.0, strength]
+        assert [memory.strength(i).strength for i in (0, 1)] == [2.0, strength]
 
 
 def test_what_is_looked_up_fades_and_follows_every_change() -> None:
@@ -102,14 +102,14 @@ def test_a_restored_memory_knows_what_was_asked_last() -> None:
     weights(memory, at(1), "here")
     other.restore(memory.snapshot())
     weights(other, at(1), "there")
-    assert other.trace(1) == MemoryStrength(1.0, at(0)), "the second question of that moment looks things up"
+    assert other.strength(1) == MemoryStrength(1.0, at(0)), "the second question of that moment looks things up"
 
 
 def test_the_same_question_at_one_moment_has_one_recall() -> None:
     memory = MemoryBank(recalls="all", recall_unit="step")
     write(memory, at(0))
     weights(memory, at(1)), weights(memory, at(1))
-    assert memory.trace(0) == MemoryStrength(2.0, at(1))
+    assert memory.strength(0) == MemoryStrength(2.0, at(1))
 
 
 def test_the_best_retained_come_first_and_the_others_are_not_recalled() -> None:
@@ -118,7 +118,7 @@ def test_the_best_retained_come_first_and_the_others_are_not_recalled() -> None:
         write(memory, at(0, step))
     weights(memory, at(1))  # recalls the newest two of three equals
     write(memory, at(1, 19), action="2")
-    assert [memory.trace(i).strength for i in (0, 1, 2, 3)] == [1, 2, 2, 1]
+    assert [memory.strength(i).strength for i in (0, 1, 2, 3)] == [1, 2, 2, 1]
     found = weights(memory, at(3))
     assert list(found) == [2, 1, 3]
     assert list(found.values()) == pytest.approx([math.exp(-2 / 2), math.exp(-2 / 2), math.exp(-2)])
@@ -141,7 +141,7 @@ def test_what_is_strong_crowds_out_what_is_new() -> None:
     new = write(memory, at(8), after="new")
     for episode in range(9, 30):
         assert new not in weights(memory, at(episode))
-    assert memory.trace(new) == MemoryStrength(1.0, at(8))
+    assert memory.strength(new) == MemoryStrength(1.0, at(8))
 
 
 def test_a_weight_is_never_zero_and_the_order_is_still_by_retention() -> None:
@@ -159,7 +159,7 @@ def test_who_asks_about_the_past_finds_it_fresh_and_changes_nothing() -> None:
     memory = MemoryBank()
     write(memory, at(5))
     assert weights(memory, at(2)) == {0: 1.0}
-    assert memory.trace(0) == MemoryStrength(1.0, at(5))
+    assert memory.strength(0) == MemoryStrength(1.0, at(5))
 
 
 def test_a_weight_can_be_looked_up() -> None:
@@ -168,7 +168,7 @@ def test_a_weight_can_be_looked_up() -> None:
     before = memory.content_hash()
     assert memory.weight(0, at(3)) == pytest.approx(math.exp(-3))
     assert memory.content_hash() == before
-    assert memory.trace(1) is None
+    assert memory.strength(1) is None
     with pytest.raises(ArgumentError, match=re.escape("`record_id` should be the id of a record. Received 1")):
         memory.weight(1, at(3))
 
@@ -201,7 +201,7 @@ def test_it_agrees_with_the_rule_written_down_plainly(unit: str, recall_unit: st
                     x["since"] = now
             assert weights(memory, now, state) == pytest.approx(expected)
         now = AgentClock(now.episode + (kind == "episode"), now.step + 1)
-    assert [memory.trace(x["id"]) for x in known] == [MemoryStrength(x["S"], x["since"]) for x in known]
+    assert [memory.strength(x["id"]) for x in known] == [MemoryStrength(x["S"], x["since"]) for x in known]
 
 
 def lived(memory: MemoryBank, episode: int, *afters: str) -> list[int]:
@@ -214,8 +214,8 @@ def lived(memory: MemoryBank, episode: int, *afters: str) -> list[int]:
 def test_every_episode_ends_with_a_summary_that_cites_it() -> None:
     memory = MemoryBank(days=2)
     first, second, third = lived(memory, 0, "a"), lived(memory, 1, "b", "c"), lived(memory, 2, "d")
-    assert [note.evidence for note in memory.diary()] == [tuple(first), tuple(second), tuple(third)]
-    assert [note.text for note in memory.diary()][1] == 'From s 2 times "1" led to score 0, without an end.'
+    assert [note.evidence for note in memory.summaries()] == [tuple(first), tuple(second), tuple(third)]
+    assert [note.text for note in memory.summaries()][1] == 'From s 2 times "1" led to score 0, without an end.'
     told = memory.retrieve("anywhere", None, at(3)).notes
     assert [note.evidence for note in told] == [tuple(third), tuple(second)]
     assert [note.weight for note in told] == pytest.approx([math.exp(-1), math.exp(-2)])
@@ -226,10 +226,10 @@ def test_a_day_without_experience_has_no_summary_and_days_can_be_left_out() -> N
     lived(memory, 0)
     memory.remove([write(memory, at(1))])
     lived(memory, 1)
-    assert memory.diary() == ()
+    assert memory.summaries() == ()
     memory = MemoryBank(days=0)
     lived(memory, 0, "a")
-    assert memory.diary() == memory.retrieve("s", None, at(1)).notes == ()
+    assert memory.summaries() == memory.retrieve("s", None, at(1)).notes == ()
 
 
 @pytest.mark.parametrize("cascade", ["any", "majority", "cut"])
@@ -237,12 +237,12 @@ def test_a_summary_falls_with_its_evidence(cascade: str) -> None:
     """Of the four records of the day go two, then a third."""
     memory = MemoryBank(cascade=cascade)
     ids = lived(memory, 0, "a", "b", "c", "d")
-    (note,) = memory.diary()
+    (note,) = memory.summaries()
     fell = memory.remove(ids[:2])
     assert fell.records == tuple(ids[:2])
     assert fell.notes == ((note.id,) if cascade == "any" else ())
     assert memory.remove([ids[2]]).notes == (() if cascade == "any" else (note.id,))
-    assert memory.retrieve("s", None, at(1)).notes == memory.diary() == ()
+    assert memory.retrieve("s", None, at(1)).notes == memory.summaries() == ()
 
 
 def test_a_summary_falls_as_well_after_a_restore() -> None:
@@ -251,7 +251,7 @@ def test_a_summary_falls_as_well_after_a_restore() -> None:
     memory.remove(ids[:1])
     other.restore(json.loads(json.dumps(memory.snapshot())))
     assert memory.remove(ids[1:2]) == other.remove(ids[1:2])
-    assert other.diary() == ()
+    assert other.summaries() == ()
 
 
 def test_a_model_is_shown_the_day_and_nothing_else() -> None:
@@ -289,7 +289,7 @@ def test_weights_and_summaries_stand_in_the_prompt() -> None:
 def test_glove_removes_what_surprises_and_what_rests_on_it(OneAnswer) -> None:
     memory, hole = MemoryBank(), Outcome("hole", 0.0, True)
     old = [lived(memory, episode, "ice")[0] for episode in range(9)]
-    days = [note.id for note in memory.diary()]
+    days = [note.id for note in memory.summaries()]
     glove = Glove(prober=OneAnswer(hole))
     glove.bind(Exact(), None)  # type: ignore[arg-type]  # GLOVE draws nothing
     verdict = glove.verify(Experience("s", "1", hole, 0.0, at(9)), memory, [], at(9))
@@ -310,7 +310,7 @@ def test_glove_wins_back_a_lake() -> None:
         episodes = [agent.run_episode(world, seed=0 if i == 0 else None) for i in range(60)]
         world.close()
         scores[verified] = [sum(e.score for e in episodes[i : i + 10]) / 10 for i in (10, 30, 50)]
-        size[verified] = len(agent.memory.diary())  # type: ignore[attr-defined]
+        size[verified] = len(agent.memory.summaries())  # type: ignore[attr-defined]
     assert min(scores[True]) > 0.8
     assert scores[False][0] > 0.8 > scores[False][1]
     assert size[True] < size[False] == 60, "days of which too little is left are forgotten"
@@ -321,8 +321,8 @@ def test_glove_wins_back_a_lake() -> None:
     [
         ({"kind": "vanilla"}, "not a snapshot of the memory 'memory_bank'"),
         ({"ledger": {}}, "not a snapshot of a ledger"),
-        ({"traces": []}, "every record should have one trace, of positive strength"),
-        ({"traces": [[0, 0.0, 0, 0], [1, 1.0, 0, 1]]}, "every record should have one trace, of positive strength"),
+        ({"traces": []}, "every record should have one positive strength"),
+        ({"traces": [[0, 0.0, 0, 0], [1, 1.0, 0, 1]]}, "every record should have one positive strength"),
         ({"traces": [[0, "strong", 0, 0], [1, 1.0, 0, 1]]}, "could not convert"),
         ({"diary": [[1, "Mind the ice.", [0], 0, 0]]}, "a summary should have an id of its own"),
         ({"diary": [[3, "Mind the ice.", [0], 0, 0]]}, "a summary should have an id of its own"),
@@ -348,10 +348,10 @@ def test_a_broken_snapshot_is_refused_and_changes_nothing(change: dict[str, Any]
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a whole number, at least 1. Received 0"),
-        ({"k": True}, "`k` should be a whole number, at least 1. Received True"),
-        ({"days": -1}, "`days` should be a whole number, at least 0. Received -1"),
-        ({"days": 1.0}, "`days` should be a whole number, at least 0. Received 1.0"),
+        ({"k": 0}, "`k` should be a positive whole number. Received 0"),
+        ({"k": True}, "`k` should be a positive whole number. Received True"),
+        ({"days": -1}, "`days` should be a whole number, not negative. Received -1"),
+        ({"days": 1.0}, "`days` should be a whole number, not negative. Received 1.0"),
         ({"unit": "hour"}, "`unit` should be one of episode, step. Received 'hour'"),
         ({"recall_unit": None}, "`recall_unit` should be one of episode, step. Received None"),
         ({"recalls": "none"}, "`recalls` should be one of here, all. Received 'none'"),

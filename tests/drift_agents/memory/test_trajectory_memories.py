@@ -13,13 +13,10 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.llm.base import Completion
-from drift_agents.memory.adamem.adamem import AdaMemMemory
-from drift_agents.memory.adamem.step_keys import StepKeys
-from drift_agents.memory.base import Memory, StepObserver, make_memory
+from drift_agents.memory.adamem import AdaMemMemory, StepKeys
+from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory, recall_exemplars
 from drift_agents.memory.episodic import EpisodicMemory
-from drift_agents.memory.exemplar import ExemplarMemory, recall_exemplars
-from drift_agents.memory.reasoning_bank.items import ITEMS
-from drift_agents.memory.reasoning_bank.reasoning_bank import ReasoningBank
+from drift_agents.memory.reasoning_bank import ITEMS, ReasoningBank
 from drift_agents.memory.synapse import Synapse
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import FocusedMemory
@@ -277,11 +274,11 @@ def test_successes_survive_a_snapshot(name: str, before: Any, gone: list[int], a
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda data: data["trajectories"][0].__setitem__(3, []), "should have steps"),
+        (lambda data: data["trajectories"][0].__setitem__(3, []), "steps"),
         (lambda data: data["trajectories"][0].__setitem__(0, 9), "a number of its own"),
         (lambda data: data.__setitem__("chosen", [[99, 0, 1.0]]), "99"),
-        (lambda data: data.__setitem__("chosen", [[data["trajectories"][0][0], 77, 1.0]]), "should be there"),
-        (lambda data: data.__setitem__("today", [77]), "under way"),
+        (lambda data: data.__setitem__("chosen", [[data["trajectories"][0][0], 77, 1.0]]), "should be stored"),
+        (lambda data: data.__setitem__("today", [77]), "of the present episode"),
     ],
 )
 def test_broken_snapshots_are_refused(change: Any, told: str) -> None:
@@ -325,7 +322,7 @@ def test_a_key_is_half_observation_and_half_history() -> None:
     life = AdaMemMemory()
     Life(life).walk(PLACES, 1.0)
     (trajectory,) = life.trajectories()
-    keys.put(trajectory)
+    keys.add(trajectory)
     assert keys.nearest([("[1]", "go")], "[2]", 1)[0][1:] == (1, 1.0)
     ((_, place, similar),) = keys.nearest([("quite another history", "x")], "[2]", 1)
     assert place == 1

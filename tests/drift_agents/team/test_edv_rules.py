@@ -10,18 +10,18 @@ from drift_agents.errors import ModelError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.schema import violations
 from drift_agents.llm.scripted import ScriptedModel
-from drift_agents.memory.consensus.distiller import propose
-from drift_agents.memory.consensus.text import (
+from drift_agents.memory.consensus.distillation import (
     DISTIL,
     ProposedItem,
     describe_claims,
     distil,
-    quote,
+    propose,
+    quote_ends,
     read_claims,
     read_trajectories,
-    tell_trajectories,
+    render_trajectories,
 )
-from drift_agents.memory.contaminate import Contaminator, exchanged
+from drift_agents.memory.contamination import Contaminator, swap_outcomes
 from drift_agents.team.rules import RULES
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
@@ -55,17 +55,17 @@ def titles(candidates: Sequence[ProposedItem]) -> list[str]:
 
 def test_trajectories_are_read_back_as_they_were_told() -> None:
     attempts = attempts_of(LONG, FALL)
-    read = read_trajectories(tell_trajectories(attempts))
+    read = read_trajectories(render_trajectories(attempts))
     assert [(attempt.number, attempt.score, len(attempt.lines)) for attempt in read] == [(1, 1.0, 4), (2, 0.0, 2)]
     assert [line.ref for line in read[1].lines] == ["2.1", "2.2"]
-    assert read[1].lines[1].answer == ("h", 0.0, True)
+    assert read[1].lines[1].outcome == ("h", 0.0, True)
 
 
 def test_long_states_keep_their_beginning_and_their_end() -> None:
     page = '{"html": "' + "word " * 100 + '", "url": "http://shop/item/B01"}'
-    assert quote(page).startswith('{"html": "word')
-    assert quote(page).endswith('http://shop/item/B01"}')
-    assert len(quote(page)) < 200 < len(page)
+    assert quote_ends(page).startswith('{"html": "word')
+    assert quote_ends(page).endswith('http://shop/item/B01"}')
+    assert len(quote_ends(page)) < 200 < len(page)
 
 
 def test_the_rule_proposes_the_shortest_way_without_its_detours_and_every_trap() -> None:
@@ -75,7 +75,7 @@ def test_the_rule_proposes_the_shortest_way_without_its_detours_and_every_trap()
     assert found[0].ordered
     assert not found[2].ordered
     assert 'From s do "r" 2 times.' in found[0].content
-    assert not violations(distil(tell_trajectories(attempts_of(LONG, FALL))), DISTIL)
+    assert not violations(distil(render_trajectories(attempts_of(LONG, FALL))), DISTIL)
 
 
 def test_no_more_than_so_many_items() -> None:
@@ -134,7 +134,7 @@ def test_a_wrong_candidate_is_rejected_because_no_line_says_it() -> None:
     claims = (Transition("s", "r", Outcome("h", 0.0, True)), Transition("s", "l", Outcome("m", 0.0, False)))
     wrong = describe_claims(claims)._replace(refs=("1.1", "2.1"))
     true = describe_claims([Transition(c.state, a, c.outcome) for c, a in zip(claims, "lr", strict=True)])
-    assert len(read_claims(wrong.tell())) == 2
+    assert len(read_claims(wrong.text())) == 2
     assert vote(MODEL, attempts, [wrong, true._replace(refs=("1.1", "2.1"))], [1], []) == {1}
     assert vote(MODEL, attempts, [true], [1], []) == set(), "what cites nothing is rejected too"
 
@@ -154,13 +154,14 @@ def test_false_claims_are_possible_outcomes_of_the_same_state_where_it_matters()
 
     records = known(("a", "1", "b", 0.0, False), ("a", "2", "c", 0.0, False), ("a", "3", "h", 0.0, True))
     for seed in range(10):
-        claims = exchanged(records, str, np.random.default_rng(seed))
+        claims = swap_outcomes(records, str, np.random.default_rng(seed))
         assert {claim.state for claim in claims} == {"a"}
         assert any(claim.outcome.ended for claim in claims), "a pair that differs in its end comes first"
         lived = {(record.action, record.outcome) for record in records}
         assert not lived & {(claim.action, claim.outcome) for claim in claims}
     assert (
-        exchanged(known(("a", "1", "b", 0.0, False), ("c", "1", "d", 0.0, False)), str, np.random.default_rng(0)) == ()
+        swap_outcomes(known(("a", "1", "b", 0.0, False), ("c", "1", "d", 0.0, False)), str, np.random.default_rng(0))
+        == ()
     )
 
 

@@ -246,7 +246,7 @@ def test_equal_seeds_construct_equal_memories() -> None:
         ({"items": 6}, "`items` should be a whole number from 1 to 5. Received 6"),
         ({"rotate": 1}, "`rotate` should be true or false. Received 1"),
         ({"correlation": 2}, "`correlation` should be in the interval [0, 1]. Received 2"),
-        ({"contaminate": 1}, "`contaminate` should be a number in [0, 1). Received 1"),
+        ({"contaminate": 1}, "`contaminate` should be in the interval [0, 1). Received 1"),
         ({"enough": 0}, "`enough` should be in the interval (0, 1]. Received 0"),
     ],
 )

@@ -1,26 +1,29 @@
-"""What an agent believes about one question: several conclusions, each with a probability.
+"""The beliefs of an agent about one attribute: several conclusions, each with a probability.
 
-* `BeliefRule` - the constants of the update
-* `HeldConclusion` - one conclusion that is held now
-* `Belief` - a conclusion with its probability, as it was at some moment
-* `Version` - one that was put away, because another probability took its place
+* `BeliefAttribute` - a state and an action with its conclusions, its evidence and its archive
+* `HeldConclusion` - a present conclusion
+* `Belief` - a conclusion with its probability at some time
+* `Version` - a former probability of a conclusion, in the archive
 * `Event` - one piece of evidence
-* `BeliefAttribute` - a question with its candidates, its evidence and its archive
-* `noisy_or` - one more reason to believe the same
-* `supports`, `says_the_same` - what a record says about a conclusion
+* `BeliefRule` - the constants of the update
+* `noisy_or` - the update by one piece of evidence
+* `supports`, `says_the_same` - whether a record is evidence for a conclusion
+* `plain_attribute`, `read_attribute` - an attribute as plain data, and back
 
 Source: "BeliefMem" (the paper's section 3.3, equations 8 and 9; appendices A.1 to A.3 and B.3). An
-attribute is a state and an action here, a conclusion is what follows from it.
-`drift_agents.memory.beliefmem.beliefmem` keeps attributes; `docs/memories/beliefmem.md` says what is faithful.
+attribute is a state and an action here, a conclusion is its outcome.
+`drift_agents.memory.beliefmem.beliefmem` stores attributes; `docs/memories/beliefmem.md` says what is faithful.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from drift_agents.checks import check_number, is_number
 from drift_agents.errors import ArgumentError
+from drift_agents.memory.ledger import Ledger, read_clock, read_integer
 from drift_agents.types import AgentClock, Record, RecordId, Transition
 
 Same = Callable[[Transition, Transition], bool]
@@ -28,10 +31,10 @@ Same = Callable[[Transition, Transition], bool]
 
 
 def noisy_or(p: float, strength: float) -> float:
-    """How probable something is after one more reason to believe it (equation 9, without its bound).
+    """The probability after one more piece of evidence (equation 9, without its bound).
 
     Args:
-        p: the probability so far, in [0, 1].
+        p: the probability before, in [0, 1].
         strength: of the new evidence, in [0, 1].
 
     Example:
@@ -47,9 +50,9 @@ class BeliefRule:
 
     Args:
         initial: the least and the greatest probability of a new conclusion (equation 8).
-        cap: no conclusion becomes more certain than this (equation 9).
-        contradicted: what a contradicted conclusion keeps at the most (appendix A.2).
-        collapse: whether the most probable conclusion alone is kept ("without belief-based memory").
+        cap: the greatest probability of a conclusion (equation 9).
+        contradicted: the greatest probability of a contradicted conclusion (appendix A.2).
+        collapse: whether only the most probable conclusion is kept ("without belief-based memory").
 
     Raises:
         ArgumentError: if a probability is not in (0, 1], or the bounds are not in order.
@@ -66,7 +69,7 @@ class BeliefRule:
     collapse: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no probability."""
+        """Check the probabilities."""
         if not isinstance(self.initial, (tuple, list)) or len(self.initial) != 2:
             raise ArgumentError(f"`initial` should be two probabilities. Received {self.initial!r}")
         low, high = (check_probability("initial", p) for p in self.initial)
@@ -95,25 +98,23 @@ def check_probability(name: str, value: float) -> float:
     """A probability above zero.
 
     Args:
-        name: what it is called.
+        name: the argument's name.
         value: the number.
 
     Raises:
         ArgumentError: if it is not in (0, 1].
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise ArgumentError(f"`{name}` should be in the interval (0, 1]. Received {value!r}")
-    return float(value)
+    return check_number(name, value, "(0, 1]")
 
 
 @dataclass
 class HeldConclusion:
-    """One conclusion that is held now.
+    """A present conclusion.
 
     Args:
-        record: the newest record that says just this.
+        record: the newest record that states exactly this conclusion.
         evidence: the ids of all records that support it, oldest first.
-        p: how probable it is.
+        p: its probability.
         since: when that probability was last changed, or confirmed.
     """
 
@@ -124,12 +125,12 @@ class HeldConclusion:
 
 
 class Belief(NamedTuple):
-    """A conclusion with its probability, as it was at some moment.
+    """A conclusion with its probability at some time.
 
     Args:
-        record: the record that says so.
-        p: how probable it was.
-        since: from when on.
+        record: the record that states it.
+        p: its probability.
+        since: when that probability began.
     """
 
     record: Record
@@ -138,13 +139,13 @@ class Belief(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A conclusion as it was held before.
+    """A former probability of a conclusion.
 
     Args:
-        record: the record that said so.
-        p: how probable it was.
-        since: from when on.
-        until: when another probability took its place.
+        record: the record that states it.
+        p: its probability.
+        since: when that probability began.
+        until: when it changed.
     """
 
     record: Record
@@ -158,8 +159,8 @@ class Event(NamedTuple):
 
     Args:
         record: the evidence.
-        strength: how strong it is, in [0, 1].
-        adds: whether it may bring up a conclusion that is not held yet.
+        strength: of the evidence, in [0, 1].
+        adds: whether it may add a new conclusion.
     """
 
     record: Record
@@ -169,25 +170,25 @@ class Event(NamedTuple):
 
 @dataclass
 class BeliefAttribute:
-    """A question - what follows from an action in a state - with everything that is believed about it.
+    """A state and an action with its conclusions, its evidence and its archive.
 
     Args:
         id: its number.
         events: the evidence, in the order in which it was written.
         candidates: the conclusions, in the order in which they were added.
-        archive: former versions, in the order in which they were put away.
+        archive: former versions, in the order in which they were archived.
 
     Example:
         >>> from drift_agents.types import Outcome
         >>> same = lambda one, other: one.outcome == other.outcome
         >>> ice, hole = Outcome("ice", 0.0, False), Outcome("hole", 0.0, True)
-        >>> asked = BeliefAttribute(0)
+        >>> attribute = BeliefAttribute(0)
         >>> for time, outcome in enumerate([ice, ice, hole]):
         ...     record = Record(time, "s", "1", ((outcome, 1.0),), 1, AgentClock(0, time))
-        ...     asked.learn(Event(record, 0.8), BeliefRule(), same)
-        >>> [(candidate.record.outcome.state, round(candidate.p, 3)) for candidate in asked.candidates]
+        ...     attribute.learn(Event(record, 0.8), BeliefRule(), same)
+        >>> [(candidate.record.outcome.state, round(candidate.p, 3)) for candidate in attribute.candidates]
         [('ice', 0.25), ('hole', 0.8)]
-        >>> [(version.record.outcome.state, round(version.p, 3)) for version in asked.archive]
+        >>> [(version.record.outcome.state, round(version.p, 3)) for version in attribute.archive]
         [('ice', 0.8), ('ice', 0.96)]
     """
 
@@ -208,20 +209,20 @@ class BeliefAttribute:
 
     @property
     def updated(self) -> AgentClock:
-        """When it was last answered by Add or Merge: then its staleness is zero."""
+        """When it was last updated by Add or Merge: there its staleness is zero."""
         return self.events[-1].record.now
 
     @property
     def best(self) -> HeldConclusion:
-        """The most probable candidate; of equally probable ones the one confirmed last."""
+        """The most probable conclusion; of equally probable ones the one confirmed last."""
         return self.ranked()[0]
 
     def ranked(self) -> list[HeldConclusion]:
-        """The candidates, the most probable first; of equals the one whose evidence is newest."""
+        """The conclusions, the most probable first; of equals the one with the newest evidence."""
         return sorted(self.candidates, key=lambda held: (-held.p, -held.evidence[-1]))
 
     def learn(self, event: Event, rule: BeliefRule, same: Same) -> None:
-        """Take note of evidence: Merge what it supports, contradict what it does not, Add what is new.
+        """Update by one piece of evidence: Merge what it supports, contradict what it does not, Add what is new.
 
         Args:
             event: the evidence.
@@ -230,16 +231,16 @@ class BeliefAttribute:
         """
         record, now = event.record, event.record.now
         self.events.append(event)
-        is_new = is_told = True
+        is_new = is_unstated = True
         for held in self.candidates:
             if supports(record, held.record, same):
                 is_new = False
                 self._archive(held, now)
                 held.p, held.since = rule.merge(held.p, event.strength), now
                 held.evidence.append(record.id)
-                # Sameness with a tolerance is not transitive: a record may fit two conclusions, and speaks for one.
-                if is_told and says_the_same(record, held.record, same):
-                    held.record, is_told = record, False
+                # Equality with a tolerance is not transitive: a record may equal two conclusions, and states one.
+                if is_unstated and says_the_same(record, held.record, same):
+                    held.record, is_unstated = record, False
             elif rule.contradict(held.p) < held.p:
                 self._archive(held, now)
                 held.p, held.since = rule.contradict(held.p), now
@@ -252,10 +253,10 @@ class BeliefAttribute:
         self.archive.append(Version(held.record, held.p, held.since, now))
 
     def relearn(self, events: Iterable[Event], rule: BeliefRule, same: Same) -> None:
-        """Believe what follows from this evidence and nothing else, as if the rest had never been.
+        """Recompute all conclusions and the archive from this evidence alone.
 
         Args:
-            events: what is left, in the order in which it was written.
+            events: the evidence, in the order in which it was written.
             rule: the constants.
             same: whether two outcomes count as the same.
         """
@@ -264,10 +265,10 @@ class BeliefAttribute:
             self.learn(event, rule, same)
 
     def beliefs(self, at: AgentClock | None = None) -> list[Belief]:
-        """What is believed, or was believed at a moment.
+        """The beliefs now, or at an earlier time.
 
         Args:
-            at: the moment, what was written in its very step included; the present if not given.
+            at: the time, the evidence of its own step included; now if not given.
         """
         held = [Belief(c.record, c.p, c.since) for c in self.candidates if at is None or c.since <= at]
         if at is not None:
@@ -278,8 +279,8 @@ class BeliefAttribute:
 def supports(record: Record, conclusion: Record, same: Same) -> bool:
     """Whether a record is evidence for a conclusion.
 
-    A lived outcome supports every conclusion that allows for it: that outcome alone, or a verified
-    distribution in which it occurs. What a verifier found out supports a conclusion that says the same.
+    An experienced outcome supports every conclusion that contains it: that outcome alone, or a verified
+    distribution in which it occurs. A verified summary supports the conclusions with the same outcomes.
 
     Args:
         record: the evidence.
@@ -292,11 +293,11 @@ def supports(record: Record, conclusion: Record, same: Same) -> bool:
 
 
 def says_the_same(one: Record, other: Record, same: Same) -> bool:
-    """Whether each outcome of the one is among those of the other.
+    """Whether two records have the same outcomes.
 
     Args:
         one: a record.
-        other: another one about the same state and action.
+        other: another one of the same state and action.
         same: whether two outcomes count as the same.
     """
     return all(_is_among(one, place, other, same) for place in range(len(one.outcomes))) and all(
@@ -305,6 +306,77 @@ def says_the_same(one: Record, other: Record, same: Same) -> bool:
 
 
 def _is_among(one: Record, place: int, other: Record, same: Same) -> bool:
-    """Whether an outcome of the one record is among those of the other."""
-    wanted = Transition(one.state, one.action, one.outcomes[place][0])
-    return any(same(wanted, Transition(other.state, other.action, outcome)) for outcome, _ in other.outcomes)
+    """Whether an outcome of one record is among those of the other."""
+    transition = Transition(one.state, one.action, one.outcomes[place][0])
+    return any(same(transition, Transition(other.state, other.action, outcome)) for outcome, _ in other.outcomes)
+
+
+def plain_attribute(attribute: BeliefAttribute) -> list[Any]:
+    """An attribute as plain data; records are given by their ids."""
+    return [
+        attribute.id,
+        [[event.record.id, event.strength, event.adds] for event in attribute.events],
+        [[held.record.id, list(held.evidence), held.p, *held.since] for held in attribute.candidates],
+        [[v.record.id, v.p, *v.since, *v.until] for v in attribute.archive],
+    ]
+
+
+def read_attribute(entry: Any, ledger: Ledger) -> BeliefAttribute:
+    """An attribute of a snapshot.
+
+    Args:
+        entry: the result of `plain_attribute`.
+        ledger: the records of the same snapshot.
+
+    Raises:
+        TypeError: if a value has the wrong type.
+        ValueError: if a value is missing or outside its range.
+    """
+    number, events, candidates, archive = entry
+    attribute = BeliefAttribute(
+        read_integer(number),
+        [Event(_find_record(i, ledger), _read_share(strength), _read_flag(adds)) for i, strength, adds in events],
+        [
+            HeldConclusion(
+                _find_record(i, ledger), [read_integer(j) for j in ids], _read_probability(p), read_clock(*t)
+            )
+            for i, ids, p, *t in candidates
+        ],
+        [
+            Version(_find_record(i, ledger), _read_probability(p), read_clock(*t[:2]), read_clock(*t[2:]))
+            for i, p, *t in archive
+        ],
+    )
+    ids = {event.record.id for event in attribute.events}
+    keys = {(ledger.matching.state_key(e.record.state), e.record.action) for e in attribute.events}
+    if len(keys) != 1 or not attribute.candidates:
+        raise ValueError(f"attribute {number} should have evidence of one state and action, and a conclusion")
+    for held in attribute.candidates:
+        if not held.evidence or not ids.issuperset((*held.evidence, held.record.id)):
+            raise ValueError(f"a conclusion of attribute {number} should cite evidence of its attribute")
+    return attribute
+
+
+def _find_record(number: Any, ledger: Ledger) -> Record:
+    record = ledger.get(read_integer(number))
+    if record is None:
+        raise ValueError(f"there is no record {number}")
+    return record
+
+
+def _read_flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} should be true or false")
+    return value
+
+
+def _read_share(value: Any) -> float:
+    if not is_number(value) or not 0 <= value <= 1:
+        raise ValueError(f"{value!r} should be in the interval [0, 1]")
+    return float(value)
+
+
+def _read_probability(value: Any) -> float:
+    if not _read_share(value) > 0:
+        raise ValueError(f"{value!r} should be in the interval (0, 1]")
+    return float(value)

@@ -1,7 +1,7 @@
 """The shared bank and the private banks of a team's items.
 
-* `ConsensusItem` - something learned in words, with the evidence that it rests on and whose bank it stands in
-* `ItemBanks` - all items: what is similar enough comes back, what loses its evidence falls
+* `ConsensusItem` - an item with its evidence and the owner of its bank
+* `ItemBanks` - all items, retrieved by similarity, removed with their evidence
 
 Source: EDV, sections 4.4 and 4.5, appendices C.2 and C.3.
 """
@@ -15,28 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.embedding.base import Embedding, cosine
-from drift_agents.memory.citations import Citations, kept_suffix
+from drift_agents.memory.citations import Citations, valid_suffix
 from drift_agents.types import Note, RecordId
 
 SHARED = ""
-"""The owner of what everybody reads."""
+"""The owner of the shared bank."""
 
 
 class ConsensusItem(NamedTuple):
-    """Something learned in words.
+    """An item of a bank.
 
     Args:
         id: its number.
-        owner: the member whose private bank it stands in; `SHARED` for the shared one.
-        title: what it is called.
+        owner: the member whose private bank it belongs to; `SHARED` for the shared one.
+        title: its title.
         description: one sentence about it.
-        content: what is to be done, or not to be done, and why.
+        content: what to do, or to avoid, and why.
         task: the task that it was learned from.
-        states: the states that it speaks of, in order of first mention.
-        evidence: the records that it rests on, in order.
-        ordered: whether they are the steps of one way.
-        length: how many records there were before any was cut off.
-        wrong: whether it was written wrong on purpose; nobody who reads it is told.
+        states: the states of its evidence, in order of first mention.
+        evidence: the records that it cites, in order.
+        ordered: whether they are consecutive steps of one trajectory.
+        length: the number of records before any was cut off.
+        wrong: whether it is wrong on purpose; its text does not say so.
     """
 
     id: RecordId
@@ -52,24 +52,24 @@ class ConsensusItem(NamedTuple):
     wrong: bool = False
 
     def note(self) -> Note:
-        """The item as it stands in a prompt; one that was cut says so."""
-        gone = self.length - len(self.evidence) if self.ordered else 0
-        cut = f" (What it says of its first {gone} steps no longer holds.)" if gone else ""
+        """The item as it is in a prompt; the text of one that was cut says so."""
+        lost = self.length - len(self.evidence) if self.ordered else 0
+        cut = f" (What it says of its first {lost} steps no longer holds.)" if lost else ""
         return Note(self.id, f"{self.title}. {self.description} {self.content}{cut}", self.evidence)
 
 
 class ItemBanks:
-    """All items: append-only but for what falls with its evidence.
+    """All items: append-only, except that items are removed with their evidence.
 
-    An item is as similar to a situation as the most similar of the states that it speaks of. A state
-    that counts as the same by the matching rule has similarity 1; otherwise it is the cosine between
-    the two texts "task, state": the paper's query is "the current task description with the active
-    page context", and it does not say what of an item is embedded.
+    The similarity of an item to a situation is that of its most similar state. A state that is equal by
+    the matching rule has similarity 1; otherwise it is the cosine between the two texts "task, state":
+    the paper's query is "the current task description with the active page context", and it does not
+    say which text of an item is embedded.
 
     Args:
         embedding: of situations.
-        cascade: what becomes of an item whose evidence goes (`drift_agents.memory.citations`); `cut` takes
-            the beginning of a way away, up to the step that went.
+        cascade: what happens to an item whose evidence is removed (`drift_agents.memory.citations`); `cut` cuts
+            the beginning of a path, up to the removed step.
         key: the matching rule's key of a state.
 
     Raises:
@@ -80,10 +80,9 @@ class ItemBanks:
         self.embedding, self.cascade, self.key = embedding, cascade, key
         self._citations = Citations(cascade)
         self._items: dict[RecordId, ConsensusItem] = {}
-        self._index: _Index | None = None
+        self._index: _SituationIndex | None = None
 
     def __len__(self) -> int:
-        """How many items there are."""
         return len(self._items)
 
     def __iter__(self) -> Iterator[ConsensusItem]:
@@ -91,15 +90,14 @@ class ItemBanks:
         return iter(self._items.values())
 
     def __contains__(self, item_id: object) -> bool:
-        """Whether an item of that number is there."""
         return item_id in self._items
 
     def get(self, item_id: RecordId) -> ConsensusItem | None:
-        """The item of that number, if it is there."""
+        """The item of that number, or `None`."""
         return self._items.get(item_id)
 
     def cited(self, numbers: Iterable[RecordId]) -> frozenset[RecordId]:
-        """The records that these items rest on, those that went included; unknown numbers are passed over."""
+        """The records that these items cite, removed ones included; unknown numbers are ignored."""
         return frozenset(record for number in numbers for record in self._citations.evidence(number))
 
     def write(self, item: ConsensusItem, lost: Container[RecordId] = ()) -> None:
@@ -107,7 +105,7 @@ class ItemBanks:
 
         Args:
             item: the item.
-            lost: which of its evidence is gone, when it is read back from a snapshot.
+            lost: which of its evidence is removed already, when it is read from a snapshot.
 
         Raises:
             ArgumentError: if it cites nothing.
@@ -117,18 +115,18 @@ class ItemBanks:
         self._index = None
 
     def similar(self, task: str, state: str, owners: Container[str], least: float) -> list[ConsensusItem]:
-        """The items that are similar enough, the most similar first; of equal ones the newest.
+        """The items above a similarity, the most similar first; of equal ones the newest.
 
         Args:
             task: the present task.
             state: the present state.
-            owners: whose banks are asked.
-            least: the lowest similarity that is enough.
+            owners: whose banks are searched.
+            least: the lowest similarity.
         """
         if not self._items:
             return []
         if self._index is None:
-            self._index = _Index(list(self), self.embedding, self.key)
+            self._index = _SituationIndex(list(self), self.embedding, self.key)
         scores = self._index.scores(task, state)
         found = [
             (score, item)
@@ -137,39 +135,38 @@ class ItemBanks:
         ]
         return [item for _, item in sorted(found, key=lambda pair: (-pair[0], -pair[1].id))]
 
-    def fall(self, gone: Sequence[RecordId], there: Container[RecordId]) -> tuple[RecordId, ...]:
-        """Take note that records went: items fall, or ways are cut.
+    def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[RecordId, ...]:
+        """Remove or cut the items that depend on removed records.
 
         Args:
-            gone: the numbers of the records.
-            there: what is still there.
+            removed: the numbers of the records.
+            present: the records that remain.
 
         Returns:
-            The numbers of the items that fell.
+            The numbers of the removed items.
         """
-        if not gone:
+        if not removed:
             return ()
         cut: list[ConsensusItem] = []
-        fell: list[RecordId] = []
+        items: list[RecordId] = []
         if self.cascade == "cut":
-            touched = dict.fromkeys(number for record in gone for number in self._citations.citing(record))
-            for item in (self._items[number] for number in touched):
+            for item in (self._items[number] for number in self._citations.citing_any(removed)):
                 if item.ordered:
-                    rest = kept_suffix(item.evidence, there)
-                    if rest:
-                        cut.append(item._replace(evidence=rest))
+                    suffix = valid_suffix(item.evidence, present)
+                    if suffix:
+                        cut.append(item._replace(evidence=suffix))
                     else:
-                        fell.append(item.id)
+                        items.append(item.id)
             for item in cut:
                 self._citations.add(item.id, item.evidence)
                 self._items[item.id] = item
-            self._citations.fall(fell)
-        fell += self._citations.fall(gone)
-        for number in fell:
+            self._citations.remove(items)
+        items += self._citations.remove(removed)
+        for number in items:
             del self._items[number]
-        if fell:
+        if items:
             self._index = None
-        return tuple(sorted(fell))
+        return tuple(sorted(items))
 
     def snapshot(self) -> list[Any]:
         """All items as plain data."""
@@ -177,17 +174,17 @@ class ItemBanks:
             [*item[:6], list(item.states), list(item.evidence), item.ordered, item.length, item.wrong] for item in self
         ]
 
-    def restored(self, data: Iterable[Any], there: Container[RecordId]) -> ItemBanks:
-        """Banks like these with the items of a snapshot.
+    def restored(self, data: Iterable[Any], present: Container[RecordId]) -> ItemBanks:
+        """Banks with the same options and the items of a snapshot.
 
         Args:
-            data: what `snapshot` made.
-            there: the records that there are.
+            data: the result of `snapshot`.
+            present: the records in the ledger.
 
         Raises:
-            TypeError, ValueError: if the data is no snapshot of banks.
+            TypeError, ValueError: if the data is not a snapshot of banks.
         """
-        fresh, last = ItemBanks(self.embedding, self.cascade, self.key), -1
+        banks, last = ItemBanks(self.embedding, self.cascade, self.key), -1
         for number, owner, title, description, content, task, states, evidence, ordered, length, wrong in data:
             item = ConsensusItem(
                 int(number),
@@ -204,13 +201,13 @@ class ItemBanks:
             )
             if not last < item.id or not 0 < len(item.evidence) <= item.length or item.id in item.evidence:
                 raise ValueError(f"item {item.id} should have a larger number than the one before, and evidence")
-            fresh.write(item, {number for number in item.evidence if number not in there})
+            banks.write(item, {number for number in item.evidence if number not in present})
             last = item.id
-        return fresh
+        return banks
 
 
-class _Index:
-    """Items by situation, for one set of items."""
+class _SituationIndex:
+    """The similarity of a fixed set of items to situations."""
 
     def __init__(self, items: list[ConsensusItem], embedding: Embedding, key: Callable[[str], Hashable]) -> None:
         self.items, self._embedding, self._key = items, embedding, key
@@ -223,19 +220,19 @@ class _Index:
         self._rows, self._columns = np.array(rows, np.int64), np.array(columns, np.int64)
         self._keys = [key(state) for _, state in places]
         self._vectors = embedding.embed([situation(*place) for place in places])
-        self._known: dict[tuple[str, str], NDArray[np.float64]] = {}
+        self._scores: dict[tuple[str, str], NDArray[np.float64]] = {}
 
     def scores(self, task: str, state: str) -> NDArray[np.float64]:
-        """How similar every item is to a situation; shape (items,)."""
-        known = self._known.get((task, state))
-        if known is None:
+        """The similarity of every item to a situation; shape (items,)."""
+        scores = self._scores.get((task, state))
+        if scores is None:
             similar = cosine(self._embedding.embed([situation(task, state)])[0], self._vectors)
             here = self._key(state)
             similar[[key == here for key in self._keys]] = 1.0
-            known = np.full(len(self.items), -1.0)
-            np.maximum.at(known, self._rows, similar[self._columns])
-            self._known[task, state] = known
-        return known
+            scores = np.full(len(self.items), -1.0)
+            np.maximum.at(scores, self._rows, similar[self._columns])
+            self._scores[task, state] = scores
+        return scores
 
 
 def situation(task: str, state: str) -> str:

@@ -1,6 +1,7 @@
-"""Memory management: what is added to a memory, and what is deleted, whatever memory it is.
+"""Memory management: policies of addition and deletion around any memory.
 
 * `Managed` - a memory around a memory, with a policy of addition and one of deletion
+* `make_store` - the memory that is managed
 
 Source: Xiong et al., "How memory management impacts LLM agents: an empirical study of
 experience-following behavior". `docs/memories/management.md` says what is faithful and what was decided here.
@@ -8,27 +9,46 @@ experience-following behavior". `docs/memories/management.md` says what is faith
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.checks import check_choice, check_flag, check_integer, check_number
+from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
-from drift_agents.llm.rules import RuleModel
+from drift_agents.llm.rules import Rule, RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Exact, Matching
-from drift_agents.memory.ledger import hash_plain
-from drift_agents.memory.management.judge import (
+from drift_agents.memory.base import (
+    AuditedMemory,
+    Exemplar,
+    ExemplarMemory,
+    MemberMemory,
+    Memory,
+    StepObserver,
+    make_memory,
+)
+from drift_agents.memory.ledger import check_kind, hash_plain, reading_snapshot
+from drift_agents.memory.management.executions import (
+    ADDITIONS,
+    COUNTS,
+    DELETIONS,
+    ExecutionEntry,
+    ExecutionLedger,
+)
+from drift_agents.memory.management.supervision import (
     JUDGEMENT,
     RULES,
+    DemonstrationSource,
     ExecutionJudgement,
     noisy_oracle,
+    render_execution,
+    rotate_outcomes,
     strict,
-    tell_execution,
 )
-from drift_agents.memory.management.parts import DemonstrationSource, exchanged, make_store, rules_of
-from drift_agents.memory.management.rules import ADDITIONS, COUNTS, DELETIONS, ExecutionEntry, ExecutionLedger
+from drift_agents.prompt.builder import FocusedMemory
+from drift_agents.registry import MEMORIES
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -41,11 +61,6 @@ from drift_agents.types import (
     Retrieved,
 )
 
-OFFERS = ("follow", "in_mind", "exemplars", "address", "audited")
-"""What the store is asked in the place of the managed memory: steps are told to it, and it knows what is in mind,
-which parts of earlier episodes are like the present, who acts, and what its items rest on. A team that writes
-items itself (`attend`) is not among them: no policy of addition would be asked."""
-
 JUDGES = ("noisy_oracle", "model")
 BETAS = {True: 0.3, False: 0.7}
 """The threshold of history deletion with a coarse evaluator, and with a strict one (appendix A.2)."""
@@ -55,37 +70,38 @@ _SUPERVISION = ("none", "own reward", "judge", "privileged")
 class Managed:
     """A memory around a memory, with a policy of addition and one of deletion.
 
-    The paper's record is an execution: a task with all that was done about it. Here that is what one
-    episode wrote. While an episode lasts its records are in memory and can be recalled (they are
-    what the agent knows of the task under way); when it ends they stay or go together. A verified
-    summary is nobody's execution: it is written at once, and is an entry of its own.
+    The paper's record is an execution: a task with all steps taken. Here that is what one episode wrote.
+    During an episode its records are in memory and can be retrieved; when it ends they are kept or removed
+    together. A verified summary belongs to no execution: it is written at once, as an entry of its own.
+
+    The optional protocols of memories (`drift_agents.memory.base`, `FocusedMemory`) are fulfilled exactly
+    where the store fulfils them: the methods are those of the store. `TeamMemory` is not among them, since
+    items written by a team would bypass the policy of addition.
 
     Args:
-        store: the memory around which this one stands: a name, or one name with its options, as in
-            `{"vanilla": {"k": 1}}`.
+        store: the managed memory: a name, or one name with its options, as in `{"vanilla": {"k": 1}}`.
         addition: `fixed`, `all`, `coarse` (a judge) or `strict` (the episode's own result).
         deletion: `none`, `periodical`, `history` or `combined` (either).
-        capacity: the most records that memory may hold when an episode is over. With it, the rule of
-            history deletion gives way to this one: the worst executions by mean utility go.
+        capacity: the largest number of records at the end of an episode. It replaces the rule of history
+            deletion: the executions of the lowest mean utility are deleted.
         period: episodes over which periodical deletion counts; positive.
-        alpha: an execution retrieved at most so often in a period goes.
-        uses: retrievals from which on the mean utility counts; positive.
-        beta: an execution with at most this mean utility goes; .3 with a coarse evaluator and .7 with
-            a strict one if not given.
-        grace: for so many episodes periodical deletion leaves an execution alone, and history
-            deletion a verified summary; a period if not given.
-        counts: `here` (retrievals of records about the state in which the agent stood) or `shown`
-            (of everything in the prompt).
+        alpha: periodical deletion removes executions retrieved at most so often in a period.
+        uses: the least number of retrievals for history deletion; positive.
+        beta: history deletion removes executions with at most this mean utility; .3 with a coarse evaluator
+            and .7 with a strict one if not given.
+        grace: the number of episodes in which an execution is exempt from periodical deletion, and a
+            verified summary from history deletion; a period if not given.
+        counts: `here` (retrievals of records of the present state) or `shown` (of all records in the prompt).
         threshold: the least score of a good execution.
-        judge: who answers for `coarse`: `noisy_oracle` or `model`.
-        error_rate: how often the noisy oracle is wrong, in [0, 1].
-        initial: correct executions in memory before the first episode; needs a teacher.
-        noise: the share of these whose outcomes are exchanged among each other, in [0, 1].
+        judge: the evaluator of `coarse`: `noisy_oracle` or `model`.
+        error_rate: of the noisy oracle, in [0, 1].
+        initial: correct executions in memory before the first episode; requires a teacher.
+        noise: the share of these that are made wrong (`rotate_outcomes`), in [0, 1].
         error_free: whether added executions that were not good are replaced by correct ones (the paper's
-            error-free variant); needs a teacher.
-        teacher: who knows correct executions.
+            error-free variant); requires a teacher.
+        teacher: the source of correct executions.
         seed: of the noisy oracle's errors and of the noise.
-        model: who judges where `judge` is `model`, and what the store asks; declared rules if not given.
+        model: the judge where `judge` is `model`, and the store's model; fixed rules if not given.
         matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
@@ -103,6 +119,13 @@ class Managed:
     """
 
     name = "managed"
+
+    # Methods of the store that fulfil optional protocols; present exactly where the store has them.
+    follow: Callable[[Experience], None]
+    in_mind: Callable[[], Iterator[str]]
+    exemplars: Callable[[str, int | None, AgentClock], tuple[Exemplar, ...]]
+    address: Callable[[str, str], None]
+    audited: Callable[[], Iterable[tuple[RecordId, str, tuple[RecordId, ...]]]]
 
     def __init__(
         self,
@@ -128,115 +151,108 @@ class Managed:
         model: Model | None = None,
         matching: Matching | None = None,
     ) -> None:
-        for name, value, known in (
-            ("addition", addition, ADDITIONS),
-            ("deletion", deletion, DELETIONS),
-            ("counts", counts, COUNTS),
-            ("judge", judge, JUDGES),
-        ):
-            if value not in known:
-                raise ArgumentError(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
-        for name, number, least in (
-            ("capacity", capacity, 1),
-            ("period", period, 1),
-            ("alpha", alpha, 0),
-            ("uses", uses, 1),
-            ("grace", grace, 0),
-            ("initial", initial, 0),
-            ("seed", seed, 0),
-        ):
-            if number is not None and (type(number) is not int or number < least):
-                raise ArgumentError(f"`{name}` should be a whole number, at least {least}. Received {number!r}")
-        for name, share in (("beta", beta), ("threshold", threshold), ("error_rate", error_rate), ("noise", noise)):
-            is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
-            if share is not None and not (is_number and 0 <= share <= 1):
-                raise ArgumentError(f"`{name}` should be a number in [0, 1]. Received {share!r}")
-        if not isinstance(error_free, bool):
-            raise ArgumentError(f"`error_free` should be true or false. Received {error_free!r}")
+        self.addition = check_choice("addition", addition, ADDITIONS)
+        self.deletion = check_choice("deletion", deletion, DELETIONS)
+        self.capacity = check_integer("capacity", capacity, optional=True)
+        self.counts, self.judge = check_choice("counts", counts, COUNTS), check_choice("judge", judge, JUDGES)
+        self.threshold = check_number("threshold", threshold, "[0, 1]")
+        self.error_rate = check_number("error_rate", error_rate, "[0, 1]")
+        self.seed = check_integer("seed", seed, 0)
+        check_integer("initial", initial, 0)
+        check_number("noise", noise, "[0, 1]")
+        check_flag("error_free", error_free)
         if teacher is None and (initial or error_free):
-            wanted = "initial" if initial else "error_free"
-            raise ArgumentError(f"`{wanted}` needs a `teacher` who knows correct executions, and there is none")
-        self.addition, self.deletion, self.capacity, self.counts = addition, deletion, capacity, counts
-        self.threshold, self.judge, self.error_rate, self.seed = float(threshold), judge, float(error_rate), seed
+            option = "initial" if initial else "error_free"
+            raise ArgumentError(f"`{option}` requires a `teacher`. Received None")
         self.store = make_store(store, model, matching)
-        # What a memory may offer beside the protocol, this one offers when its store does.
-        for name in OFFERS:
-            if callable(offer := getattr(self.store, name, None)):
-                setattr(self, name, offer)
-        own: Model = RuleModel({**RULES, **rules_of(self.store)})
+        self._delegate_optional_methods()
+        own: Model = RuleModel({**RULES, **_find_rules(self.store)})
         self.model: Model = own if model is None else model
         self._matching: Matching = Exact() if matching is None else matching
         self._teacher = teacher if error_free else None
-        self.accounts = ExecutionLedger(
-            period=period,
-            alpha=alpha,
-            uses=uses,
-            beta=BETAS[addition == "coarse"] if beta is None else float(beta),
-            grace=period if grace is None else grace,
+        self.executions = ExecutionLedger(
+            period=check_integer("period", period),
+            alpha=check_integer("alpha", alpha, 0),
+            uses=check_integer("uses", uses),
+            beta=BETAS[addition == "coarse"] if beta is None else check_number("beta", beta, "[0, 1]"),
+            grace=check_integer("grace", period if grace is None else grace, 0),
         )
         self.needs: frozenset[str] = self.store.needs | self._needs()
         self.supervision = self._supervision(bool(initial) or error_free)
-        # What the episode under way wrote, by its number, and which of those before it were added.
+        # What the present episode wrote, by its number, and whether earlier ones were added.
         self._open: dict[int, list[RecordId]] = {}
         self._decided: dict[int, bool] = {}
         self.dropped: tuple[RecordId, ...] = ()
-        """What the last end of an episode took out of memory, by these policies alone."""
+        """The records that these policies removed at the last end of an episode."""
         if teacher is not None and initial:
-            self._learn_first(teacher.show(initial), float(noise))
+            self._write_demonstrations(teacher.show(initial), float(noise))
+
+    def _delegate_optional_methods(self) -> None:
+        store: object = self.store
+        if isinstance(store, StepObserver):
+            self.follow = store.follow
+        if isinstance(store, FocusedMemory):
+            self.in_mind = store.in_mind
+        if isinstance(store, ExemplarMemory):
+            self.exemplars = store.exemplars
+        if isinstance(store, MemberMemory):
+            self.address = store.address
+        if isinstance(store, AuditedMemory):
+            self.audited = store.audited
 
     @property
     def _evaluates(self) -> bool:
-        """Whether anybody is asked what an execution was worth."""
+        """Whether executions are evaluated."""
         deletes = self.deletion in ("history", "combined") or self.capacity is not None
         return self.addition in ("coarse", "strict") or deletes
 
     def _needs(self) -> frozenset[str]:
-        told = {"judge"} if self.addition == "coarse" and self.judge == "model" else {"outcome"}
-        return frozenset(told) if self._evaluates else frozenset()
+        needs = {"judge"} if self.addition == "coarse" and self.judge == "model" else {"outcome"}
+        return frozenset(needs) if self._evaluates else frozenset()
 
     def _supervision(self, is_taught: bool) -> str:
-        """The strongest of what store, evaluator and teacher tell."""
-        told = "none" if not self._evaluates else "judge" if self.addition == "coarse" else "own reward"
-        return max(self.store.supervision, told, "privileged" if is_taught else "none", key=_SUPERVISION.index)
+        """The strongest supervision among store, evaluator and teacher."""
+        evaluator = "none" if not self._evaluates else "judge" if self.addition == "coarse" else "own reward"
+        return max(self.store.supervision, evaluator, "privileged" if is_taught else "none", key=_SUPERVISION.index)
 
-    def _learn_first(self, executions: Sequence[Sequence[Experience]], noise: float) -> None:
-        """Write what is known before the first episode; a share of the executions is wrong."""
+    def _write_demonstrations(self, executions: Sequence[Sequence[Experience]], noise: float) -> None:
+        """Write executions before the first episode; a share of them is wrong."""
         random = np.random.default_rng([self.seed, len(executions)])
         wrong = set(random.permutation(len(executions))[: round(noise * len(executions))].tolist())
         for number, execution in enumerate(executions):
-            steps = exchanged(execution) if number in wrong else execution
-            self.accounts.write(self._write(steps), episode=-1 - number, own=1.0)
+            steps = rotate_outcomes(execution) if number in wrong else execution
+            self.executions.write(self._write(steps), episode=-1 - number, own=1.0)
 
     def _write(self, steps: Iterable[Experience]) -> list[RecordId]:
         written = [self.store.observe(step, step.now) for step in steps]
         return [record_id for record_id in written if record_id is not None]
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
-        """What the store recalls."""
+        """Records and notes of the store."""
         return self.store.retrieve(state, k, now)
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
-        """Write it until the episode's end decides; after that, do as was decided."""
+        """Write an experience of the present episode; of an earlier one only if that was added."""
         episode = experience.now.episode
         if not self._decided.get(episode, True):
             return None
         record_id = self.store.observe(experience, now)
         if record_id is not None:
             if episode in self._decided:
-                self.accounts.write([record_id], episode, self._latest)
+                self.executions.write([record_id], episode, self._latest)
             else:
                 self._open.setdefault(episode, []).append(record_id)
         return record_id
 
     _latest = 1.0
-    """What the evaluator said about the last execution."""
+    """The utility of the last execution."""
 
     def counterparts(self, state: str, action: str) -> list[Record]:
-        """All records about this state and action, oldest first; those of the episode under way too."""
+        """All records of this state and action, oldest first; those of the present episode too."""
         return self.store.counterparts(state, action)
 
     def records(self) -> Iterator[Record]:
-        """All records, oldest first; those of the episode under way too."""
+        """All records, oldest first; those of the present episode too."""
         return self.store.records()
 
     def states(self) -> Iterator[str]:
@@ -244,82 +260,81 @@ class Managed:
         return self.store.states()
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
-        """Remove these records and what rests on them; what is left of their executions stays."""
+        """Remove these records and the items that depend on them; other records of their executions stay."""
         removed = self.store.remove(ids)
-        self._forget(removed.records)
+        self._remove_entries(removed.records)
         return removed
 
-    def _forget(self, ids: Iterable[RecordId]) -> None:
-        gone = set(ids)
-        self.accounts.forget(sorted(gone))
+    def _remove_entries(self, ids: Iterable[RecordId]) -> None:
+        removed = set(ids)
+        self.executions.remove(sorted(removed))
         for episode, written in list(self._open.items()):
-            self._open[episode] = [record_id for record_id in written if record_id not in gone]
+            self._open[episode] = [record_id for record_id in written if record_id not in removed]
 
     def insert_summary(
         self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
     ) -> RecordId | None:
-        """Write what a verifier found out: no policy of addition is asked.
+        """Write a verifier's summary, whatever the policy of addition.
 
         Raises:
             ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
         """
         record_id = self.store.insert_summary(state, action, distribution, n, now)
         if record_id is not None:
-            self.accounts.write([record_id], None, 1.0)
+            self.executions.write([record_id], None, 1.0)
         return record_id
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Decide about the execution, let the store learn, and delete.
+        """Add or drop the execution, let the store learn, and delete.
 
         Raises:
-            ModelError: if a model judges and its answer does not have the form that it should have.
+            ModelError: if a model judges and its answer has the wrong form.
         """
         evaluation = self._evaluate(result)
         added = self.addition == "all" or (self.addition != "fixed" and evaluation.good)
-        self._sweep()
-        served = self._retrieved(result)
-        # Of the present moment, so that what it wrote counts as new from now on.
-        self.accounts.serve(served, evaluation.utility)
+        self._remove_lost_entries()
+        # Before the execution is written, so that its age is counted from now on.
+        self.executions.record_uses(self._retrieved(result), evaluation.utility)
         self._latest = evaluation.utility
         dropped = self._close(result, now, evaluation, added)
         self.store.end_episode(result, now)
-        self._sweep()
+        self._remove_lost_entries()
         self.dropped = (*dropped, *self._delete())
 
     def _evaluate(self, result: Episode) -> ExecutionJudgement:
-        """What the evaluator says; the same one for addition and for deletion, as in the paper."""
+        """The judgement of the evaluator, for addition and for deletion, as in the paper."""
         if self.addition != "coarse":
             return strict(result, self.threshold)
         if self.judge == "noisy_oracle":
-            return noisy_oracle(result, self.threshold, self.error_rate, self.seed, self.accounts.time)
-        messages = read_messages("memory/templates/management_judge.txt", execution=tell_execution(result))
+            return noisy_oracle(result, self.threshold, self.error_rate, self.seed, self.executions.time)
+        messages = read_messages("memory/templates/management_judge.txt", execution=render_execution(result))
         good = bool(ask(self.model, messages, JUDGEMENT).data["good"])
         return ExecutionJudgement(good, float(good))
 
-    def _sweep(self) -> None:
-        """Forget what the store dropped by its own rules."""
-        there = {record.id for record in self.store.records()}
-        held = [record_id for entry in self.accounts for record_id in entry.ids]
-        held += [record_id for written in self._open.values() for record_id in written]
-        self._forget(record_id for record_id in held if record_id not in there)
+    def _remove_lost_entries(self) -> None:
+        """Remove records that the store removed by its own rules."""
+        present = {record.id for record in self.store.records()}
+        listed = [record_id for entry in self.executions for record_id in entry.ids]
+        listed += [record_id for written in self._open.values() for record_id in written]
+        self._remove_entries(record_id for record_id in listed if record_id not in present)
 
     def _retrieved(self, result: Episode) -> set[RecordId]:
         """The records of earlier executions that were retrieved in this one."""
         if self.counts == "shown":
             return {record_id for step in result.trace for record_id in step.retrieved}
         key = self._matching.state_key
-        at: dict[Hashable, set[RecordId]] = {}
+        by_state: dict[Hashable, set[RecordId]] = {}
         for record in self.store.records():
-            at.setdefault(key(record.state), set()).add(record.id)
+            by_state.setdefault(key(record.state), set()).add(record.id)
         found: set[RecordId] = set()
         for step in result.trace:
-            found |= at.get(key(step.experience.state), set()).intersection(step.retrieved)
+            found |= by_state.get(key(step.experience.state), set()).intersection(step.retrieved)
         return found
 
     def _close(
         self, result: Episode, now: AgentClock, evaluation: ExecutionJudgement, added: bool
     ) -> tuple[RecordId, ...]:
-        """Keep what was written meanwhile, or take it out; returns what was taken out."""
+        """Keep or remove the records of the episode; returns the removed ones."""
         opened, self._open = self._open, {}
         self._decided.update(dict.fromkeys((*opened, now.episode), added))
         dropped: tuple[RecordId, ...] = ()
@@ -328,21 +343,21 @@ class Managed:
             if not added or (self._teacher is not None and result.score < self.threshold):
                 dropped += self.store.remove(written).records
                 kept = []
-            self.accounts.write(kept, episode, evaluation.utility)
+            self.executions.write(kept, episode, evaluation.utility)
         if added and self._teacher is not None and result.score < self.threshold:
-            self.accounts.write(self._write(self._teacher.correct(result)), now.episode, 1.0)
+            self.executions.write(self._write(self._teacher.correct(result)), now.episode, 1.0)
         return dropped
 
     def _delete(self) -> tuple[RecordId, ...]:
-        """Delete by the policies; returns what went."""
-        gone: list[RecordId] = []
+        """Delete by the policies; returns the deleted records."""
+        deleted: list[RecordId] = []
         if self.deletion in ("periodical", "combined"):
-            gone += self._drop(self.accounts.seldom())
+            deleted += self._drop(self.executions.seldom_used())
         if self.capacity is not None:
-            gone += self._drop(self.accounts.worst(self.capacity))
+            deleted += self._drop(self.executions.worst(self.capacity))
         elif self.deletion in ("history", "combined"):
-            gone += self._drop(self.accounts.bad())
-        return tuple(gone)
+            deleted += self._drop(self.executions.of_low_utility())
+        return tuple(deleted)
 
     def _drop(self, entries: Iterable[ExecutionEntry]) -> tuple[RecordId, ...]:
         return self.remove([record_id for entry in entries for record_id in entry.ids]).records
@@ -352,31 +367,66 @@ class Managed:
         return {
             "kind": self.name,
             "store": self.store.snapshot(),
-            "accounts": self.accounts.snapshot(),
+            "accounts": self.executions.snapshot(),
             "open": [[episode, list(ids)] for episode, ids in self._open.items()],
             "decided": [[episode, added] for episode, added in self._decided.items()],
             "latest": self._latest,
         }
 
     def restore(self, data: Plain) -> None:
-        """Take back a snapshot.
+        """Load a snapshot.
 
         Raises:
             MemoryStateError: if the data is not a snapshot of this kind of memory, with this store.
         """
-        if not isinstance(data, Mapping) or data.get("kind") != self.name:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {str(data)[:80]!r}")
-        try:
-            accounts = self.accounts.restored(data["accounts"])
+        check_kind(self.name, data)
+        with reading_snapshot(f"the memory {self.name!r}", data):
+            executions = self.executions.restored(data["accounts"])
             opened = {int(episode): [int(record_id) for record_id in ids] for episode, ids in data["open"]}
             decided = {int(episode): bool(added) for episode, added in data["decided"]}
             latest = float(data["latest"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise MemoryStateError(f"not a snapshot of the memory {self.name!r}: {error!r}") from error
         self.store.restore(data.get("store", {}))
-        self.accounts, self._open, self._decided, self._latest = accounts, opened, decided, latest
+        self.executions, self._open, self._decided, self._latest = executions, opened, decided, latest
         self.dropped = ()
 
     def content_hash(self) -> str:
         """A hash of the content."""
         return hash_plain(self.snapshot())
+
+
+def make_store(store: str | Mapping[str, Any], model: Model | None, matching: Matching | None) -> Memory:
+    """The memory that is managed.
+
+    Args:
+        store: its name, or its name with its options.
+        model: its model, if it uses one; its option `model: rules` keeps its fixed rules.
+        matching: when two states count as the same.
+
+    Raises:
+        ArgumentError: if `store` is neither, or the memory does not take one of the options.
+        UnknownNameError: if no memory has that name.
+
+    Example:
+        >>> make_store({"vanilla": {"k": 1}}, None, None).k
+        1
+    """
+    pair: tuple[Any, Any] = (store, None)
+    if isinstance(store, Mapping) and len(store) == 1:
+        pair = next(iter(store.items()))
+    name, given = pair
+    if not isinstance(name, str) or not isinstance(given, Mapping | None):
+        raise ArgumentError(f"`store` should be a memory's name, or one with its options. Received {store!r}")
+    options = dict(given or {})
+    if "model" in MEMORIES.options(name)[0]:
+        own = options.pop("model", None)
+        if own not in (None, "rules"):
+            raise ArgumentError(f"the option `model` of a store should be 'rules', or left out. Received {own!r}")
+        if model is not None and own is None:
+            options["model"] = model
+    return make_memory(name, **{"matching": matching, **options})
+
+
+def _find_rules(store: Memory) -> Mapping[str, Rule]:
+    """The rules that replace a store's model; empty if it has a model, or uses none."""
+    model = getattr(store, "model", None)
+    return model.rules if isinstance(model, RuleModel) else {}

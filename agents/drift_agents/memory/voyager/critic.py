@@ -1,31 +1,32 @@
-"""What Voyager asks a model about an attempt, and the rules that answer offline.
+"""The critic of Voyager: what a model is asked about an attempt, and the rules that answer offline.
 
-* `CRITIQUE` - the question to the critic: was it a success, and if not, what is to be done otherwise
-* `SKILL` - the question about a success: what the skill is called and what it does
-* `attempt_steps` - the steps of an attempt among what memory wrote meanwhile
-* `tell_attempt` - the text of an attempt
-* `highest_score` - the score that a success needs
-* `TaskAttempt`, `read_attempt` - an attempt read back from its text
-* `judge_attempt`, `describe_skill` - the rules that answer
-* `tell_program` - actions in words
-* `RULES` - the table for `drift_agents.llm.rules.RuleModel`
+* `CRITIQUE` - the schema of the critic's answer: whether it was a success, and what to do otherwise
+* `SKILL` - the schema of the answer about a success: the skill's name and description
+* `render_attempt` - the text of an attempt
+* `TaskAttempt`, `read_attempt` - an attempt parsed from its text
+* `judge_attempt`, `describe_skill` - the rules; `RULES` is their table for `drift_agents.llm.rules.RuleModel`
 
-The critic is told the score at the end, as the world told the agent: so Voyager is supervised by
-its own reward, whoever answers.
+The text contains the score at the end, as the environment returned it: so Voyager is supervised by
+its own reward, whether a model or a rule answers.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from itertools import groupby
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.rules import Rule
-from drift_agents.memory.diary import STEPS, tell_day
+from drift_agents.memory.transcript import (
+    STEPS,
+    count_steps,
+    highest_score,
+    read_steps,
+    render_steps,
+    truncate,
+)
 from drift_agents.types import Episode, Record
 
 CRITIQUE: Mapping[str, Any] = {
@@ -51,84 +52,41 @@ SKILL: Mapping[str, Any] = {
 }
 
 RESULT = "\nResult: "
-BEST = 1.0
-"""The score that a success needs where the task names no highest one: scores lie in [0, 1]."""
-LONGEST = 200
-"""Characters of a state or a task that are quoted at the most: a shop's page is longer than a lesson."""
 NAME_WORDS = 6
-"""Words of the task that go into a skill's name."""
-_HIGHEST = re.compile(r"highest score(?: there)?(?: is)?:? (\d+(?:\.\d+)?)", re.IGNORECASE)
+"""The largest number of words of the task in a skill's name."""
 _RESULT = re.compile(r"score (?P<score>\S+) after (?P<steps>\d+) steps?; (?P<end>the episode ended|time ran out)")
-_STEP = re.compile(
-    r'- in (?P<state>.*?) action (?P<action>"(?:[^"\\]|\\.)*") led to (?P<after>.*) '
-    r"\(score [^;()]+(?P<ended>; the episode ended)?\)"
-)
 _WORD = re.compile(r"[^\W_]+")
 
 
-def tell_attempt(episode: Episode, steps: Iterable[Record]) -> str:
+def render_attempt(episode: Episode, steps: Iterable[Record]) -> str:
     """The text of an attempt.
 
     Args:
-        episode: how it went.
-        steps: what memory wrote of it, oldest first.
+        episode: its task, score and length.
+        steps: its records, oldest first.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
         >>> step = Record(0, "start", "1", ((Outcome("hole", 0.0, True), 1.0),), 1, AgentClock())
-        >>> print(tell_attempt(Episode("Reach the goal.", 0.0, 1, True), [step]))
+        >>> print(render_attempt(Episode("Reach the goal.", 0.0, 1, True), [step]))
         Task: Reach the goal.
         Steps:
         - in start action "1" led to hole (score 0; the episode ended)
         Result: score 0 after 1 step; the episode ended
     """
     end = "the episode ended" if episode.terminated else "time ran out"
-    count = "1 step" if episode.steps == 1 else f"{episode.steps} steps"
-    return f"{tell_day(episode, steps)}{RESULT}score {episode.score:g} after {count}; {end}"
-
-
-def attempt_steps(written: Iterable[Record], key: Callable[[str], Hashable]) -> list[Record]:
-    """The steps of an attempt among what memory wrote meanwhile, in the order in which they were lived.
-
-    A verified summary is a step where it stands for one: where a verifier dropped the experience in
-    its favour. That is, it begins where the step before it led to, and the next step is not the same.
-
-    Args:
-        written: what was written during the episode.
-        key: the matching rule's key of a state.
-
-    Example:
-        >>> from drift_agents.types import AgentClock, Outcome
-        >>> ways = [("a", "b", False), ("b", "c", True), ("x", "y", True)]
-        >>> records = [Record(i, s, "1", ((Outcome(t, 0.0, False), 1.0),), 1, AgentClock(0, i), v)
-        ...            for i, (s, t, v) in enumerate(ways)]
-        >>> [record.state for record in attempt_steps(records, str)]
-        ['a', 'b']
-    """
-    ordered = sorted(written, key=lambda record: (record.now, record.id))
-    steps: list[Record] = []
-    for place, record in enumerate(ordered):
-        if record.verified:
-            following = ordered[place + 1] if place + 1 < len(ordered) else None
-            lived = following is not None and (key(following.state), following.action) == (
-                key(record.state),
-                record.action,
-            )
-            if lived or (steps and key(steps[-1].outcome.state) != key(record.state)):
-                continue
-        steps.append(record)
-    return steps
+    return f"{render_steps(episode, steps)}{RESULT}score {episode.score:g} after {count_steps(episode)}; {end}"
 
 
 class TaskAttempt(NamedTuple):
-    """An attempt, read back from its text.
+    """An attempt parsed from its text.
 
     Args:
         task: the task in words.
-        steps: what the steps say, one match each.
+        steps: one match of `drift_agents.memory.transcript.STEP` for each.
         score: the score at the end.
-        length: how many steps there were.
-        ended: whether it ended by itself.
+        length: the number of steps.
+        ended: whether it ended before the time limit.
     """
 
     task: str
@@ -143,53 +101,40 @@ class TaskAttempt(NamedTuple):
         return highest_score(self.task)
 
 
-def highest_score(task: str) -> float:
-    """The highest score, as a task names it; `BEST` where it names none.
-
-    Args:
-        task: the task in words.
-
-    Example:
-        >>> highest_score("Reach a goal. The highest score is 0.5."), highest_score("Buy a hat.")
-        (0.5, 1.0)
-    """
-    named = _HIGHEST.search(task)
-    return BEST if named is None else float(named[1])
-
-
 def read_attempt(text: str) -> TaskAttempt:
-    """Read an attempt back from its text.
+    """Parse the text of an attempt.
 
     Args:
-        text: what `tell_attempt` made.
+        text: the result of `render_attempt`.
 
     Raises:
-        ArgumentError: if it is something else.
+        ArgumentError: if the text has another form.
     """
-    # The last marks are the true ones: a task may contain anything, the lines below it cannot.
-    story, _, told = text.rpartition(RESULT)
-    task, _, lines = story.rpartition(STEPS)
-    result = _RESULT.fullmatch(told)
+    # From the right, since a task may contain the markers and the lines below it cannot.
+    body, _, result_line = text.rpartition(RESULT)
+    task, _, lines = body.rpartition(STEPS)
+    result = _RESULT.fullmatch(result_line)
     if result is None:
         raise ArgumentError(f"an attempt should end with its result. Received {text[-80:]!r}")
-    steps = tuple(step for line in lines.split("\n") if (step := _STEP.fullmatch(line)))
     ended = result["end"] == "the episode ended"
-    return TaskAttempt(task.removeprefix("Task: "), steps, float(result["score"]), int(result["steps"]), ended)
+    return TaskAttempt(
+        task.removeprefix("Task: "), read_steps(lines), float(result["score"]), int(result["steps"]), ended
+    )
 
 
 def judge_attempt(text: str) -> dict[str, Any]:
     r"""The rule that answers `CRITIQUE` offline: a success has the highest score that the task names.
 
     Args:
-        text: what `tell_attempt` made; nothing else is read.
+        text: the result of `render_attempt`.
 
     Returns:
         JSON by the schema `CRITIQUE`.
 
     Example:
         >>> steps = 'Steps:\n- in start action "1" led to hole (score 0; the episode ended)'
-        >>> verdict = judge_attempt(f"Task: go.\n{steps}\nResult: score 0 after 1 step; the episode ended")
-        >>> verdict["success"], verdict["critique"]
+        >>> critique = judge_attempt(f"Task: go.\n{steps}\nResult: score 0 after 1 step; the episode ended")
+        >>> critique["success"], critique["critique"]
         (False, 'Do not take "1" in start: it ended the episode for nothing.')
     """
     attempt = read_attempt(text)
@@ -203,7 +148,9 @@ def judge_attempt(text: str) -> dict[str, Any]:
         critique = f"Look for another end: this one brought {attempt.score:g} where there is {highest:g}."
     elif attempt.steps and attempt.steps[-1]["ended"]:
         last = attempt.steps[-1]
-        critique = f"Do not take {cut(last['action'])} in {cut(last['state'])}: it ended the episode for nothing."
+        critique = (
+            f"Do not take {truncate(last['action'])} in {truncate(last['state'])}: it ended the episode for nothing."
+        )
     else:
         critique = "Do something else: the episode ended for nothing."
     return {"reasoning": reasoning, "success": False, "critique": critique}
@@ -213,13 +160,13 @@ def describe_skill(text: str) -> dict[str, str]:
     r"""The rule that answers `SKILL` offline: one name for each task; task, start and end as the description.
 
     Args:
-        text: what `tell_attempt` made; nothing else is read.
+        text: the result of `render_attempt`.
 
     Returns:
         JSON by the schema `SKILL`.
 
     Raises:
-        ArgumentError: if it is something else, or has no steps.
+        ArgumentError: if the text has another form, or no steps.
 
     Example:
         >>> steps = 'Steps:\n- in start action "1" led to goal (score 1; the episode ended)'
@@ -232,28 +179,12 @@ def describe_skill(text: str) -> dict[str, str]:
     words = _WORD.findall(attempt.task.lower())[:NAME_WORDS]
     name = "".join(word if place == 0 else word.capitalize() for place, word in enumerate(words))
     first, last = attempt.steps[0], attempt.steps[-1]
-    way = f"From {cut(first['state'])} to {cut(last['after'])}. "
+    path = f"From {truncate(first['state'])} to {truncate(last['after'])}. "
     return {
-        # Tasks may begin alike and go on otherwise, so a hash of the whole of it goes with the words.
+        # Different tasks may begin with the same words, so a hash of the whole task follows them.
         "name": f"{name[:80]}_{zlib.crc32(attempt.task.encode('utf-8', 'surrogatepass')):08x}",
-        "description": f"{attempt.task[:1000]} {way}Score {attempt.score:g} after {attempt.length} steps.",
+        "description": f"{attempt.task[:1000]} {path}Score {attempt.score:g} after {attempt.length} steps.",
     }
-
-
-def tell_program(actions: Iterable[str]) -> str:
-    """Actions in words, equal ones in a row together.
-
-    Example:
-        >>> tell_program(["1", "1", "2"])
-        '"1" 2 times, "2"'
-    """
-    runs = ((json.dumps(action, ensure_ascii=False), len(list(run))) for action, run in groupby(actions))
-    return ", ".join(action if times == 1 else f"{action} {times} times" for action, times in runs)
-
-
-def cut(text: str) -> str:
-    """The beginning of a text that is too long to be quoted."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 RULES: Mapping[str, Rule] = {CRITIQUE["title"]: judge_attempt, SKILL["title"]: describe_skill}

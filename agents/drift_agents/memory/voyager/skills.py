@@ -1,7 +1,7 @@
-"""Voyager's skill library: what succeeded once, by name, recalled by its description.
+"""Voyager's skill library: action sequences that succeeded, retrieved by their descriptions.
 
-* `Skill` - a way that succeeded: what it is called, what it does, its actions, and the steps that it rests on
-* `SkillLibrary` - all skills; the same name overwrites
+* `Skill` - an action sequence that succeeded, with name, description and evidence
+* `SkillLibrary` - all skills; a skill overwrites the one of the same name
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
-from drift_agents.memory.citations import Citations, kept_suffix
-from drift_agents.memory.voyager.critic import tell_program
+from drift_agents.memory.citations import Citations, valid_suffix
+from drift_agents.memory.transcript import render_program
 from drift_agents.types import Note, RecordId
 
 
 class Skill(NamedTuple):
-    """A way that succeeded.
+    """An action sequence that succeeded.
 
     Args:
         id: its number.
-        name: what it is called.
-        description: what it does, in words; its embedding is the key.
-        actions: what is done, step by step: the program.
+        name: its name; unique in a library.
+        description: its effect in words; the embedding of this text is the key.
+        actions: the program, one action for each step.
         steps: the records of these steps, as many as there are actions.
-        length: how many steps it had when it was written.
+        length: the number of steps when it was written.
 
     Example:
         >>> Skill(3, "crossLake", "From the start to the goal.", ("1", "1", "2"), (0, 1, 2), 5).note().text
@@ -39,9 +39,9 @@ class Skill(NamedTuple):
     length: int
 
     def note(self) -> Note:
-        """What stands in the prompt."""
-        left = "" if len(self.steps) == self.length else f", its last {len(self.steps)} of {self.length} steps"
-        text = f"Skill {self.name}{left}: {self.description} Program: {tell_program(self.actions)}."
+        """The skill as it is in the prompt."""
+        part = "" if len(self.steps) == self.length else f", its last {len(self.steps)} of {self.length} steps"
+        text = f"Skill {self.name}{part}: {self.description} Program: {render_program(self.actions)}."
         return Note(self.id, text, self.steps)
 
 
@@ -49,9 +49,9 @@ class SkillLibrary:
     """All skills.
 
     Args:
-        embedding: of descriptions and of what is asked.
-        cascade: what becomes of a skill whose steps go, one of `drift_agents.memory.citations.CASCADES`.
-            `cut` leaves the steps behind the last one that went.
+        embedding: of descriptions and of queries.
+        cascade: what happens to a skill with removed steps, one of `drift_agents.memory.citations.CASCADES`;
+            `cut` keeps the steps after the last removed one.
 
     Raises:
         ArgumentError: if there is no such cascade.
@@ -76,19 +76,18 @@ class SkillLibrary:
         return iter(self._skills.values())
 
     def __contains__(self, skill_id: object) -> bool:
-        """Whether a skill of that number is there."""
         return skill_id in self._skills
 
     def get(self, skill_id: RecordId) -> Skill:
-        """The skill of that number, which must be there."""
+        """The skill of that number, which must be stored."""
         return self._skills[skill_id]
 
     def citing(self, record_id: RecordId) -> tuple[RecordId, ...]:
-        """The numbers of the skills that a record is a step of."""
+        """The numbers of the skills with this record among their steps."""
         return self._citations.citing(record_id)
 
     def named(self, name: str) -> Skill | None:
-        """The skill of that name, if there is one."""
+        """The skill of that name, or `None`."""
         return next((skill for skill in self if skill.name == name), None)
 
     def write(self, skill: Skill, lost: Container[RecordId] = ()) -> None:
@@ -96,7 +95,7 @@ class SkillLibrary:
 
         Args:
             skill: the skill.
-            lost: which of its steps are gone, when it is read back from a snapshot.
+            lost: which of its steps are removed already, when it is read from a snapshot.
 
         Raises:
             ArgumentError: if it has no steps.
@@ -119,36 +118,32 @@ class SkillLibrary:
         places = sorted(range(len(skills)), key=lambda place: (-similar[place], -skills[place].id))
         return [skills[place] for place in places[:k]]
 
-    def fall(self, gone: Sequence[RecordId], there: Container[RecordId]) -> tuple[Skill, ...]:
-        """Take note that records went: skills fall, or are cut.
+    def remove_records(self, removed: Sequence[RecordId], present: Container[RecordId]) -> tuple[Skill, ...]:
+        """Remove or cut the skills that depend on removed records.
 
         Args:
-            gone: the numbers of the records.
-            there: what is still there.
+            removed: the numbers of the records.
+            present: the records that remain.
 
         Returns:
-            The skills as they were before, those that fell and those that were cut.
+            The skills removed or cut, as they were before.
         """
-        touched = dict.fromkeys(skill_id for record_id in gone for skill_id in self._citations.citing(record_id))
-        changed = []
-        if self.cascade == "cut":
-            for skill in [self._skills[skill_id] for skill_id in touched]:
-                changed.append(skill)
-                left = len(kept_suffix(skill.steps, there))
-                if left:
-                    rest = skill._replace(actions=skill.actions[-left:], steps=skill.steps[-left:])
-                    self._citations.add(skill.id, rest.steps)
-                    self._skills[skill.id] = rest
-                else:
-                    self._drop(skill.id)
-        else:
-            for skill_id in self._citations.fall(gone):
-                changed.append(self._skills.pop(skill_id))
-                self._vectors = None
+        if self.cascade != "cut":
+            self._vectors = None
+            return tuple(self._skills.pop(skill_id) for skill_id in self._citations.remove(removed))
+        changed = [self._skills[skill_id] for skill_id in self._citations.citing_any(removed)]
+        for skill in changed:
+            length = len(valid_suffix(skill.steps, present))
+            if length:
+                suffix = skill._replace(actions=skill.actions[-length:], steps=skill.steps[-length:])
+                self._citations.add(skill.id, suffix.steps)
+                self._skills[skill.id] = suffix
+            else:
+                self._drop(skill.id)
         return tuple(changed)
 
     def _drop(self, skill_id: RecordId) -> None:
-        self._citations.fall([skill_id])
+        self._citations.remove([skill_id])
         del self._skills[skill_id]
         self._vectors = None
 
@@ -156,21 +151,21 @@ class SkillLibrary:
         """All skills as plain data."""
         return [[*skill[:3], list(skill.actions), list(skill.steps), skill.length] for skill in self]
 
-    def restored(self, data: Iterable[Any], there: Container[RecordId]) -> SkillLibrary:
-        """A library like this one with the skills of a snapshot.
+    def restored(self, data: Iterable[Any], present: Container[RecordId]) -> SkillLibrary:
+        """A library with the same embedding and cascade and the skills of a snapshot.
 
         Args:
-            data: what `snapshot` made.
-            there: the records that there are.
+            data: the result of `snapshot`.
+            present: the records in the ledger.
 
         Raises:
-            TypeError, ValueError: if the data is no snapshot of a library.
+            TypeError, ValueError: if the data is not a snapshot of a library.
         """
-        fresh = SkillLibrary(self.embedding, self.cascade)
+        library = SkillLibrary(self.embedding, self.cascade)
         for skill_id, name, description, actions, steps, length in data:
             program, ids = tuple(map(str, actions)), tuple(map(int, steps))
             skill = Skill(int(skill_id), str(name), str(description), program, ids, int(length))
             if not 0 < len(skill.steps) == len(skill.actions) <= skill.length:
                 raise ValueError(f"skill {skill.id} should have as many steps as actions, and at least one")
-            fresh.write(skill, {step for step in skill.steps if step not in there})
-        return fresh
+            library.write(skill, {step for step in skill.steps if step not in present})
+        return library

@@ -1,1 +1,0 @@
-"""AdaMEM's memory of trajectories, keyed by step."""

@@ -1,0 +1,225 @@
+"""Bookkeeping for deletion: how often executions were retrieved, and with what utility.
+
+* `ADDITIONS`, `DELETIONS`, `COUNTS` - the policies by name
+* `ExecutionEntry` - one execution (or verified summary) with its retrievals and its utility
+* `ExecutionLedger` - all of them; it holds numbers of records, not their content
+* `size_bound` - the number of executions that periodical deletion leaves
+
+Source: Xiong et al., "How memory management impacts LLM agents", sections 4.1, 5.1 and 6.2.
+`docs/memories/management.md` says how its query-execution pairs map to records of transitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from drift_agents.memory.ledger import read_integer
+from drift_agents.types import RecordId
+
+ADDITIONS = ("fixed", "all", "coarse", "strict")
+"""Which executions are added: none, all, those judged good, those that reached the threshold."""
+DELETIONS = ("none", "periodical", "history", "combined")
+"""Which are deleted: none, those seldom retrieved, those of low utility, those of either kind."""
+COUNTS = ("here", "shown")
+"""Which retrievals count: of records of the present state, or of all records in the prompt."""
+
+
+@dataclass
+class ExecutionEntry:
+    """One execution (or verified summary) with its retrievals and its utility.
+
+    Args:
+        key: the id of its first record; it stays the same when that record is removed.
+        episode: its episode; `None` for a verified summary.
+        written: the number of executions finished when it was written.
+        own: the utility of the execution itself.
+        ids: its records.
+        uses: in how many executions it was retrieved.
+        total: the sum of the utilities of those.
+        recent: the numbers of those within the period.
+    """
+
+    key: RecordId
+    episode: int | None
+    written: int
+    own: float
+    ids: dict[RecordId, None]
+    uses: int = 0
+    total: float = 0.0
+    recent: list[int] = field(default_factory=list)
+
+    @property
+    def utility(self) -> float:
+        """The mean utility of the executions in which it was retrieved; its own if there is none."""
+        return self.total / self.uses if self.uses else self.own
+
+
+class ExecutionLedger:
+    """Executions in memory, with their retrievals and utilities.
+
+    Time is the number of finished executions. An entry is retrieved at most once in an execution.
+
+    Args:
+        period: the number of executions over which retrievals are counted; positive.
+        alpha: periodical deletion removes entries retrieved at most so often in a period.
+        uses: the least number of retrievals for history deletion.
+        beta: history deletion removes entries with at most this mean utility.
+        grace: the number of executions in which an entry is exempt from periodical deletion, and a
+            verified summary from history deletion.
+
+    Example:
+        >>> executions = ExecutionLedger(period=2, alpha=0, uses=1, beta=0.5, grace=2)
+        >>> executions.write([0, 1], episode=0, own=1.0)
+        >>> executions.write([2], episode=1, own=1.0)
+        >>> for utility in (1.0, 0.0):
+        ...     executions.record_uses([0], utility)
+        >>> [entry.key for entry in executions.seldom_used()], [entry.key for entry in executions.of_low_utility()]
+        ([2], [0])
+    """
+
+    def __init__(self, *, period: int, alpha: int, uses: int, beta: float, grace: int) -> None:
+        self.period, self.alpha, self.uses, self.beta, self.grace = period, alpha, uses, beta, grace
+        self.time = 0
+        self._entries: dict[RecordId, ExecutionEntry] = {}
+        self._entry_of: dict[RecordId, RecordId] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[ExecutionEntry]:
+        """The entries, oldest first."""
+        return iter(self._entries.values())
+
+    def __contains__(self, record_id: object) -> bool:
+        """Whether a record belongs to an entry."""
+        return record_id in self._entry_of
+
+    @property
+    def size(self) -> int:
+        """The number of records in all entries together."""
+        return len(self._entry_of)
+
+    def write(self, ids: Sequence[RecordId], episode: int | None, own: float) -> None:
+        """Add an execution, or records to a stored one.
+
+        Args:
+            ids: its records; nothing happens if there are none.
+            episode: its episode; `None` for a verified summary.
+            own: its utility.
+        """
+        if not ids:
+            return
+        entry = None if episode is None else next((e for e in self if e.episode == episode), None)
+        if entry is None:
+            entry = self._entries[ids[0]] = ExecutionEntry(ids[0], episode, self.time, own, {})
+        entry.ids.update(dict.fromkeys(ids))
+        self._entry_of.update(dict.fromkeys(ids, entry.key))
+
+    def remove(self, ids: Iterable[RecordId]) -> None:
+        """Remove records; an entry is removed with its last one."""
+        for record_id in ids:
+            key = self._entry_of.pop(record_id, None)
+            if key is None:
+                continue
+            entry = self._entries[key]
+            del entry.ids[record_id]
+            if not entry.ids:
+                del self._entries[key]
+
+    def record_uses(self, ids: Iterable[RecordId], utility: float) -> None:
+        """Record the retrievals of a finished execution.
+
+        Args:
+            ids: the records that were retrieved in it.
+            utility: its utility.
+        """
+        self.time += 1
+        for key in sorted({self._entry_of[record_id] for record_id in ids if record_id in self._entry_of}):
+            entry = self._entries[key]
+            entry.uses += 1
+            entry.total += utility
+            entry.recent.append(self.time)
+        for entry in self:
+            while entry.recent and entry.recent[0] <= self.time - self.period:
+                del entry.recent[0]
+
+    def seldom_used(self) -> list[ExecutionEntry]:
+        """Entries retrieved at most `alpha` times in the last period (periodical deletion)."""
+        return [e for e in self if self.time - e.written >= self.grace and len(e.recent) <= self.alpha]
+
+    def of_low_utility(self) -> list[ExecutionEntry]:
+        """Entries retrieved at least `uses` times, with a mean utility of at most `beta` (history deletion)."""
+        return [e for e in self if e.uses >= self.uses and e.utility <= self.beta and not self.is_exempt(e)]
+
+    def is_exempt(self, entry: ExecutionEntry) -> bool:
+        """Whether an entry is a verified summary in its grace period."""
+        return entry.episode is None and self.time - entry.written < self.grace
+
+    def worst(self, capacity: int) -> list[ExecutionEntry]:
+        """The entries to delete so that at most `capacity` records remain, the worst mean utility first.
+
+        Entries larger than the capacity come first, verified summaries in their grace period last; of
+        equals the oldest comes first.
+        """
+        remaining, deleted = self.size, []
+        ranked = sorted(self, key=lambda e: (len(e.ids) <= capacity, self.is_exempt(e), e.utility, e.key))
+        for entry in ranked:
+            if remaining <= capacity:
+                break
+            deleted.append(entry)
+            remaining -= len(entry.ids)
+        return deleted
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole content as plain data."""
+        return {
+            "time": self.time,
+            "entries": [
+                [e.key, e.episode, e.written, float(e.own), list(e.ids), e.uses, float(e.total), list(e.recent)]
+                for e in self
+            ],
+        }
+
+    def restored(self, data: Any) -> ExecutionLedger:
+        """A ledger with the same options and the content of a snapshot.
+
+        Raises:
+            KeyError, TypeError, ValueError: if the data is not a snapshot of executions.
+        """
+        executions = ExecutionLedger(
+            period=self.period, alpha=self.alpha, uses=self.uses, beta=self.beta, grace=self.grace
+        )
+        executions.time = read_integer(data["time"])
+        for key, episode, written, own, ids, uses, total, recent in data["entries"]:
+            numbers = [
+                read_integer(n) for n in (key, written, uses, *ids, *recent, *([] if episode is None else [episode]))
+            ]
+            if not ids or executions._entry_of.keys() & set(ids) or key in executions._entries:
+                raise ValueError(f"an execution holds no record, or one of another: {numbers!r}")
+            entry = ExecutionEntry(
+                key, episode, written, float(own), dict.fromkeys(ids), uses, float(total), list(recent)
+            )
+            executions._entries[key] = entry
+            executions._entry_of.update(dict.fromkeys(ids, key))
+        return executions
+
+
+def size_bound(period: int, alpha: int, retrieved: int, new: int) -> float:
+    """The number of executions that periodical deletion leaves: M <= (t - t') K / (alpha + 1), and the new ones.
+
+    The paper prints alpha (t' - t) K, which is zero at its own alpha = 0. Every older execution was retrieved at
+    least alpha + 1 times in the period, and there were at most (t - t') K retrievals.
+
+    Args:
+        period: t - t', in executions.
+        alpha: as for `ExecutionLedger`.
+        retrieved: K, the largest number of executions retrieved in one execution.
+        new: the number of executions written within the grace period.
+
+    Example:
+        >>> size_bound(200, 0, 4, 0), size_bound(300, 1, 3, 10)
+        (800.0, 460.0)
+    """
+    return period * retrieved / (alpha + 1) + new

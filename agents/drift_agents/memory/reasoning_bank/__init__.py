@@ -1,1 +1,0 @@
-"""ReasoningBank: distilled reasoning items."""

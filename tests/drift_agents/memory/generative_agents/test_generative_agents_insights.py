@@ -1,0 +1,284 @@
+"""The insights of Generative Agents: when it reflects, what falls with evidence, and what a snapshot keeps."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from drift_agents import Agent, Glove, ReplayProber, make_memory, make_policy
+from drift_agents.errors import MemoryStateError, ModelError
+from drift_agents.llm.base import Completion, Message
+from drift_agents.memory.generative_agents.generative_agents import GenerativeAgents
+from drift_agents.memory.generative_agents.stream import AccessRecord
+from drift_agents.types import AgentClock, Experience, Outcome, Removed
+
+import drift_envs
+
+ICE, HOLE = Outcome("ice", 0.0, False), Outcome("hole", 0.0, True)
+
+
+class Scripted:
+    """A model that answers as it is told, and remembers what it was asked."""
+
+    name = "scripted"
+
+    def __init__(self, importance: int = 10, because: Sequence[Sequence[int]] = (), questions: int = 3) -> None:
+        self.importance, self.because, self.questions = importance, because, questions
+        self.asked: list[tuple[str, str]] = []
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        title = (schema or {})["title"]
+        self.asked.append((title, messages[-1].content))
+        round_ = sum(asked == "insights" for asked, _ in self.asked)
+        data: dict[str, Any] = {
+            "importance": {"importance": self.importance},
+            "reflection_questions": {"questions": [f"Why {i}?" for i in range(self.questions)]},
+            "insights": {
+                "insights": [
+                    {"insight": f"Insight {round_}.{i}", "because_of": list(cited)}
+                    for i, cited in enumerate(self.because)
+                ]
+            },
+        }[title]
+        return Completion(json.dumps(data), data)
+
+    def count(self, title: str) -> int:
+        return sum(asked == title for asked, _ in self.asked)
+
+
+def live(memory: GenerativeAgents, episode: int, state: str, action: str, outcome: Outcome, step: int = 0) -> int:
+    now = AgentClock(episode, 10 * episode + step)
+    return memory.observe(Experience(state, action, outcome, 0.0, now), now)
+
+
+def stand(memory: GenerativeAgents, episode: int, state: str, step: int = 5) -> list[str]:
+    return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode + step)).notes]
+
+
+# -- reflecting ------------------------------------------------------------------------------------
+
+
+def test_at_retrieval_it_reflects_when_enough_was_written_about_this_state() -> None:
+    model = Scripted(importance=4, because=[(1, 2), (3,)])
+    memory = GenerativeAgents(model=model)
+    live(memory, 0, "s", "1", ICE), live(memory, 0, "s", "2", ICE), live(memory, 0, "t", "1", ICE)
+    assert stand(memory, 1, "s") == [], "8 of importance here, 12 in all"
+    live(memory, 1, "s", "1", ICE, 6)
+    assert set(stand(memory, 2, "s")) == {"Insight 1.0", "Insight 1.1"}
+    assert [note.evidence for note in memory.notes()] == [(0, 1), (3,)]
+    assert model.count("reflection_questions") == 0
+    ((_, asked),) = [entry for entry in model.asked if entry[0] == "insights"]
+    assert asked.startswith("Question: What follows from each action in s?\nAt most: 5\nStatements:\n1. In s action")
+    assert set(stand(memory, 3, "s", 6)) == {"Insight 1.0", "Insight 1.1"}
+    assert model.count("insights") == 1, "nothing new to reflect upon"
+    assert stand(memory, 3, "t", 7) == []
+
+
+def test_at_the_threshold_it_asks_three_questions_about_the_latest_items() -> None:
+    model = Scripted(importance=10, because=[(1, 2)] * 7)
+    memory = GenerativeAgents(reflect="threshold", model=model, recent=6, focus=4)
+    for time in range(14):
+        live(memory, time, f"s{time}", "1", ICE)
+    assert model.count("reflection_questions") == 0, "140 of importance"
+    live(memory, 14, "s14", "1", ICE)
+    assert (model.count("reflection_questions"), model.count("insights")) == (1, 3)
+    questions = next(text for title, text in model.asked if title == "reflection_questions")
+    assert questions.startswith("At most: 3\nStatements:\n1. In s9 action")
+    assert questions.count("\n6. In s14 action") == 1
+    insights = [text for title, text in model.asked if title == "insights"]
+    assert all(len(text.split("Statements:\n")[1].splitlines()) == 4 for text in insights)
+    assert len(memory.notes()) == 15, "five each, of the seven that were offered"
+    assert model.count("importance") == 15 + 15, "insights are rated, too"
+    live(memory, 15, "s15", "1", ICE)
+    assert model.count("reflection_questions") == 1, "it begins to count anew"
+
+
+def test_questions_are_answered_by_the_most_salient_items_and_these_are_refreshed(OneLetter) -> None:
+    model = Scripted(importance=10, because=[(1,)], questions=1)
+    memory = GenerativeAgents(reflect="threshold", threshold=30, focus=1, model=model, embedding=OneLetter())
+    first = live(memory, 0, "s", "1", ICE)
+    live(memory, 5, "s", "1", ICE), live(memory, 5, "s", "1", HOLE)
+    assert [note.evidence for note in memory.notes()] == [(2,)]
+    live(memory, 6, "b", "1", ICE), live(memory, 7, "c", "1", ICE), live(memory, 7, "c", "1", ICE)
+    assert [note.evidence for note in memory.notes()] == [(2,), (6,)], "insights count as items, ids as well"
+    assert memory.access(first) == AccessRecord(10, 0)
+
+
+def test_what_answers_a_question_is_refreshed(OneLetter) -> None:
+    model = Scripted(importance=10, because=[(1,)], questions=1)
+    options = {"threshold": 20, "focus": 1, "weights": [0, 0, 1]}
+    memory = GenerativeAgents(reflect="threshold", model=model, embedding=OneLetter(), **options)
+    old, new = live(memory, 0, "c", "1", ICE), live(memory, 5, "a", "1", ICE)
+    assert memory.notes()[0].evidence == (old,), "the question is closest to c"
+    assert (memory.access(old), memory.access(new)) == (AccessRecord(10, 5), AccessRecord(10, 5))
+
+
+def test_numbers_that_name_no_statement_are_dropped_and_an_insight_without_evidence_too() -> None:
+    memory = GenerativeAgents(model=Scripted(because=[(0, 1, 2, -1), (9,), (), (1, 1)]))
+    live(memory, 0, "s", "1", HOLE)
+    assert set(stand(memory, 1, "s")) == {"Insight 1.0", "Insight 1.3"}
+    assert [note.evidence for note in memory.notes()] == [(0,), (0,)]
+
+
+def test_an_insight_found_again_is_not_written_twice() -> None:
+    memory = GenerativeAgents()
+    live(memory, 0, "s", "1", HOLE)
+    stand(memory, 1, "s")
+    (before,) = memory.notes()
+    live(memory, 2, "s", "1", HOLE)
+    stand(memory, 3, "s")
+    assert memory.notes() == (before._replace(evidence=(0, 2)),)
+
+
+def test_insights_contradict_what_was_believed_when_the_world_does() -> None:
+    memory = GenerativeAgents()
+    live(memory, 0, "s", "1", ICE), live(memory, 1, "s", "1", HOLE)
+    assert stand(memory, 2, "s") == [
+        'Action "1" in s is not certain: it led to ice (score 0), and last to hole (score 0; the episode ended).'
+    ]
+
+
+def test_a_wrong_answer_is_refused_and_nothing_is_written() -> None:
+    memory = GenerativeAgents(model=Scripted(importance=11))
+    before = memory.content_hash()
+    with pytest.raises(ModelError, match=r"'importance'.*should be at most 10"):
+        live(memory, 0, "s", "1", HOLE)
+    assert memory.content_hash() == before
+
+
+def test_no_insights_can_be_asked_for() -> None:
+    memory = GenerativeAgents(insights=0)
+    live(memory, 0, "s", "1", HOLE)
+    assert stand(memory, 1, "s") == []
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cascade", "falls"), [("any", [True]), ("majority", [False, True]), ("cut", [False, True])])
+def test_an_insight_falls_with_its_evidence(cascade: str, falls: list[bool]) -> None:
+    memory = GenerativeAgents(cascade=cascade)
+    for time in range(3):
+        live(memory, time, "s", "1", HOLE)
+    stand(memory, 5, "s")
+    (note,) = memory.notes()
+    assert note.evidence == (0, 1, 2)
+    for record_id, fell in enumerate(falls):
+        restored = GenerativeAgents(cascade=cascade)
+        restored.restore(json.loads(json.dumps(memory.snapshot())))
+        memory = restored
+        assert memory.remove([record_id]) == Removed((record_id,), (note.id,) if fell else ())
+        assert (note.id in [n.id for n in memory.retrieve("s", None, AgentClock(9, 90 + record_id)).notes]) is not fell
+    assert memory.access(note.id) is None
+
+
+def test_an_insight_about_an_insight_falls_with_it() -> None:
+    model = Scripted(importance=10, because=[(1,)], questions=1)
+    memory = GenerativeAgents(reflect="threshold", threshold=10, focus=1, model=model)
+    for state in "stu":
+        live(memory, 0, state, "1", HOLE)
+    assert [(note.id, note.evidence) for note in memory.notes()] == [(1, (0,)), (3, (1,)), (5, (3,))]
+    assert len(stand(memory, 1, "s")) == 3, "they rest on this state's observation, by way of one another"
+    assert stand(memory, 2, "t") == []
+    assert memory.remove([0]) == Removed((0,), (1, 3, 5))
+
+
+def test_two_insights_cannot_hold_each_other_up() -> None:
+    memory = GenerativeAgents()
+    record = live(memory, 0, "s", "1", HOLE)
+    stream = memory._stream
+    stream.write_insight("one", [record], AccessRecord(1, 0))
+    one = memory.notes()[0].id
+    stream.write_insight("two", [one], AccessRecord(1, 0))
+    two = memory.notes()[1].id
+    stream.write_insight("one", [two], AccessRecord(1, 0))
+    assert memory.notes()[0].evidence == (record,)
+    assert memory.remove([record]) == Removed((record,), (one, two))
+
+
+def test_a_fallen_insight_can_be_found_anew_under_another_number() -> None:
+    memory = GenerativeAgents()
+    live(memory, 0, "s", "1", HOLE)
+    stand(memory, 1, "s")
+    (before,) = memory.notes()
+    memory.remove([0])
+    live(memory, 2, "s", "1", HOLE)
+    stand(memory, 3, "s")
+    (after,) = memory.notes()
+    assert (after.text, after.evidence) == (before.text, (2,))
+    assert after.id > before.id
+
+
+def test_glove_attaches() -> None:
+    """A surprise on the lake removes records and the insights that rested on them."""
+    world = gym.make("DriftFrozenLake-v0", text=True)
+    memory = make_memory("generative_agents")
+    assert isinstance(memory, GenerativeAgents)
+    agent = Agent(make_policy("planner"), memory, Glove(prober=ReplayProber(drift_envs.twin(world))))
+    fallen: list[Removed] = []
+    for round_ in range(30):
+        episode = agent.run_episode(world, seed=0 if round_ == 0 else None)
+        fallen += [step.verdict.removed for step in episode.trace if step.verdict.realigned]
+    world.close()
+    assert any(removed.records and removed.notes for removed in fallen)
+    known = {record.id for record in memory.records()}
+    assert memory.notes()
+    for note in memory.notes():
+        assert 2 * len(set(note.evidence) - known) <= len(note.evidence)
+    assert not {note.id for note in memory.notes()} & {i for removed in fallen for i in removed.notes}
+
+
+# -- state -----------------------------------------------------------------------------------------
+
+
+def filled() -> GenerativeAgents:
+    memory = GenerativeAgents()
+    live(memory, 0, "s", "1", HOLE), live(memory, 0, "s", "2", ICE)
+    stand(memory, 1, "s")
+    return memory
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("moment"),
+        lambda data: data.update(moment=3),
+        lambda data: data.update(stream=[]),
+        lambda data: data["stream"].update(traces=[]),
+        lambda data: data["stream"]["traces"].append([9, 1, 1]),
+        lambda data: data["stream"].update(fresh=[7]),
+        lambda data: data["stream"].update(fresh="x"),
+        lambda data: data["stream"]["insights"][0].__setitem__(2, []),
+        lambda data: data["stream"]["insights"][0].__setitem__(2, ["x"]),
+        lambda data: data["stream"]["insights"][0].__setitem__(0, 0),
+        lambda data: data["stream"]["ledger"].update(next_id=2),
+        lambda data: data["stream"].pop("insights"),
+    ],
+)
+def test_a_broken_snapshot_is_refused_and_changes_nothing(change: Any) -> None:
+    memory = filled()
+    data = copy.deepcopy(memory.snapshot())
+    change(data)
+    before = memory.content_hash()
+    with pytest.raises(MemoryStateError, match="not a snapshot of"):
+        memory.restore(data)
+    assert memory.content_hash() == before
+
+
+def test_a_restored_memory_knows_what_it_reflected_upon() -> None:
+    memory = filled()
+    model = Scripted()
+    restored = GenerativeAgents(model=model)
+    restored.restore(memory.snapshot())
+    assert stand(restored, 2, "s") == stand(memory, 2, "s")
+    assert model.asked == []

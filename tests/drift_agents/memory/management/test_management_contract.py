@@ -1,0 +1,150 @@
+"""Addition and deletion around every store: the contract, and what stays as it is without them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from itertools import product
+from typing import Any
+
+import gymnasium as gym
+import hypothesis.strategies as st
+import pytest
+from drift_agents.agent import Agent
+from drift_agents.controller.base import make_controller
+from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory
+from drift_agents.memory.management.management import Managed
+from drift_agents.memory.views import freeze
+from drift_agents.policy.base import make_policy
+from drift_agents.prompt.builder import FocusedMemory
+from drift_agents.types import AgentClock, Experience, Outcome
+from hypothesis import given, settings
+
+import drift_envs  # noqa: F401 - registers the worlds
+
+STATES = ("a", "b", "c")
+
+
+POND = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SF", "FG"]}, "drifts": []}
+
+
+STORES: tuple[Any, ...] = (
+    "vanilla",
+    {"vanilla": {"k": 1, "order": "newest"}},
+    "memory_bank",
+    "voyager",
+    {"voyager": {"mode": "skills"}},
+    "generative_agents",
+    "beliefmem",
+    "adamem",
+    "none",
+)
+
+
+POLICIES: tuple[dict[str, Any], ...] = (
+    {"addition": "fixed"},
+    {"addition": "strict", "deletion": "history", "uses": 1},
+    {"addition": "coarse", "error_rate": 0.5, "deletion": "periodical", "period": 2},
+    {"addition": "all", "deletion": "combined", "period": 2, "uses": 1},
+    {"addition": "all", "capacity": 3},
+    {"addition": "coarse", "judge": "model", "deletion": "periodical", "period": 1, "capacity": 2},
+)
+
+
+COMBINATIONS = [
+    pytest.param({"store": store, **policy}, id=f"{json.dumps(store)} {json.dumps(policy)}")
+    for store, policy in product(STORES, POLICIES)
+]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(STATES),
+        st.sampled_from(["0", "1"]),
+        st.sampled_from([Outcome(s, score, ended) for s in STATES for score, ended in ((0.0, False), (1.0, True))]),
+        st.sampled_from(["", "remove", "summary", "late"]),
+    ),
+    max_size=4,
+)
+
+
+episodes = st.lists(st.tuples(steps, st.sampled_from([0.0, 0.4, 1.0]), st.booleans()), max_size=8)
+
+
+@pytest.mark.parametrize("options", COMBINATIONS)
+@settings(max_examples=15)
+@given(history=episodes)
+def test_every_combination_keeps_the_contract(live, options: dict[str, Any], history: list[Any]) -> None:
+    memory = Managed(**options)
+    assert isinstance(memory, Memory)
+    newest = -1
+    for number, (lived, score, ended) in enumerate(history):
+        before = {record.id: record for record in memory.records()}
+        live(memory, number, lived, score, ended)
+        records = list(memory.records())
+        ids = [record.id for record in records]
+        assert ids == sorted(set(ids)), "ids grow"
+        assert all(record.id in before or record.id > newest for record in records), "what is gone stays gone"
+        assert all(before.get(record.id, record) == record for record in records), "records do not change"
+        assert set(memory.dropped).isdisjoint(ids)
+        assert {record_id for entry in memory.executions for record_id in entry.ids} == set(ids), "all is accounted for"
+        if memory.capacity is not None:
+            assert len(ids) <= memory.capacity
+        newest = max([newest, *ids, *memory.dropped])
+        for state in STATES:
+            answer = memory.retrieve(state, None, AgentClock(number, 99))
+            assert {record.id for record in answer.records} <= set(ids)
+        assert list(memory.states()) == list(dict.fromkeys(record.state for record in records))
+
+
+@pytest.mark.parametrize("options", COMBINATIONS)
+@settings(max_examples=8)
+@given(history=episodes, future=episodes)
+def test_a_restored_memory_goes_on_like_the_saved_one(
+    live, options: dict[str, Any], history: list[Any], future: list[Any]
+) -> None:
+    memory, restored = Managed(**options), Managed(**options)
+    for number, episode in enumerate(history):
+        live(memory, number, *episode)
+    for number, episode in enumerate(future):
+        live(restored, number, *episode)
+    restored.restore(json.loads(json.dumps(memory.snapshot())))
+    twins = [memory, restored, copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))]
+    assert len({twin.content_hash() for twin in twins}) == 1
+    for number, episode in enumerate(future, len(history)):
+        for twin in twins:
+            live(twin, number, *episode)
+        assert len({twin.content_hash() for twin in twins}) == 1
+        assert len({twin.dropped for twin in twins}) == 1
+
+
+@pytest.mark.parametrize("controller", ["direct", "adamem"])
+@pytest.mark.parametrize("name", ["adamem", "synapse", "reasoning_bank", "consensus", "vanilla"])
+def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, controller: str) -> None:
+    """Also what a memory offers beside the protocol: steps it is told of, states in mind, parts of episodes."""
+    lives = []
+    for memory in (make_memory(name), Managed(store=name)):
+        world = gym.make("DriftFrozenLake-v0", schedule=POND, text=True)
+        agent = Agent(make_policy("planner"), memory, controller=make_controller(controller), seed=3)
+        episodes = [agent.run_episode(world, 7 if number == 0 else None) for number in range(12)]
+        inner = getattr(memory, "store", memory)
+        offered = [isinstance(memory, kind) for kind in (StepObserver, FocusedMemory, ExemplarMemory)]
+        lives.append((episodes, inner.content_hash(), list(memory.records()), offered))
+    assert lives[0] == lives[1]
+    assert any(episode.score > 0 for episode in lives[0][0])
+
+
+@pytest.mark.parametrize("kind", [StepObserver, FocusedMemory, ExemplarMemory])
+def test_it_offers_what_its_store_offers(kind: type) -> None:
+    assert isinstance(Managed(store="synapse"), kind)
+    assert isinstance(freeze(Managed(store="synapse")), kind), "frozen too"
+    assert isinstance(freeze(freeze(Managed(store="synapse"))), kind)
+    assert not isinstance(Managed(store="vanilla"), kind)
+
+
+def test_a_copy_offers_what_its_own_store_offers() -> None:
+    memory = Managed(store="synapse")
+    twin = copy.deepcopy(memory)
+    twin.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))  # type: ignore[attr-defined]
+    assert twin.store.content_hash() != memory.store.content_hash() == Managed(store="synapse").store.content_hash()

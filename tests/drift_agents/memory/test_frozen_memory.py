@@ -1,0 +1,109 @@
+"""A frozen memory: reads as before, writes nothing of its own, and can still be put right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from drift_agents.matching.base import Exact
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.memory.views import FrozenMemory, freeze
+from drift_agents.types import AgentClock, Episode, Experience, Outcome
+from drift_agents.verifier.base import NoVerifier, make_verifier
+
+OURS = ("vanilla", "memory_bank", "voyager", "generative_agents", "beliefmem")
+SAFE, HOLE = Outcome("b", 0.0, False), Outcome("hole", 0.0, True)
+
+
+def lived(outcome: Outcome, step: int, state: str = "a", action: str = "1") -> Experience:
+    return Experience(state, action, outcome, 0.0, AgentClock(0, step))
+
+
+def filled(name: str) -> Memory:
+    memory = make_memory(name)
+    for step in range(3):
+        memory.observe(lived(SAFE, step), AgentClock(0, step))
+    memory.end_episode(Episode("task", 1.0, 3, True), AgentClock(0, 3))
+    return memory
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_nothing_that_is_lived_gets_in(name: str) -> None:
+    memory = filled(name)
+    before = memory.content_hash()
+    frozen = freeze(memory)
+    for step, state in ((3, "a"), (4, "new")):
+        assert frozen.observe(lived(HOLE, step, state), AgentClock(1, step)) is None
+    frozen.end_episode(Episode("task", 0.0, 2, True), AgentClock(1, 5))
+    assert frozen.content_hash() == memory.content_hash() == before
+    assert list(frozen.records()) == list(memory.records())
+    assert frozen.counterparts("new", "1") == []
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_it_reads_as_the_memory_does(name: str) -> None:
+    ours, theirs = freeze(filled(name)), filled(name)
+    now = AgentClock(1, 3)
+    assert ours.retrieve("a", None, now) == theirs.retrieve("a", None, now)
+    assert ours.content_hash() == theirs.content_hash(), "with the side effects that belong to reading"
+    assert (ours.name, ours.needs, ours.supervision) == (theirs.name, theirs.needs, theirs.supervision)
+    assert list(ours.states()) == list(theirs.states())
+    other = freeze(make_memory(name))
+    other.restore(ours.snapshot())
+    assert other.content_hash() == theirs.content_hash()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_verifier_still_puts_it_right(name: str) -> None:
+    frozen = freeze(filled(name))
+    known = frozen.counterparts("a", "1")
+    assert frozen.remove([record.id for record in known]).records == tuple(record.id for record in known)
+    assert frozen.insert_summary("a", "1", [(HOLE, 1.0)], 3, AgentClock(1, 5)) is not None
+    (record,) = frozen.counterparts("a", "1")
+    assert record.verified
+    assert record.outcome == HOLE
+
+
+def test_overwrite_replaces_and_nothing_else_is_written() -> None:
+    frozen, verifier = freeze(filled("vanilla")), make_verifier("overwrite")
+    verifier.bind(Exact(), np.random.default_rng(0))
+    same = verifier.verify(lived(SAFE, 3), frozen, [], AgentClock(1, 3))
+    assert same.observed is None, "an outcome that is known is not written again"
+    wrong = verifier.verify(lived(HOLE, 4), frozen, [], AgentClock(1, 4))
+    assert wrong.observed is not None
+    assert [record.outcome for record in frozen.counterparts("a", "1")] == [HOLE]
+    assert verifier.verify(lived(SAFE, 5, "elsewhere"), frozen, [], AgentClock(1, 5)).observed is None
+
+
+def test_what_takes_no_removed_records_place_stays_out() -> None:
+    frozen = freeze(filled("vanilla"))
+    (first, *_) = frozen.counterparts("a", "1")
+    frozen.remove([first.id])
+    assert frozen.observe(lived(HOLE, 3, "elsewhere"), AgentClock(1, 3)) is None
+    frozen.retrieve("a", None, AgentClock(1, 4))  # the next decision: the moment is over
+    assert frozen.observe(lived(HOLE, 4), AgentClock(1, 4)) is None
+    frozen.counterparts("a", "1")
+    frozen.remove([99])
+    assert frozen.observe(lived(HOLE, 5), AgentClock(1, 5)) is None, "nothing was removed"
+    plain = NoVerifier()
+    plain.bind(Exact(), np.random.default_rng(0))
+    assert plain.verify(lived(HOLE, 6), frozen, [], AgentClock(1, 6)).observed is None
+
+
+class Minded(VanillaMemory):
+    """A memory that offers more than the protocol."""
+
+    def in_mind(self) -> Iterator[str]:
+        return iter(("a",))
+
+
+def test_what_a_memory_offers_beyond_the_protocol_is_there() -> None:
+    frozen = freeze(Minded(k=3))
+    assert isinstance(frozen, Memory)
+    assert isinstance(frozen, FrozenMemory)
+    assert "in_mind" in dir(type(frozen)), "where run-time protocols look for it"
+    assert list(frozen.in_mind()) == ["a"]
+    assert frozen.k == 3
+    assert not hasattr(freeze(VanillaMemory()), "in_mind")

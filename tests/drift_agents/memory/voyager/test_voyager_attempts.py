@@ -1,0 +1,212 @@
+"""Voyager's attempts: the critic's marks, the row of attempts, what is refused, and GLOVE on a lake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from drift_agents.agent import Agent
+from drift_agents.errors import ArgumentError, ModelError
+from drift_agents.llm.rules import RuleModel
+from drift_agents.memory.voyager.critic import CRITIQUE, RULES
+from drift_agents.memory.voyager.voyager import Voyager
+from drift_agents.policy.base import make_policy
+from drift_agents.prompt.view import parse_prompt
+from drift_agents.types import AgentClock, Episode, Experience, Outcome
+from drift_agents.verifier.glove.glove import Glove
+from drift_agents.verifier.prober.replay import ReplayProber
+
+import drift_envs
+
+TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."
+
+
+def recalled(memory: Voyager, state: str, episode: int, k: int | None = None) -> dict[int, float]:
+    answer = memory.retrieve(state, k, AgentClock(episode, 10 * episode))
+    return dict(zip([record.id for record in answer.records], answer.weights, strict=True))
+
+
+def lessons(memory: Voyager, state: str, episode: int) -> list[str]:
+    return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode)).notes]
+
+
+# glove: transitions marked by the critic
+
+
+def test_marks_are_weights(walk) -> None:
+    memory = Voyager()
+    walk(memory, 0, "a1b2c", score=1.0)
+    walk(memory, 1, "a1b2d", score=0.0)
+    memory.observe(Experience("b", "2", Outcome("c", 0.0, False), 0.0, AgentClock(2, 20)), AgentClock(2, 20))
+    assert [memory.mark(i) for i in range(4)] == [True, True, False, False]
+    judged = {i: w for i, w in recalled(memory, "b", 2).items() if memory.mark(i) is not None}
+    assert judged == {1: 1.0, 3: 0.5}
+    assert recalled(memory, "b", 2).keys() - judged.keys() == {5}, "what is not judged yet counts in full"
+    assert recalled(memory, "b", 2)[5] == 1.0
+    assert recalled(with_options(memory, failed=0.2), "b", 2)[3] == 0.2
+
+
+def with_options(memory: Voyager, **options: Any) -> Voyager:
+    """The same content under other options."""
+    other = Voyager(**options)
+    other.restore(memory.snapshot())
+    return other
+
+
+def test_successes_come_first_then_what_is_not_judged_then_failures(walk) -> None:
+    memory = Voyager(k=3)
+    failed = walk(memory, 0, "a1b")
+    best = walk(memory, 1, "a1c", score=1.0)
+    late = walk(memory, 2, "a1d")
+    now = AgentClock(3, 30)
+    new = memory.observe(Experience("a", "1", Outcome("e", 0.0, False), 0.0, now), now)
+    assert list(recalled(memory, "a", 3)) == [*best, new, *failed]
+    assert list(recalled(memory, "a", 3, k=4)) == [*best, new, *failed, *late]
+    assert list(recalled(with_options(memory, order="newest"), "a", 3, k=3)) == [*best, new, *late]
+
+
+def test_a_verified_summary_needs_no_critic(walk) -> None:
+    memory = Voyager(k=1)
+    walk(memory, 0, "a1b")
+    now = AgentClock(1, 10)
+    summary = memory.insert_summary("a", "1", [(Outcome("c", 0.0, False), 1.0)], 3, now)
+    walk(memory, 1, "b1d")
+    assert memory.mark(summary) is True
+    assert recalled(memory, "a", 2) == {summary: 1.0}
+
+
+def test_old_successes_hide_a_drift(walk) -> None:
+    """What the paper's table shows for Voyager without a verifier: the world changed, memory did not."""
+    memory = Voyager(k=2)
+    old = [walk(memory, episode, "a1b", score=1.0)[0] for episode in range(2)]
+    for episode in range(2, 9):
+        walk(memory, episode, "a1h", score=0.0)
+    assert list(recalled(memory, "a", 9)) == old
+
+
+# the row of attempts
+
+
+@pytest.mark.parametrize("mode", ["glove", "skills"])
+def test_a_critique_stands_in_the_prompt_until_the_next_success_or_the_last_attempt(walk, mode: str) -> None:
+    memory = Voyager(mode=mode, attempts=3)
+    assert lessons(memory, "a", 0) == []
+    walk(memory, 0, "a1b")
+    (told,) = lessons(memory, "a", 1)
+    assert told == f'Critique of attempt 1 of 3 at {TASK!r}: Do not take "1" in a: it ended the episode for nothing.'
+    walk(memory, 1, "a2b")
+    (told,) = lessons(memory, "z", 2)
+    assert told.startswith("Critique of attempt 2 of 3 at ")
+    assert '"2" in a' in told
+    walk(memory, 2, "a3b")
+    assert lessons(memory, "a", 3) == [], "after the third attempt the row begins anew"
+    walk(memory, 3, "a1b")
+    assert lessons(memory, "a", 4)[0].startswith("Critique of attempt 1 of 3")
+    walk(memory, 4, "a2c", score=1.0)
+    assert not any(told.startswith("Critique") for told in lessons(memory, "a", 5))
+    walk(memory, 5, "a1b")
+    assert lessons(memory, "a", 6)[-1].startswith("Critique of attempt 1 of 3"), "a success ends the row"
+
+
+def test_another_task_begins_another_row(walk) -> None:
+    memory = Voyager(mode="skills", attempts=2)
+    first = walk(memory, 0, "a1b")
+    second = walk(memory, 1, "c1d", task="Something else.")
+    assert [record.id for record in memory.records()] == second != first
+    assert "attempt 1 of 2 at 'Something else.'" in lessons(memory, "a", 2)[0]
+
+
+@pytest.mark.parametrize("cascade", ["any", "majority", "cut"])
+def test_a_critique_falls_with_its_evidence(walk, cascade: str) -> None:
+    memory = Voyager(cascade=cascade)
+    ids = walk(memory, 0, "a1b2c3d4e")
+    (note,) = memory.retrieve("a", None, AgentClock(1, 10)).notes
+    assert note.evidence == tuple(ids)
+    assert bool(memory.remove(ids[:1]).notes) == (cascade == "any")
+    if cascade != "any":
+        assert memory.remove(ids[1:2]).notes == (), "half of it is left"
+        assert memory.remove(ids[2:3]).notes == (note.id,)
+    assert lessons(memory, "a", 1) == []
+
+
+# models and options
+
+
+class Stubborn:
+    """A model that answers by a table of titles."""
+
+    name = "stubborn"
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self.rules = RuleModel({**RULES, **{title: lambda text, a=a: a for title, a in answers.items()}})
+
+    def complete(self, *args: Any, **kwargs: Any) -> Any:
+        return self.rules.complete(*args, **kwargs)
+
+
+@pytest.mark.parametrize("title", [CRITIQUE["title"], "voyager_skill"])
+def test_a_model_that_fails_leaves_memory_as_it_was(title: str) -> None:
+    memory = Voyager(mode="skills", model=Stubborn({title: {"success": "yes"}}))
+    now = AgentClock()
+    memory.observe(Experience("a", "1", Outcome("g", 1.0, True), 1.0, now), now)
+    before = memory.content_hash()
+    with pytest.raises(ModelError, match=f"the model 'stubborn' should answer '{title}' by its schema"):
+        memory.end_episode(Episode(TASK, 1.0, 1, True), now)
+    assert memory.content_hash() == before
+
+
+def test_the_critic_decides_and_not_the_score(walk) -> None:
+    memory = Voyager(model=Stubborn({CRITIQUE["title"]: {"reasoning": "", "success": True, "critique": ""}}))
+    ids = walk(memory, 0, "a1b", score=0.0)
+    assert [memory.mark(i) for i in ids] == [True]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "`k` should be a positive whole number. Received 0"),
+        ({"attempts": True}, "`attempts` should be a positive whole number. Received True"),
+        ({"mode": "both"}, "`mode` should be one of glove, skills. Received 'both'"),
+        ({"order": "best"}, "`order` should be one of oldest, newest. Received 'best'"),
+        ({"failed": 0}, "`failed` should be in the interval (0, 1]. Received 0"),
+        ({"failed": float("nan")}, "`failed` should be in the interval (0, 1]. Received nan"),
+        ({"cascade": "all"}, "`cascade` should be one of any, majority, cut. Received 'all'"),
+    ],
+)
+def test_wrong_values_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        Voyager(**options)
+
+
+# with a verifier
+
+
+@pytest.mark.parametrize("mode", ["glove", "skills"])
+def test_glove_attaches_on_a_lake(mode: str) -> None:
+    """Surprises remove records and what rests on them; the planner reads the rest out of the prompt."""
+    scores, fallen, read = {}, 0, set()
+    for verified in (False, True):
+        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit-family", text=True)
+        verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else None
+        memory = Voyager(mode=mode)
+        agent = Agent(make_policy("planner"), memory, verifier, seed=2)
+        episodes = [agent.run_episode(world, seed=2 if round_ == 0 else None) for round_ in range(40)]
+        scores[verified] = sum(episode.score for episode in episodes[20:])
+        for episode in episodes:
+            for step in episode.trace:
+                fallen += len(step.verdict.removed.notes)
+                view = parse_prompt(step.prompt)
+                read |= {text.split()[0] for text in view.lessons}
+                assert all(0.5 <= item.weight <= 1 for item in view.here)
+        known = {record.id for record in memory.records()}
+        removed = {i for e in episodes for step in e.trace for i in step.verdict.removed.records}
+        assert bool(removed) == verified
+        assert not removed & known
+        world.close()
+    assert scores[True] > scores[False]
+    assert read == ({"Critique"} if mode == "glove" else {"Critique", "Skill"})
+    if mode == "skills":
+        assert fallen

@@ -1,0 +1,248 @@
+"""Voyager's skills: what becomes one, overwrites it, cuts it or lets it fall, and what a snapshot keeps."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from drift_agents.errors import MemoryStateError
+from drift_agents.memory.voyager.skills import Skill
+from drift_agents.memory.voyager.voyager import Voyager
+from drift_agents.types import AgentClock, Episode, Experience, Outcome
+from drift_agents.verifier.glove.glove import Glove
+from hypothesis import given
+from hypothesis import strategies as st
+
+TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."
+
+
+def recalled(memory: Voyager, state: str, episode: int, k: int | None = None) -> dict[int, float]:
+    answer = memory.retrieve(state, k, AgentClock(episode, 10 * episode))
+    return dict(zip([record.id for record in answer.records], answer.weights, strict=True))
+
+
+def lessons(memory: Voyager, state: str, episode: int) -> list[str]:
+    return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode)).notes]
+
+
+# skills
+
+
+def test_only_a_success_becomes_a_skill(walk) -> None:
+    memory = Voyager(mode="skills", attempts=2)
+    first = walk(memory, 0, "a1b")
+    assert memory.skills() == ()
+    assert list(recalled(memory, "a", 1)) == first, "feedback for the next attempt"
+    ids = walk(memory, 1, "a2c3g", score=1.0)
+    (skill,) = memory.skills()
+    assert (skill.actions, skill.steps, skill.length) == (("2", "3"), tuple(ids), 2)
+    assert [record.id for record in memory.records()] == ids, "what the row of attempts tried is dropped"
+    (told,) = lessons(memory, "a", 2)
+    assert told == f'Skill {skill.name}: {TASK} From a to g. Score 1 after 2 steps. Program: "2", "3".'
+    assert list(recalled(memory, "c", 2)) == ids[1:]
+    walk(memory, 2, "a1b")
+    walk(memory, 3, "a1b")
+    assert [record.id for record in memory.records()] == ids, "two failures in a row leave nothing"
+
+
+def test_the_attempt_under_way_is_feedback_too(walk) -> None:
+    memory = Voyager(mode="skills")
+    ids = walk(memory, 0, "a1b2g", score=1.0)
+    now = AgentClock(1, 10)
+    assert recalled(memory, "a", 1) == {ids[0]: 1.0}
+    new = memory.observe(Experience("a", "1", Outcome("c", 0.0, False), 0.0, now), now)
+    assert recalled(memory, "a", 1) == {ids[0]: 1.0, new: 1.0}
+
+
+def test_the_same_name_overwrites(walk) -> None:
+    memory = Voyager(mode="skills")
+    walk(memory, 0, "a2c3g", score=1.0)
+    ids = walk(memory, 1, "a1g", score=1.0)
+    (skill,) = memory.skills()
+    assert skill.steps == tuple(ids)
+    assert [record.id for record in memory.records()] == ids
+    walk(memory, 2, "x1g", score=1.0, task="Something else.")
+    assert len(memory.skills()) == 2
+
+
+def test_the_skills_most_similar_to_the_present_state_are_recalled_whole(walk) -> None:
+    memory = Voyager(mode="skills", k=1)
+    made = {}
+    for episode, (task, way) in enumerate({"Buy a red hat.": "h1g", "Buy an old axe.": "x1g", "Sing.": "s1h"}.items()):
+        made[task] = walk(memory, episode, way, score=1.0, task=task)
+    now = AgentClock(5, 50)
+    hat = memory.retrieve('{"page": "a blue hat"}', None, now)
+    assert [note.text.split(": ")[1][:14] for note in hat.notes] == ["Buy a red hat."]
+    assert [record.id for record in memory.retrieve("h", None, now).records] == made["Buy a red hat."]
+    assert memory.retrieve("x", None, now).records == (), "of other skills nothing stands in this prompt"
+    assert memory.retrieve("x", None, now).notes == ()
+    assert memory.retrieve('{"page": "a blue hat"}', None, now) == hat, "the same question, the same answer"
+    later = AgentClock(5, 51)
+    assert (
+        memory.retrieve("the old axe", None, later).notes[0].text.split(": ")[1]
+        == "Buy an old axe. From x to g. Score 1 after 1 steps. Program"
+    )
+    assert [record.id for record in memory.retrieve("x", None, later).records] == made["Buy an old axe."]
+    two = memory.retrieve("buy an old hat", 2, AgentClock(6, 60))
+    assert len(two.notes) == 2
+
+
+def test_a_skill_is_cut_behind_what_went(walk) -> None:
+    memory = Voyager(mode="skills")
+    ids = walk(memory, 0, "a1b2c3d4g", score=1.0)
+    fell = memory.remove([ids[1]])
+    assert (fell.records, fell.notes) == ((ids[1], ids[0]), ()), "the way to what went leads nowhere"
+    (skill,) = memory.skills()
+    assert (skill.actions, skill.steps) == (("3", "4"), tuple(ids[2:]))
+    assert "its last 2 of 4 steps" in lessons(memory, "a", 1)[0]
+    fell = memory.remove([ids[3]])
+    assert (fell.records, fell.notes) == ((ids[3], ids[2]), (skill.id,))
+    assert list(memory.records()) == lessons(memory, "a", 1) == []
+
+
+@pytest.mark.parametrize(("cascade", "lost"), [("any", 1), ("majority", 3)])
+def test_or_it_falls_with_its_evidence(walk, cascade: str, lost: int) -> None:
+    memory = Voyager(mode="skills", cascade=cascade)
+    ids = walk(memory, 0, "a1b2c3d4g", score=1.0)
+    (skill,) = memory.skills()
+    for place in range(lost):
+        assert memory.skills() == (skill,)
+        fell = memory.remove([ids[place]])
+    assert fell.notes == (skill.id,)
+    assert set(fell.records) == set(ids[lost - 1 :])
+    assert memory.skills() == ()
+
+
+def test_the_transitions_of_a_fallen_skill_stay_where_something_else_holds_them(walk) -> None:
+    memory = Voyager(mode="skills")
+    ids = walk(memory, 0, "a1b2g", score=1.0)
+    now = AgentClock(1, 10)
+    today = memory.observe(Experience("a", "1", Outcome("b", 0.0, False), 0.0, now), now)
+    summary = memory.insert_summary("b", "3", [(Outcome("h", 0.0, True), 1.0)], 1, now)
+    fell = memory.remove([ids[1]])
+    assert set(fell.records) == set(ids)
+    assert [record.id for record in memory.records()] == [today, summary]
+    assert list(recalled(memory, "b", 2)) == [summary], "a verified summary always may enter"
+    memory.end_episode(Episode(TASK, 0.0, 1, True), now)
+    for episode in range(2, 5):
+        walk(memory, episode, "x1y")
+    assert [record.id for record in memory.records()] == [summary], "and it stays"
+
+
+def test_a_program_with_many_equal_steps_is_told_shortly() -> None:
+    skill = Skill(9, "n", "d.", ("2",) * 40 + ("0", '"'), tuple(range(42)), 42)
+    assert skill.note().text == 'Skill n: d. Program: "2" 40 times, "0", "\\"".'
+
+
+# snapshots
+
+
+ways = st.lists(
+    st.tuples(
+        st.sampled_from(["a1b2g", "a2c", "a1h", "b2g", "c1a1g"]), st.sampled_from([0.0, 0.5, 1.0]), st.booleans()
+    ),
+    max_size=8,
+)
+
+
+@given(history=ways, gone=st.lists(st.integers(0, 20), max_size=5), mode=st.sampled_from(["glove", "skills"]))
+def test_a_restored_memory_goes_on_like_the_saved_one(
+    walk, history: list[tuple[str, float, bool]], gone: list[int], mode: str
+) -> None:
+    memory, other = Voyager(mode=mode, attempts=2), Voyager(mode=mode, attempts=2)
+    for episode, (way, score, same) in enumerate(history):
+        walk(memory, episode, way, score, TASK if same else "Something else.")
+        memory.retrieve(way[0], None, AgentClock(episode + 1, 10 * episode + 10))
+    memory.remove(gone)
+    other.restore(json.loads(json.dumps(memory.snapshot())))
+    assert other.content_hash() == memory.content_hash()
+    for twin in (memory, other):
+        twin.remove([3, 7])
+        walk(twin, 20, "a1b2g", 1.0)
+        walk(twin, 21, "a2c")
+    assert other.content_hash() == memory.content_hash()
+    for state in "abc":
+        now = AgentClock(22, 220)
+        assert other.retrieve(state, None, now) == memory.retrieve(state, None, now)
+
+
+@given(history=ways, gone=st.lists(st.integers(0, 20), max_size=8), cascade=st.sampled_from(["any", "majority", "cut"]))
+def test_skills_keep_what_they_consist_of_and_nothing_else_is_kept(
+    walk, history: list[tuple[str, float, bool]], gone: list[int], cascade: str
+) -> None:
+    memory = Voyager(mode="skills", attempts=2, cascade=cascade)
+    for episode, (way, score, same) in enumerate(history):
+        walk(memory, episode, way, score, TASK if same else "Something else.")
+    memory.remove(gone)
+    known = {record.id for record in memory.records()}
+    steps = {step for skill in memory.skills() for step in skill.steps}
+    assert not known & set(gone)
+    if cascade != "majority":
+        assert steps <= known
+    assert known <= steps | set(memory.snapshot()["row"])
+    assert len({skill.name for skill in memory.skills()}) == len(memory.skills()) <= 2
+    for skill in memory.skills():
+        assert len(skill.actions) == len(skill.steps) <= skill.length
+        assert 2 * len(set(skill.steps) & known) >= len(skill.steps)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"mode": "glove"},
+        {"marks": [[99, True]]},
+        {"today": [99]},
+        {"row": "abc"},
+        {"failures": "many"},
+        {"critique": [9, "text", []]},
+        {"critique": [0, "text", [0]]},
+        {"skills": [[9, "n", "d", ["1"], [0, 1], 2]]},
+        {"skills": [[0, "n", "d", ["1"], [0], 1]]},
+        {"skills": [[99, "n", "d", ["1"], [0], 1]]},
+        {"moment": [0]},
+        {"active": [5]},
+    ],
+    ids=str,
+)
+def test_a_broken_snapshot_is_refused_and_changes_nothing(walk, broken: dict[str, Any]) -> None:
+    memory = Voyager(mode="skills")
+    walk(memory, 0, "a1b2g", score=1.0)
+    before = memory.snapshot()
+    with pytest.raises(MemoryStateError, match="not a snapshot of the memory 'voyager'"):
+        memory.restore({**copy.deepcopy(before), **broken})
+    assert memory.snapshot() == before
+
+
+# with a verifier
+
+
+def test_glove_removes_a_step_and_what_rests_on_it(walk, OneAnswer) -> None:
+    memory, fell = Voyager(mode="skills"), Outcome("h", 0.0, True)
+    ids = walk(memory, 0, "a1b2c3g", score=1.0)
+    glove = Glove(prober=OneAnswer(fell))
+    now = AgentClock(1, 10)
+    verdict = glove.verify(Experience("b", "2", fell, 0.0, now), memory, ["1"], now)
+    assert verdict.surprise
+    assert verdict.realigned
+    assert verdict.contradicted
+    assert verdict.removed.records == (ids[1], ids[0])
+    (skill,) = memory.skills()
+    assert skill.steps == tuple(ids[2:])
+    (summary,) = memory.counterparts("b", "2")
+    assert summary.verified
+    assert summary.outcome == fell
+
+
+def test_a_snapshot_is_valid_after_an_active_skill_was_overwritten() -> None:
+    memory = Voyager(mode="skills")
+    for episode in range(2):
+        now = AgentClock(episode, episode)
+        memory.retrieve("a", None, now)
+        memory.observe(Experience("a", "1", Outcome("b", 1.0, True), 1.0, now), now)
+        memory.end_episode(Episode("Reach the goal.", 1.0, 1, True), now)
+    assert len(memory.skills()) == 1
+    restored = Voyager(mode="skills")
+    restored.restore(memory.snapshot())
+    assert restored.content_hash() == memory.content_hash()
