@@ -16,7 +16,7 @@ $(STAMP): setup.cfg pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
-demo: $(STAMP)  ## fill memories, drift the world, print what each agent lost and won back
+demo: $(STAMP)  ## run a small experiment and print its report
 	$(BIN)/drift-agents run glove-quick --out runs/demo --fresh
 
 .PHONY: chromium
@@ -37,6 +37,11 @@ test-slow: $(STAMP)  ## the long tests too
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+
+.PHONY: hooks
+hooks: $(STAMP)  ## check every commit: linter, formatter, spelling, types
+	$(BIN)/pre-commit install
 
 types: $(STAMP)
 	$(BIN)/mypy
