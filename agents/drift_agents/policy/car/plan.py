@@ -11,6 +11,7 @@ The agent chooses anew at each step.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -58,7 +59,8 @@ class ModelValues:
         self.model, self._optimistic = model, optimistic
         self._values = _iterate(model, optimistic=optimistic)
         pushes, weights = model.arrays()
-        self._pushes, self._weights = pushes.tolist(), weights.tolist()
+        self._pushes: list[list[list[float]]] = pushes.tolist()
+        self._weights: list[list[list[float]]] = weights.tolist()
 
     def action_value(self, action: str, x: float, v: float) -> float:
         """The value of holding an action from a state, in [0, 1].
@@ -102,7 +104,7 @@ class ModelValues:
         fx, fv = (x - _LEFT) / _WIDTH, (v + SPEED_LIMIT) / _HEIGHT
         i, j = min(int(fx), PLACES - 2), min(int(fv), VELOCITIES - 2)
         fx, fv = fx - i, fv - j
-        at = self._values.item
+        at: Callable[[int, int], float] = self._values.item
         near, far = (1 - fv) * at(i, j) + fv * at(i, j + 1), (1 - fv) * at(i + 1, j) + fv * at(i + 1, j + 1)
         return (1 - fx) * near + fx * far
 

@@ -119,13 +119,13 @@ class LakePlanner:
     ) -> NDArray[np.float64]:
         """The values of all actions in this cell by the aspiration rule; shape (actions,)."""
         beliefs, enough = self._fit_beliefs(grid, recalled), SATISFIED * grid.highest
-        plain = self._values(grid, beliefs)[cell]
+        plain = self._values(grid, cell, beliefs)
         if not self.aspiration or plain.max() >= enough:
             return plain
-        values = self._values(grid, _discard_low_scores(beliefs, enough))[cell]
+        values = self._values(grid, cell, _discard_low_scores(beliefs, enough))
         if doubt_since is not None:
             kept = tuple(item for item in recalled if item.last >= doubt_since or not _is_unrewarded(item, enough))
-            reopened = self._values(grid, _discard_low_scores(self._fit_beliefs(grid, kept), enough))[cell]
+            reopened = self._values(grid, cell, _discard_low_scores(self._fit_beliefs(grid, kept), enough))
             if reopened.max() > GAIN * values.max():
                 values = reopened
         return values if values.max() > 0 else self._drop_obstacles(grid, cell, recalled, enough)
@@ -142,14 +142,15 @@ class LakePlanner:
 
         def without(number: int) -> NDArray[np.float64]:
             dropped = set(obstacles[:number])
-            return self._values(grid, self._fit_beliefs(grid, [item for item in recalled if item not in dropped]))[cell]
+            return self._values(grid, cell, self._fit_beliefs(grid, [one for one in recalled if one not in dropped]))
 
         fewest = bisect_left(range(len(obstacles)), True, key=lambda number: bool(without(number).max() > 0))
         return without(fewest)
 
-    def _values(self, grid: Grid, beliefs: Beliefs) -> NDArray[np.float64]:
+    def _values(self, grid: Grid, cell: Cell, beliefs: Beliefs) -> NDArray[np.float64]:
         prior = self.prior if self.conflict == "frequency" else 0.0
-        return action_values(grid, beliefs, self.risk, prior, self.conflict == "max")
+        values: NDArray[np.float64] = action_values(grid, beliefs, self.risk, prior, self.conflict == "max")[cell]
+        return values
 
     def _fit_beliefs(self, grid: Grid, recalled: Iterable[Recollection]) -> Beliefs:
         """Beliefs about moves and tiles from records, conflicts settled."""

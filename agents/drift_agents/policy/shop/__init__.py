@@ -1,1 +1,1 @@
-"""The shop's planner: the instruction, listings, what memory says, and a choice."""
+"""The planner of the shop: the parsed instruction, listings, the knowledge from records, and a choice."""

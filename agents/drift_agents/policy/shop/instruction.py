@@ -1,10 +1,10 @@
-"""What a shopper is asked to buy, read out of the instruction.
+"""The instruction of a shopping task, parsed.
 
-* `ParsedInstruction` - an instruction as words to look for, a price limit and a class of colours
-* `parse_instruction` - from the text to that
-* `stems` - the words of a text, each brought down to its stem
-* `read_price` - a price as pages show it
-* `prior_colors` - which colours people call warm or cool: the planner's prior, not the shop's rule
+* `ParsedInstruction` - an instruction as words, a price limit and a class of colours
+* `parse_instruction` - parses the text
+* `stems` - the stems of a text's words
+* `read_price` - parses a price
+* `prior_colors` - the colours commonly called warm or cool: the planner's prior, not the shop's rule
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import Stemmer
 
 COLORS_OF = {"warm": "red orange yellow", "cool": "blue green purple"}
-"""Which colours a class may mean before anything is known; declared, and the same for every agent."""
+"""The prior colours of each class; declared, and the same for all agents."""
 
 _LIMIT = re.compile(r",?\s*and price lower than (\d+(?:\.\d+)?) dollars\W*$", re.IGNORECASE)
 # The last "with" before the colon: "with wash cold with color: blue".
@@ -34,14 +34,14 @@ _STEMMER = Stemmer.Stemmer("english")
 
 
 class ParsedInstruction(NamedTuple):
-    """An instruction as words to look for, a price limit and a class of colours.
+    """An instruction as words, a price limit and a class of colours.
 
     Args:
         text: the instruction in lower case, without the price limit.
-        words: the stems that say what it is and what it should be like.
-        choices: the stems that say which options to choose, where the instruction names groups.
-        limit: the price limit in dollars; infinite where there is none.
-        color_class: the class of colours that is asked for, or "".
+        words: the stems of the product's name and attributes.
+        choices: the stems of the option values, where the instruction names option groups.
+        limit: the price limit in dollars; infinite without one.
+        color_class: the requested class of colours, or "".
     """
 
     text: str
@@ -52,20 +52,20 @@ class ParsedInstruction(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many words there are, at least 1."""
+        """The number of words, at least 1."""
         return max(1, len(self.words) + len(self.choices))
 
 
 @lru_cache(maxsize=1024)
 def parse_instruction(instruction: str) -> ParsedInstruction:
-    """Read an instruction.
+    """Parse an instruction.
 
     Args:
         instruction: the task in words.
 
     Example:
-        >>> wish = parse_instruction("Find me long sleeve shirts with color: red, and price lower than 20.00 dollars")
-        >>> sorted(wish.words), sorted(wish.choices), wish.limit
+        >>> parsed = parse_instruction("Find me long sleeve shirts with color: red, and price lower than 20.00 dollars")
+        >>> sorted(parsed.words), sorted(parsed.choices), parsed.limit
         (['long', 'shirt', 'sleev'], ['red'], 20.0)
     """
     limit = _LIMIT.search(instruction)
@@ -87,7 +87,7 @@ def parse_instruction(instruction: str) -> ParsedInstruction:
 
 @lru_cache(maxsize=16384)
 def stems(text: str) -> frozenset[str]:
-    """The words of a text, each brought down to its stem, without the most common ones.
+    """The stems of a text's words, without the most common words.
 
     Args:
         text: any text.
@@ -101,7 +101,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def prior_colors(color_class: str) -> frozenset[str]:
-    """Which colours people call so, as stems; none for a class that nobody knows.
+    """The stems of the colours of a class; none for an unknown class.
 
     Args:
         color_class: such as `warm`.
@@ -114,7 +114,7 @@ def prior_colors(color_class: str) -> frozenset[str]:
 
 
 def read_price(text: str) -> float | None:
-    """A price as pages show it; of a range the middle, `None` where there is none.
+    """Parse a price; the middle of a range, `None` without a price.
 
     Args:
         text: as in `$4.5 to $6.5`.

@@ -1,10 +1,11 @@
-"""The pages of a shop as a planner takes them apart.
+"""The pages of a shop, parsed.
 
 * `Listing` - one entry on a page of results
 * `ListingPage` - a listing's own page
+* `OptionGroup` - a group of options
 * `ResultsPage` - a page of results
-* `read_results`, `read_item`, `read_title` - from a page to these
-* `find_options` - which values of an item's options an instruction asks for
+* `read_results`, `read_item`, `read_title` - parse a page
+* `find_options` - the option values that an instruction requests
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from drift_agents.matching.page import ShopState
 from drift_agents.policy.shop.instruction import ParsedInstruction, stems
 
 SUB_PAGES = ("description", "features", "reviews", "attributes")
-"""What the buttons to a listing's sub pages are called."""
+"""The labels of the buttons to a listing's sub pages."""
 
 PRICE = "Price: "
 PAGE_SIZE = 10
@@ -26,14 +27,14 @@ PAGE_SIZE = 10
 
 _PAGE = re.compile(r"Page (\d+) \(Total results: (\d+)\)")
 _TOOLS = 2
-"""Buttons above everything else: back to the search, and to the page before."""
+"""The number of buttons at the top: back to the search, and to the previous page."""
 
 
 class Listing(NamedTuple):
     """One entry on a page of results.
 
     Args:
-        asin: its name in addresses.
+        asin: its identifier in addresses.
         title: its title.
         price: its price as shown.
     """
@@ -44,7 +45,7 @@ class Listing(NamedTuple):
 
     @property
     def action(self) -> str:
-        """What opens its page."""
+        """The action that opens its page."""
         return f"click[{self.asin.lower()}]"
 
 
@@ -68,7 +69,7 @@ class ListingPage(NamedTuple):
         price: its price as shown.
         groups: its options.
         sub_pages: the actions that lead to sub pages, by name in lower case.
-        buys: the other actions below the price: one of them buys; none where it is sold out.
+        buys: the other actions below the price: one of them buys; none if it is sold out.
         back: the action that leads to the results.
     """
 
@@ -94,7 +95,7 @@ class ResultsPage(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def read_results(lines: tuple[str, ...]) -> ResultsPage:
-    """Take a page of results apart.
+    """Parse a page of results.
 
     Args:
         lines: its visible texts: name, title and price of each entry follow each other.
@@ -126,10 +127,10 @@ def read_title(lines: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
 
 
 def read_item(page: ShopState, actions: Sequence[str]) -> ListingPage:
-    """A listing's page, with what can be done there.
+    """Parse a listing's page and its actions.
 
-    Labels may have changed since anybody saw them; where things stand has not: tools, options, title,
-    price and rating, sub pages, the purchase.
+    Elements are recognised by position, not by label, since labels may drift: buttons at the top, options,
+    title, price and rating, sub pages, the purchase.
 
     Args:
         page: the page.
@@ -142,7 +143,7 @@ def read_item(page: ShopState, actions: Sequence[str]) -> ListingPage:
         choices = [f"click[{line.lower()}]"]
         if groups:
             choices.append(f"click[{groups[-1][0]}: {line}]".lower())
-        # The longer label first: it exists only where the short one belongs to something else.
+        # The longer label first: it exists only where the short one is another button's.
         action = next((choice for choice in reversed(choices) if choice in admissible), None)
         if action is None:
             groups.append((line, []))
@@ -162,33 +163,35 @@ def read_item(page: ShopState, actions: Sequence[str]) -> ListingPage:
     )
 
 
-def find_options(wish: ParsedInstruction, groups: Sequence[OptionGroup]) -> dict[str, tuple[str, str]]:
-    """Which values an instruction asks for.
+def find_options(instruction: ParsedInstruction, groups: Sequence[OptionGroup]) -> dict[str, tuple[str, str]]:
+    """The option values that an instruction requests.
 
     Args:
-        wish: the instruction.
-        groups: the options that there are.
+        instruction: the instruction.
+        groups: the options.
 
     Returns:
-        Group name -> value and action, for the groups about which the instruction says something. A
-        value that stands after the group's name comes first, then the one with most words, all of
-        which stand in the instruction.
+        Group name -> value and action, for groups with a requested value. A value that follows the
+        group's name in the instruction has precedence, then the one with most words, all of which
+        are in the instruction.
     """
-    known = wish.words | wish.choices
-    joined = wish.text.replace(" ", "")
+    known = instruction.words | instruction.choices
+    joined = instruction.text.replace(" ", "")
     chosen = {}
     for group in groups:
-        named = [pair for pair in group.values if _stands(f"{group.name}: {pair[0]}".lower(), wish.text)]
-        if not named and f"{group.name}: ".lower() in wish.text:
+        named = [
+            pair for pair in group.values if _contains_phrase(f"{group.name}: {pair[0]}".lower(), instruction.text)
+        ]
+        if not named and f"{group.name}: ".lower() in instruction.text:
             continue
-        fitting = named or [pair for pair in group.values if _is_meant(pair[0].lower(), known, joined)]
+        fitting = named or [pair for pair in group.values if _fits(pair[0].lower(), known, joined)]
         if fitting:
             chosen[group.name] = max(fitting, key=lambda pair: (len(stems(pair[0])), len(pair[0])))
     return chosen
 
 
-def _stands(words: str, text: str) -> bool:
-    """Whether words stand in a text, and do not go on there."""
+def _contains_phrase(words: str, text: str) -> bool:
+    """Whether a text contains a phrase that ends at the end of a word."""
     at = text.find(words)
     while at >= 0:
         end = at + len(words)
@@ -198,7 +201,7 @@ def _stands(words: str, text: str) -> bool:
     return False
 
 
-def _is_meant(value: str, known: frozenset[str], joined: str) -> bool:
+def _fits(value: str, known: frozenset[str], joined: str) -> bool:
     words = stems(value)
     if words and words <= known:
         return True

@@ -16,13 +16,13 @@ from drift_agents.types import Experience
 
 
 class EpisodePath:
-    """The agent's way through its present episode: its states as the world showed them, and its actions.
+    """The states and actions of the agent's present episode.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
-        >>> way = EpisodePath()
-        >>> way.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))
-        >>> way.states_along(["1"]), way.states_along([]), way.states_along(["0"])
+        >>> path = EpisodePath()
+        >>> path.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))
+        >>> path.states_along(["1"]), path.states_along([]), path.states_along(["0"])
         (['a', 'b'], ['a'], [])
     """
 
@@ -35,20 +35,20 @@ class EpisodePath:
         self._states, self._actions = [], []
 
     def follow(self, experience: Experience) -> None:
-        """Note one step of the agent."""
+        """Record a step of the agent."""
         if not self._states:
             self._states.append(experience.state)
         self._actions.append(experience.action)
         self._states.append(experience.outcome.state)
 
     def states_along(self, prefix: Sequence[str]) -> list[str]:
-        """The states in which these actions were done, and the one that they led to.
+        """The states before these actions, and the one after the last.
 
         Args:
             prefix: actions since the episode began.
 
         Returns:
-            One state more than actions; none when the agent did not go this way in this episode.
+            One state more than actions; none if the episode does not begin with these actions.
         """
         if self._actions[: len(prefix)] != list(prefix):
             return []
@@ -56,13 +56,13 @@ class EpisodePath:
 
 
 class TwinPosition(NamedTuple):
-    """Where a twin stands in an episode that is not over.
+    """The position of a twin in an episode that is not over.
 
     Args:
-        state: what it shows.
-        walked: the actions of the agent's way that brought it there; `None` when it has left that way.
-        start: what it showed after its reset.
-        late: how often it has repeated the last action of the way, since the agent was faster.
+        state: its present state.
+        walked: the actions of the agent's path that led there; `None` if it has left that path.
+        start: its state after the reset.
+        late: how often it has repeated the last action of the path, being behind the agent.
     """
 
     state: str
@@ -72,14 +72,14 @@ class TwinPosition(NamedTuple):
 
 
 class ProbeTarget(NamedTuple):
-    """What a probe is after.
+    """The state, action and number of responses that a probe needs.
 
     Args:
-        key: the wanted state by the matching rule.
-        action: what is done there.
+        key: the target state by the matching rule.
+        action: the probed action.
         prefix: the actions that led there since the agent's episode began.
-        states: the states of that way, as far as they are known: one more than actions, or none.
-        times: how many answers are wanted.
+        states: the states of that path, if known: one more than actions, or none.
+        times: the maximum number of responses.
     """
 
     key: Hashable
@@ -89,55 +89,55 @@ class ProbeTarget(NamedTuple):
     times: int
 
 
-def is_on_path(stand: TwinPosition, goal: ProbeTarget) -> bool:
-    """Whether the rest of the agent's way leads on from here.
+def is_on_path(position: TwinPosition, target: ProbeTarget) -> bool:
+    """Whether the rest of the agent's path continues from this position.
 
-    Where the twin's episode began in the very state in which the agent's did, that can be seen.
+    States are compared only if the twin's episode began in the same state as the agent's.
 
     Args:
-        stand: where the twin stands.
-        goal: what it is after.
+        position: the twin's position.
+        target: the probe's target.
 
     Example:
-        >>> goal = ProbeTarget("c", "1", ("0", "0"), ["a", "b", "c"], 1)
-        >>> is_on_path(TwinPosition("b", ("0",), "a"), goal), is_on_path(TwinPosition("x", ("0",), "a"), goal)
+        >>> target = ProbeTarget("c", "1", ("0", "0"), ["a", "b", "c"], 1)
+        >>> is_on_path(TwinPosition("b", ("0",), "a"), target), is_on_path(TwinPosition("x", ("0",), "a"), target)
         (True, False)
     """
-    if stand.walked is None or goal.prefix[: len(stand.walked)] != stand.walked:
+    if position.walked is None or target.prefix[: len(position.walked)] != position.walked:
         return False
-    if goal.states and goal.states[0] == stand.start:
-        return goal.states[len(stand.walked)] == stand.state
+    if target.states and target.states[0] == position.start:
+        return target.states[len(position.walked)] == position.state
     return True
 
 
-def is_blind(stand: TwinPosition, goal: ProbeTarget) -> bool:
-    """Whether the twin's episode began elsewhere than the agent's, so that states cannot be compared.
+def is_blind(position: TwinPosition, target: ProbeTarget) -> bool:
+    """Whether the twin's episode began in another state than the agent's, so that states cannot be compared.
 
     Args:
-        stand: where the twin stands.
-        goal: what it is after.
+        position: the twin's position.
+        target: the probe's target.
     """
-    return bool(goal.states) and goal.states[0] != stand.start
+    return bool(target.states) and target.states[0] != position.start
 
 
-def advance(stand: TwinPosition, doing: str, state: str, goal: ProbeTarget, here: bool) -> TwinPosition:
-    """Where the twin stands after a step.
+def advance(position: TwinPosition, action: str, state: str, target: ProbeTarget, at_target: bool) -> TwinPosition:
+    """The position after a step.
 
-    A probe takes the place of the agent's own action. Whether the way leads on from there can be seen, or it hardly
-    matters, as for a car; it is left where the agent's states are not known.
+    A probe takes the place of the agent's own action. Whether the path continues from there is visible in the
+    states, or the difference is small, as for a car; the path is left if the agent's states are unknown.
 
     Args:
-        stand: where it stood.
-        doing: the action.
-        state: what it shows now.
-        goal: what it is after.
-        here: whether it stood in the wanted state, so that the action was a probe.
+        position: the position before.
+        action: the action.
+        state: the state after.
+        target: the probe's target.
+        at_target: whether the twin was in the target state, so that the action was a probe.
     """
-    if not is_on_path(stand, goal):
-        return TwinPosition(state, None, stand.start)
-    done = stand.walked or ()
-    usual = goal.prefix[len(done) :][:1]
-    if not usual and not here:
-        return TwinPosition(state, done, stand.start, stand.late + 1)
-    walked = (*done, *(usual or (doing,))) if goal.states or usual in ((), (doing,)) else None
-    return TwinPosition(state, walked, stand.start)
+    if not is_on_path(position, target):
+        return TwinPosition(state, None, position.start)
+    done = position.walked or ()
+    usual = target.prefix[len(done) :][:1]
+    if not usual and not at_target:
+        return TwinPosition(state, done, position.start, position.late + 1)
+    walked = (*done, *(usual or (action,))) if target.states or usual in ((), (action,)) else None
+    return TwinPosition(state, walked, position.start)

@@ -19,22 +19,21 @@ from drift_agents.verifier.prober.replay import episode_end_cost, step_text
 
 
 class Saved(Protocol):
-    """A saved state of the agent's world."""
+    """A saved state of the agent's environment."""
 
     def restore(self, into: Any) -> None:
-        """Put another instance of the world into that state; it goes on with random numbers of its own."""
+        """Put another instance of the environment into that state; its random stream stays its own."""
 
 
 class SnapshotProber:
     """Restores the saved state of the agent's environment: privileged, an ablation of `ReplayProber`.
 
-    It shows what verification would cost if the way back were free: one step a probe, and one
-    reset for putting the state back.
+    It measures the cost of verification without replay: one step and one reset a probe.
 
     Args:
         twin: the second instance, as for `ReplayProber`.
-        save: saves the state in which the agent's world stands when it is called, as
-            `functools.partial(snapshot, world)` does, with `drift_envs.wrappers.snapshot.snapshot`.
+        save: saves the present state of the agent's environment, as
+            `functools.partial(snapshot, env)` does, with `drift_envs.wrappers.snapshot.snapshot`.
 
     Raises:
         ArgumentError: if `save` cannot be called.
@@ -50,27 +49,27 @@ class SnapshotProber:
         self._saved: Saved | None = None
 
     def bind(self, matching: Matching) -> None:
-        """Not needed: the very same state is the same by every rule."""
+        """Do nothing: the state is restored exactly."""
 
     def begin_episode(self) -> None:
-        """Note the state in which the episode begins."""
+        """Save the first state of the episode."""
         self._saved = self._save()
 
     def moved(self) -> None:
-        """Note the state in which the next step begins."""
+        """Save the state before the next step."""
         self._saved = self._save()
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
         """Execute `action` `times` times in the state before the agent's last step.
 
         Args:
-            state: that state, as the world showed it.
-            action: what is done there.
-            prefix: not needed.
-            times: how many outcomes are wanted.
+            state: that state, as text.
+            action: the probed action.
+            prefix: ignored.
+            times: the number of responses.
 
         Returns:
-            `times` transitions, with what they cost; none before the first episode.
+            `times` transitions, with their cost; none before the first episode.
         """
         found: list[Transition] = []
         cost = ProbeCost()

@@ -1,7 +1,7 @@
-"""What a prober knows of the ways through a world: pure bookkeeping, no world.
+"""Transitions that a prober has observed.
 
-* `TransitionGraph` - which action leads from where to where, as far as it was seen: a hint, never an answer
-* `UnusedResponses` - what the world answered while a prober was on its way, each to be used once
+* `TransitionGraph` - the observed next state of each state and action; used for finding paths only
+* `UnusedResponses` - responses observed on the way to a target, each used once
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from collections.abc import Callable, Hashable
 from drift_agents.types import Transition
 
 FADING = 0.7
-"""What a sighting still weighs after the next one of the same pair: two new ones outweigh many old ones."""
+"""The decay of older sightings at each new one of the same pair: two new ones outweigh many old ones."""
 
 ROOM = 4096
-"""How many states a chart holds; those that were seen first are dropped first."""
+"""The maximum number of states; the oldest are dropped first."""
 
 
 class TransitionGraph:
-    """Which action leads from where to where, as far as it was seen.
+    """The observed next state of each state and action.
 
-    For every state and action it takes the next state that was seen most, the newest sightings counting
-    most. It may be wrong: whoever goes by it looks where he got to, and notes that.
+    For each pair it holds the most frequent next state, recent sightings weighing more. It may be wrong:
+    the caller compares each reached state and records it.
 
     Args:
-        key: which states count as the same destination.
+        key: states with equal keys are the same destination.
 
     Example:
-        >>> chart = TransitionGraph(key=str.lower)
+        >>> graph = TransitionGraph(key=str.lower)
         >>> for state, action, after in [("a", "1", "b"), ("b", "0", "c"), ("a", "0", "a")]:
-        ...     chart.note(state, action, after)
-        >>> chart.path("a", "c"), chart.path("c", "a")
+        ...     graph.note(state, action, after)
+        >>> graph.path("a", "c"), graph.path("c", "a")
         ([('a', '1'), ('b', '0')], None)
-        >>> chart.note("b", "0", None)
-        >>> chart.note("b", "0", None)
-        >>> chart.path("a", "c") is None
+        >>> graph.note("b", "0", None)
+        >>> graph.note("b", "0", None)
+        >>> graph.path("a", "c") is None
         True
     """
 
@@ -45,12 +45,12 @@ class TransitionGraph:
         self._edges: dict[str, dict[str, dict[str | None, float]]] = {}
 
     def note(self, state: str, action: str, after: str | None) -> None:
-        """Note a sighting.
+        """Record a transition.
 
         Args:
-            state: where it was done.
-            action: what was done.
-            after: where it led; `None` if it ended the episode.
+            state: the state before.
+            action: the action.
+            after: the next state; `None` if the episode ended.
         """
         if state not in self._edges and len(self._edges) >= ROOM:
             oldest = next(iter(self._edges))
@@ -59,32 +59,32 @@ class TransitionGraph:
         seen = self._edges.setdefault(state, {}).setdefault(action, {})
         for other in seen:
             seen[other] *= FADING
-        # The newest one stands last, and wins where weights are equal.
+        # The newest one is last, and is chosen where weights are equal.
         seen[after] = seen.pop(after, 0.0) + 1.0
 
     def path(self, state: str, wanted: Hashable) -> list[tuple[str, str]] | None:
-        """A shortest way that is known from a state to another one, by breadth-first search.
+        """A shortest known path from a state to another one, by breadth-first search.
 
         Args:
-            state: where it begins.
-            wanted: the key of the state where it ends.
+            state: the first state.
+            wanted: the key of the last state.
 
         Returns:
-            The states on the way and what to do there; `None` if no way is known.
+            Pairs of state and action along the path; `None` if no path is known.
         """
         if self._key_of(state) == wanted:
             return []
-        came: dict[str, tuple[str, str] | None] = {state: None}
+        previous: dict[str, tuple[str, str] | None] = {state: None}
         queue = deque([state])
         while queue:
             here = queue.popleft()
             for action, seen in self._edges.get(here, {}).items():
                 after = max(reversed(seen), key=seen.__getitem__)
-                if after is None or after in came:
+                if after is None or after in previous:
                     continue
-                came[after] = (here, action)
+                previous[after] = (here, action)
                 if self._key_of(after) == wanted:
-                    return _walk_back(came, after)
+                    return _walk_back(previous, after)
                 queue.append(after)
         return None
 
@@ -96,29 +96,29 @@ class TransitionGraph:
         return self._keys[state]
 
 
-def _walk_back(came: dict[str, tuple[str, str] | None], end: str) -> list[tuple[str, str]]:
+def _walk_back(previous: dict[str, tuple[str, str] | None], end: str) -> list[tuple[str, str]]:
     steps = []
-    step = came[end]
+    step = previous[end]
     while step is not None:
         steps.append(step)
-        step = came[step[0]]
+        step = previous[step[0]]
     return steps[::-1]
 
 
 class UnusedResponses:
-    """What the world answered while a prober was on its way, each to be used once.
+    """Responses observed on the way to a target, each used once.
 
-    They are used in the order in which they came. A prober that goes on until it gets through would
-    else hand out its successes: the last answer before a state is left is no fair sample, the first is.
+    They are used in order of time, which keeps them an unbiased sample: the last response before a state is
+    left is selected for success, the first one is not.
 
     Example:
         >>> from drift_agents.types import Outcome
-        >>> answers = UnusedResponses()
+        >>> responses = UnusedResponses()
         >>> for after in "xyz":
-        ...     answers.note("s", Transition("s", "1", Outcome(after, 0.0, False)))
-        >>> [transition.outcome.state for transition in answers.take("s", "1", 2)]
+        ...     responses.note("s", Transition("s", "1", Outcome(after, 0.0, False)))
+        >>> [transition.outcome.state for transition in responses.take("s", "1", 2)]
         ['x', 'y']
-        >>> len(answers.take("s", "1", 2))
+        >>> len(responses.take("s", "1", 2))
         1
     """
 
@@ -126,19 +126,19 @@ class UnusedResponses:
         self._unused: dict[tuple[Hashable, str], deque[Transition]] = {}
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all."""
         self._unused.clear()
 
     def note(self, key: Hashable, transition: Transition) -> None:
-        """Keep an answer.
+        """Keep a response.
 
         Args:
             key: the state by the matching rule.
-            transition: what was done there, and what came of it.
+            transition: the observed transition.
         """
         self._unused.setdefault((key, transition.action), deque()).append(transition)
 
     def take(self, key: Hashable, action: str, times: int) -> list[Transition]:
-        """The oldest unused answers, at most so many; they are gone afterwards."""
+        """Remove and return the oldest unused responses, at most `times`."""
         unused = self._unused.get((key, action))
         return [unused.popleft() for _ in range(min(times, len(unused)))] if unused else []

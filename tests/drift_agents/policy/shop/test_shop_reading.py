@@ -7,33 +7,33 @@ from typing import Any
 import pytest
 from drift_agents.matching.page import read_shop_state
 from drift_agents.policy.shop.instruction import parse_instruction, read_price, stems
+from drift_agents.policy.shop.knowledge import summarise_records
 from drift_agents.policy.shop.listing import OptionGroup, find_options, read_item, read_results
-from drift_agents.policy.shop.notes import take_notes
 from drift_agents.prompt.conflict import CONFLICTS
 
 
 def test_an_instruction_is_taken_apart() -> None:
-    wish = parse_instruction(
+    instruction = parse_instruction(
         "Find me fleece lined men's hoodies with wash cold with color: blue, and size: xl, "
         "and price lower than 50.00 dollars"
     )
-    assert wish.words == stems("fleece lined men's hoodies wash cold")
-    assert wish.choices == stems("blue size xl")
-    assert (wish.limit, wish.color_class) == (50.0, "")
+    assert instruction.words == stems("fleece lined men's hoodies wash cold")
+    assert instruction.choices == stems("blue size xl")
+    assert (instruction.limit, instruction.color_class) == (50.0, "")
 
 
 def test_a_class_of_colours_is_no_word_to_look_for() -> None:
-    wish = parse_instruction(
+    instruction = parse_instruction(
         "Find me zip closure backpacks with padded straps in a warm color, and price lower than 60.00 dollars"
     )
-    assert wish.color_class == "warm"
-    assert not wish.words & stems("warm color price dollars 60")
-    assert wish.choices == frozenset()
+    assert instruction.color_class == "warm"
+    assert not instruction.words & stems("warm color price dollars 60")
+    assert instruction.choices == frozenset()
 
 
 def test_an_instruction_without_anything() -> None:
-    wish = parse_instruction("")
-    assert (wish.words, wish.limit, wish.size) == (frozenset(), float("inf"), 1)
+    instruction = parse_instruction("")
+    assert (instruction.words, instruction.limit, instruction.size) == (frozenset(), float("inf"), 1)
 
 
 @pytest.mark.parametrize(("text", "price"), [("$9", 9.0), ("$1.5 to $2.5", 2.0), ("", None), ("call us", None)])
@@ -42,16 +42,16 @@ def test_prices(text: str, price: float | None) -> None:
 
 
 def test_options_by_name_come_first() -> None:
-    wish = parse_instruction("Find me a red shirt with color: blue, and size: x")
+    instruction = parse_instruction("Find me a red shirt with color: blue, and size: x")
     groups = [
         OptionGroup("color", (("red", "click[red]"), ("blue", "click[blue]"))),
         OptionGroup("size", (("xl", "click[xl]"), ("x", "click[x]"))),
     ]
-    assert find_options(wish, groups) == {"color": ("blue", "click[blue]"), "size": ("x", "click[x]")}
+    assert find_options(instruction, groups) == {"color": ("blue", "click[blue]"), "size": ("x", "click[x]")}
 
 
 def test_options_without_a_name_by_their_words() -> None:
-    wish = parse_instruction("i need a 120 ml hair mask with argan oil, lightly scented")
+    instruction = parse_instruction("i need a 120 ml hair mask with argan oil, lightly scented")
     groups = [
         OptionGroup("size", (("60ml", "click[60ml]"), ("120ml", "click[120ml]"))),
         OptionGroup(
@@ -59,13 +59,13 @@ def test_options_without_a_name_by_their_words() -> None:
         ),
         OptionGroup("pack", (("two", "click[two]"),)),
     ]
-    chosen = find_options(wish, groups)
+    chosen = find_options(instruction, groups)
     assert {name: value for name, (value, _) in chosen.items()} == {"size": "120ml", "kind": "argan oil"}
 
 
 def test_a_named_value_that_is_not_there_is_not_replaced() -> None:
-    wish = parse_instruction("a red mug with color: green")
-    assert find_options(wish, [OptionGroup("color", (("red", "click[red]"),))]) == {}
+    instruction = parse_instruction("a red mug with color: green")
+    assert find_options(instruction, [OptionGroup("color", (("red", "click[red]"),))]) == {}
 
 
 def test_an_item_page_is_taken_apart(shop: Any) -> None:
@@ -101,7 +101,7 @@ def test_conflicts_are_settled_by_the_rule(shop: Any, conflict: str) -> None:
         shop.recall(state, actions[0], shop.confirm()[0], n=3, last=5),
         shop.recall(state, actions[0], shop.ad(depth=1)[0], n=1, last=9),
     ]
-    belief = take_notes(read_shop_state(state), seen, conflict).buttons[actions[0]]
+    belief = summarise_records(read_shop_state(state), seen, conflict).buttons[actions[0]]
     value, last = {"majority": (1.0, 5), "newest": (0.0, 9), "frequency": (0.75, 9), "max": (1.0, 9)}[conflict]
     assert (belief.value, belief.last) == (value, last)
 
@@ -114,18 +114,20 @@ def test_notes_are_about_this_task_and_purchases_about_all(shop: Any) -> None:
         shop.recall(results, "click[b02]", item),
         shop.recall(item, actions[-1], shop.done("B02", {"color": "red"}, 0.8)),
     ]
-    notes = take_notes(read_shop_state(shop.start()), recalled, "majority")
+    notes = summarise_records(read_shop_state(shop.start()), recalled, "majority")
     assert (notes.offers, notes.visited, notes.results, notes.articles) == ({}, frozenset(), {}, {})
     ((purchase, belief),) = notes.purchases.items()
     assert (purchase.instruction, purchase.asin, purchase.options) == (other, "B02", (("color", "red"),))
     assert belief.value == 0.8
-    own = take_notes(read_shop_state(shop.start(other)), recalled, "majority")
+    own = summarise_records(read_shop_state(shop.start(other)), recalled, "majority")
     assert own.visited == {"B02"}
     assert list(own.results) == [("mugs", "1")]
 
 
 def test_an_order_behind_an_advertisement_is_a_purchase_too(shop: Any) -> None:
     state, actions = shop.confirm("B03")
-    notes = take_notes(read_shop_state(state), [shop.recall(state, actions[-1], shop.done("B03", {}, 1.0))], "majority")
+    notes = summarise_records(
+        read_shop_state(state), [shop.recall(state, actions[-1], shop.done("B03", {}, 1.0))], "majority"
+    )
     ((purchase, _),) = notes.purchases.items()
     assert (purchase.asin, purchase.price) == ("B03", "")

@@ -25,7 +25,7 @@ def chart() -> TransitionGraph:
     return TransitionGraph(key=str.lower)
 
 
-class TestWay:
+class TestEpisodePath:
     def test_states_are_one_more_than_actions(self, way):
         assert way.states_along(["1", "2"]) == ["a", "b", "c"]
         assert way.states_along(["1"]) == ["a", "b"]
@@ -40,7 +40,7 @@ class TestWay:
         assert way.states_along([]) == []
 
 
-class TestChart:
+class TestTransitionGraph:
     def test_the_shortest_way_is_taken(self, chart):
         for state, action, after in [("a", "far", "b"), ("b", "on", "d"), ("d", "on", "c"), ("a", "near", "d")]:
             chart.note(state, action, after)
@@ -93,7 +93,7 @@ class TestChart:
         assert chart.path("s0", "s1") == [("s0", "1")]
 
 
-class TestAnswers:
+class TestUnusedResponses:
     def test_the_oldest_come_first_and_each_once(self):
         answers = UnusedResponses()
         given = [answer("s", "1", after) for after in "xyz"]
@@ -122,7 +122,7 @@ SEEN = ProbeTarget("c", "9", ("1", "2"), ["a", "b", "c"], 1)
 UNSEEN = SEEN._replace(states=[])
 
 
-class TestStand:
+class TestTwinPosition:
     @pytest.mark.parametrize(
         ("stand", "on"),
         [
@@ -143,18 +143,18 @@ class TestStand:
         assert not is_blind(TwinPosition("x", (), "elsewhere"), UNSEEN)
 
     def test_a_step_of_the_way_is_counted(self):
-        assert advance(TwinPosition("a", (), "a"), "1", "b", SEEN, here=False) == TwinPosition("b", ("1",), "a")
+        assert advance(TwinPosition("a", (), "a"), "1", "b", SEEN, at_target=False) == TwinPosition("b", ("1",), "a")
 
     def test_a_probe_stands_for_the_agents_own_action(self):
-        assert advance(TwinPosition("a", (), "a"), "9", "b", SEEN, here=True) == TwinPosition("b", ("1",), "a")
+        assert advance(TwinPosition("a", (), "a"), "9", "b", SEEN, at_target=True) == TwinPosition("b", ("1",), "a")
 
     def test_a_probe_leaves_a_way_whose_states_are_unknown(self):
-        assert advance(TwinPosition("a", (), "a"), "9", "b", UNSEEN, here=True) == TwinPosition("b", None, "a")
-        assert advance(TwinPosition("a", (), "a"), "1", "b", UNSEEN, here=True) == TwinPosition("b", ("1",), "a")
+        assert advance(TwinPosition("a", (), "a"), "9", "b", UNSEEN, at_target=True) == TwinPosition("b", None, "a")
+        assert advance(TwinPosition("a", (), "a"), "1", "b", UNSEEN, at_target=True) == TwinPosition("b", ("1",), "a")
 
     def test_at_the_end_of_the_way_it_is_late(self):
         end = TwinPosition("x", ("1", "2"), "elsewhere")
-        assert advance(end, "2", "y", SEEN, here=False) == end._replace(state="y", late=1)
+        assert advance(end, "2", "y", SEEN, at_target=False) == end._replace(state="y", late=1)
 
     def test_who_has_left_the_way_stays_off(self):
-        assert advance(TwinPosition("x", None, "a"), "1", "b", SEEN, here=False) == TwinPosition("b", None, "a")
+        assert advance(TwinPosition("x", None, "a"), "1", "b", SEEN, at_target=False) == TwinPosition("b", None, "a")

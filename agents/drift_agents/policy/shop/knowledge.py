@@ -1,10 +1,10 @@
-"""What a prompt's recollections say about a shop.
+"""What is known about a shop from the recollections of a prompt.
 
-* `ShopNotes` - purchases, pages of listings, listings shown and buttons of advertisements, conflicts settled
-* `take_notes` - from recollections to that
-* `DatedValue`, `Offer` - a number that is believed, or a listing's page, and since when
-* `Article` - what several sellers offer alike
-* `RecalledPurchase` - what was bought
+* `ShopKnowledge` - purchases, pages of listings, results and buttons of advertisements, conflicts settled
+* `summarise_records` - recollections into `ShopKnowledge`
+* `DatedValue`, `Offer` - a value, or a listing's page, with the time when it was last seen
+* `Article` - a product, whichever seller offers it
+* `RecalledPurchase` - a purchase
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from drift_agents.prompt.conflict import settle
 from drift_agents.prompt.view import Recollection
 
 Sightings = dict[Any, dict[Any, tuple[float, int]]]
-"""What was seen of each thing: each answer with how much speaks for it and when it was last seen."""
+"""By key, all observed values, each with its support and when it was last seen."""
 
 
 class DatedValue(NamedTuple):
-    """A number that is believed, and since when.
+    """A believed value, and when it was last seen.
 
     Args:
-        value: the number.
+        value: the value.
         last: when it was last seen, in the agent's interactions.
     """
 
@@ -34,11 +34,11 @@ class DatedValue(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A listing's page as it is believed to be, and since when.
+    """A listing's page, and when it was last seen.
 
     Args:
         lines: its visible texts.
-        last: when it was last seen so, in the agent's interactions.
+        last: when it was last seen, in the agent's interactions.
     """
 
     lines: tuple[str, ...]
@@ -46,13 +46,13 @@ class Offer(NamedTuple):
 
 
 class RecalledPurchase(NamedTuple):
-    """What was bought.
+    """A purchase.
 
     Args:
-        instruction: for which task.
-        asin: which listing.
-        options: what was chosen, as pairs of a group's name and a value.
-        price: the price as the listing's page showed it, or "" where it was bought from another page.
+        instruction: the task.
+        asin: the listing.
+        options: the chosen options, as pairs of a group's name and a value.
+        price: the price on the listing's page, or "" where it was bought from another page.
     """
 
     instruction: str
@@ -62,7 +62,7 @@ class RecalledPurchase(NamedTuple):
 
 
 class Article(NamedTuple):
-    """What is known of an article, whichever seller offers it.
+    """What is known about a product, whichever seller offers it.
 
     Args:
         options: the texts of its options: names of groups and values.
@@ -76,18 +76,18 @@ class Article(NamedTuple):
 UNKNOWN = Article(None, {})
 
 
-class ShopNotes(NamedTuple):
-    """What recollections say, conflicts settled.
+class ShopKnowledge(NamedTuple):
+    """What is known from recollections, conflicts settled.
 
     Args:
-        purchases: what each purchase pays, for all tasks that are recalled.
-        offers: the listings' pages, by asin; of this task alone, like what follows.
-        articles: what is known of articles, by title.
+        purchases: the score of each purchase, for all recalled tasks.
+        offers: the listings' pages, by asin; of this task alone, like all that follows.
+        articles: what is known about products, by title.
         visited: the listings whose pages have been seen.
-        results: pages of results, by what follows the session in their address.
-        buttons: for the present advertisement: how far each action leads to the order, 0 to 1.
+        results: pages of results, by the parts of their address after the session.
+        buttons: for the present advertisement, the probability that an action leads to the order.
         other_buttons: the same for other advertisements.
-        leads: where actions of the present page are believed to lead: the kind of page.
+        leads: the kind of page to which actions of the present page are believed to lead.
     """
 
     purchases: Mapping[RecalledPurchase, DatedValue]
@@ -100,8 +100,8 @@ class ShopNotes(NamedTuple):
     leads: Mapping[str, str]
 
 
-def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str) -> ShopNotes:
-    """Take notes of what is recalled.
+def summarise_records(page: ShopState, recalled: Iterable[Recollection], conflict: str) -> ShopKnowledge:
+    """Summarise recollections.
 
     Args:
         page: the present page.
@@ -122,13 +122,15 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
         if before is None or after is None:
             continue
         if before.key == page.key:
-            _see(leads, item.action, after.kind, item)
+            _add_sighting(leads, item.action, after.kind, item)
         if before.kind == AD:
-            _see(here if before.key == page.key else there, item.action, float(after.kind in (CONFIRM, DONE)), item)
+            _add_sighting(
+                here if before.key == page.key else there, item.action, float(after.kind in (CONFIRM, DONE)), item
+            )
             continue
         if after.kind == DONE and item.outcome.ended:
             price = read_title(before.lines)[1] if before.kind == ITEM else ""
-            _see(
+            _add_sighting(
                 purchases,
                 RecalledPurchase(before.instruction, after.asin, after.options, price),
                 item.outcome.score,
@@ -137,7 +139,7 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
         if before.instruction != page.instruction:
             continue
         if before.kind == RESULTS and after.kind == ITEM:
-            _see(offers, after.asin, after.lines, item)
+            _add_sighting(offers, after.asin, after.lines, item)
         for seen in (before, after):
             if seen.kind == ITEM:
                 title, _, choices = read_title(seen.lines)
@@ -151,38 +153,38 @@ def take_notes(page: ShopState, recalled: Iterable[Recollection], conflict: str)
         title = titles.get(asin, "")
         known = articles.get(title, UNKNOWN)
         articles[title] = known._replace(inside={**known.inside, name: lines})
-    return ShopNotes(
-        _numbers(purchases, conflict),
-        {asin: Offer(lines := _likeliest(seen, conflict), seen[lines][1]) for asin, seen in offers.items()},
+    return ShopKnowledge(
+        _settle_values(purchases, conflict),
+        {asin: Offer(lines := _most_probable(seen, conflict), seen[lines][1]) for asin, seen in offers.items()},
         articles,
         frozenset(titles),
         results,
-        _numbers(here, conflict),
-        _numbers(there, conflict),
-        {action: _likeliest(seen, conflict) for action, seen in leads.items()},
+        _settle_values(here, conflict),
+        _settle_values(there, conflict),
+        {action: _most_probable(seen, conflict) for action, seen in leads.items()},
     )
 
 
-def _see(sightings: Sightings, thing: Hashable, answer: Hashable, item: Recollection) -> None:
-    seen = sightings.setdefault(thing, {})
-    n, last = seen.get(answer, (0.0, -1))
-    seen[answer] = (n + item.support, max(last, item.last))
+def _add_sighting(sightings: Sightings, key: Hashable, value: Hashable, item: Recollection) -> None:
+    seen = sightings.setdefault(key, {})
+    n, last = seen.get(value, (0.0, -1))
+    seen[value] = (n + item.support, max(last, item.last))
 
 
-def _numbers(sightings: Sightings, conflict: str) -> dict[Any, DatedValue]:
-    """The number that is believed of each thing."""
+def _settle_values(sightings: Sightings, conflict: str) -> dict[Any, DatedValue]:
+    """The believed value of each key."""
     beliefs = {}
-    for thing, seen in sightings.items():
-        settled = settle([(answer, *times) for answer, times in seen.items()], conflict)
-        last = max(seen[answer][1] for answer, _ in settled)
+    for key, seen in sightings.items():
+        settled = settle([(value, *times) for value, times in seen.items()], conflict)
+        last = max(seen[value][1] for value, _ in settled)
         if conflict == "max":
-            beliefs[thing] = DatedValue(max(answer for answer, _ in settled), last)
+            beliefs[key] = DatedValue(max(value for value, _ in settled), last)
         else:
-            beliefs[thing] = DatedValue(sum(answer * share for answer, share in settled), last)
+            beliefs[key] = DatedValue(sum(value * share for value, share in settled), last)
     return beliefs
 
 
-def _likeliest(seen: Mapping[Any, tuple[float, int]], conflict: str) -> Any:
-    """The answer that is believed, where answers cannot be averaged: of several the likeliest, then the newest."""
-    settled = settle([(answer, *times) for answer, times in seen.items()], conflict)
+def _most_probable(seen: Mapping[Any, tuple[float, int]], conflict: str) -> Any:
+    """The believed value where values cannot be averaged: the most probable one, then the newest."""
+    settled = settle([(value, *times) for value, times in seen.items()], conflict)
     return max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
