@@ -1,4 +1,4 @@
-"""A small generated shop that all tests of this folder share, and the web application over it."""
+"""Fixtures: a small generated shop, and the web application over it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the web application: the operator's addresses, sessions, configurations, and a broken catalogue."""
+"""The web application: admin requests, sessions, configurations, and a broken catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webshop_server.shop import Shop
 TOKEN = "a-long-token"
 
 
-def page_of(response):
+def parse_response(response):
     assert response.status_code == 200, response.text
     return parse_html(response.text)
 
@@ -40,8 +40,8 @@ def test_the_operator_changes_settings_for_all_and_for_one(client, store):
     client.get("/fixed_5")
     answer = client.patch(f"/admin/sessions/{name}/settings", json={"button_labels": {"Search": "Find"}}, headers=key)
     assert answer.json["button_labels"] == {"Search": "Find"}
-    assert "find" in page_of(client.get(f"/{name}")).clickables
-    assert "search" in page_of(client.get("/fixed_5")).clickables
+    assert "find" in parse_response(client.get(f"/{name}")).clickables
+    assert "search" in parse_response(client.get("/fixed_5")).clickables
     changes = {"price_factor": 2, "sold_out": ["offer:0"]}
     assert client.patch("/admin/settings", json=changes, headers=key).json["price_factor"] == 2
     assert client.get("/admin/settings", headers=key).json["sold_out"] == ["offer:0"]
@@ -62,7 +62,7 @@ def test_the_operator_changes_settings_for_all_and_for_one(client, store):
         ("/sessions/fixed_0/settings", {"ad_buttons": 0}, "`ad_buttons` should be"),
     ],
 )
-def test_the_operators_mistakes_are_told(client, store, path, data, reason):
+def test_invalid_admin_requests_are_refused(client, store, path, data, reason):
     client.get("/fixed_0")
     key = {"Authorization": f"Bearer {TOKEN}"}
     before = store.shop.settings
@@ -75,7 +75,7 @@ def test_the_operators_mistakes_are_told(client, store, path, data, reason):
         assert client.post("/admin/sessions", json={"goal": goal}, headers=key).status_code == 400
 
 
-def test_sessions_are_let_go(inventory):
+def test_idle_and_surplus_sessions_are_deleted(inventory):
     now = [0.0]
     store = SessionStore(Shop(inventory), limit=3, idle_seconds=100, clock=lambda: now[0])
     first, second, third = (store.create() for _ in range(3))
@@ -99,7 +99,7 @@ def test_sessions_are_let_go(inventory):
     assert len(store) == 0
 
 
-def test_names_of_sessions(inventory):
+def test_session_names(inventory):
     store = SessionStore(Shop(inventory))
     for name in ("", "a b", "../x", "x" * 65, "admin", "static", "é"):
         with pytest.raises(ArgumentError, match="a session's name should match"):
@@ -125,7 +125,7 @@ def test_equal_seeds_give_new_sessions_equal_goals(inventory):
     assert goals(1) != first
 
 
-def test_configurations_that_cannot_work(inventory, tmp_path):
+def test_invalid_configurations_are_refused(inventory, tmp_path):
     with pytest.raises(CatalogueError, match="there is no catalogue"):
         create_app(Config(tmp_path / "no.sqlite"))
     with pytest.raises(ArgumentError, match="should have human instructions"):

@@ -1,4 +1,4 @@
-"""The catalogue file, and every way in which it can be wrong."""
+"""The catalogue file, valid and invalid."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FULL = Product(
 )
 
 
-def refuse(*_):
+def raise_os_error(*_):
     raise PermissionError(13, "Permission denied")
 
 
@@ -157,7 +157,7 @@ def test_a_read_only_place_works(catalogue_path, tmp_path, monkeypatch):
     os.chmod(place / "a.sqlite", stat.S_IRUSR)
     os.chmod(place, stat.S_IRUSR | stat.S_IXUSR)
     # The superuser can write everywhere: say what the operating system says to anybody else.
-    monkeypatch.setattr(SearchIndex, "save", refuse)
+    monkeypatch.setattr(SearchIndex, "save", raise_os_error)
     try:
         inventory = Inventory(Catalogue(place / "a.sqlite"))
         assert inventory.find("shirt")

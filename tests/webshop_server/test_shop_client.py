@@ -1,4 +1,4 @@
-"""The shop over a real socket: the same as in process, for one shopper and for sixty-four."""
+"""The shop over a socket: equal to the shop in process, for one session and for sixty-four."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def choose(rng, page):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_same_actions_lead_to_the_same_pages(client, inventory, seed):
+def test_http_and_in_process_sessions_are_equal(client, inventory, seed):
     rng = random.Random(seed)
     goal = rng.randrange(1000)
     settings = {
@@ -94,7 +94,7 @@ def test_the_same_actions_lead_to_the_same_pages(client, inventory, seed):
         assert (one.reward, one.is_done, one.error) == (other.reward, other.is_done, other.error), action
 
 
-def test_sixty_four_shoppers_at_once(server, inventory):
+def test_sixty_four_concurrent_sessions(server, inventory):
     barrier = threading.Barrier(64)
 
     def shop(number):
@@ -146,7 +146,7 @@ def test_refusals_come_back_as_errors(client, server):
     assert before is not None
 
 
-def test_nobody_there():
+def test_no_server():
     client = Client("http://127.0.0.1:9")
     with pytest.raises(ShopError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
         client.start()

@@ -1,4 +1,4 @@
-"""Generated catalogues: reproducible, plausible, and fit for the tasks built on them."""
+"""Generated catalogues: reproducible, complete, and usable for goals."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_class_goals_have_every_color_that_a_class_may_mean(inventory):
 
 
 @pytest.mark.parametrize("count", [0, -1, 10_000_001])
-def test_bad_numbers_of_products(tmp_path, count):
+def test_invalid_numbers_of_products(tmp_path, count):
     with pytest.raises(ArgumentError, match=re.escape(f"in the interval [1, 10000000]. Received {count}")):
         generate(tmp_path / "a.sqlite", count)
     with pytest.raises(ArgumentError, match="`seed` should be"):
@@ -126,7 +126,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
         make_default_catalogue(10)
 
 
-def test_several_threads_may_ask_for_the_default_at_once(tmp_path, monkeypatch):
+def test_concurrent_threads_create_the_default_catalogue(tmp_path, monkeypatch):
     monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
     with ThreadPoolExecutor(4) as pool:
         paths = list(pool.map(lambda _: make_default_catalogue(40, 9), range(4)))

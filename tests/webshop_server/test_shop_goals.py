@@ -14,7 +14,7 @@ from webshop_server.goals import NO_LIMIT, GoalSet, draw_price_limit, draw_unifo
 from webshop_server.product import Instruction, Option, Product
 
 
-def lamp(asin="A1", **changes):
+def make_lamp(asin="A1", **changes):
     base = Product(
         asin,
         "Lamp",
@@ -38,7 +38,7 @@ def write(tmp_path):
 
 
 def test_one_goal_for_each_combination_in_the_originals_order(write):
-    goals = GoalSet(write(lamp()))
+    goals = GoalSet(write(make_lamp()))
     order = list(range(6))
     random.Random(233).shuffle(order)
     combinations = [(color, size) for color in ("red", "blue") for size in ("s", "m", "l")]  # names in order
@@ -47,7 +47,7 @@ def test_one_goal_for_each_combination_in_the_originals_order(write):
     assert re.search(r", and price lower than \d0\.00 dollars$", goals[0].text)
 
 
-def test_limits_and_prices_depend_on_the_seed_alone(inventory):
+def test_limits_and_prices_depend_only_on_the_seed(inventory):
     first, again, other = (GoalSet(inventory.catalogue, seed=seed) for seed in (0, 0, 1))
     assert [g.price_upper for g in first] == [g.price_upper for g in again]
     assert [g.price_upper for g in first] != [g.price_upper for g in other]
@@ -69,19 +69,19 @@ def test_the_limit_is_the_larger_of_two_of_the_next_four_tens():
 
 
 def test_a_price_out_of_a_range():
-    ranged = lamp(prices=(10.0, 20.0))
+    ranged = make_lamp(prices=(10.0, 20.0))
     drawn = [resolve_price(ranged, seed) for seed in range(300)]
     assert 10 <= min(drawn) < 11
     assert 19 < max(drawn) <= 20
-    assert resolve_price(lamp(prices=()), 0) == 100.0
+    assert resolve_price(make_lamp(prices=()), 0) == 100.0
     assert 0 <= draw_uniform(1, "\ud800") < 1
 
 
 def test_weights_are_mean_inverse_frequencies(write):
     goals = GoalSet(
         write(
-            lamp("A1", options=()),
-            lamp("A2", options=(), attributes=("bright", "rare"), synthetic=Instruction("x", ("bright", "rare"))),
+            make_lamp("A1", options=()),
+            make_lamp("A2", options=(), attributes=("bright", "rare"), synthetic=Instruction("x", ("bright", "rare"))),
         )
     )
     weights = {goal.asin: goals.weight(i) for i, goal in enumerate(goals)}
@@ -92,8 +92,8 @@ def test_weights_are_mean_inverse_frequencies(write):
 
 def test_human_goals(write):
     catalogue = write(
-        lamp("A1", human=(Instruction("i need a lamp.", ("bright",), ("red",)), Instruction("skipped", ()))),
-        lamp("A2"),
+        make_lamp("A1", human=(Instruction("i need a lamp.", ("bright",), ("red",)), Instruction("skipped", ()))),
+        make_lamp("A2"),
     )
     goals = GoalSet(catalogue, "human")
     assert len(goals) == 1
@@ -129,6 +129,6 @@ def test_a_kind_without_goals(inventory):
 
 def test_a_listing_with_endless_combinations(write):
     many = tuple(Option(f"o{i}", tuple(str(j) for j in range(100))) for i in range(12))
-    goals = GoalSet(write(lamp(options=many)))
+    goals = GoalSet(write(make_lamp(options=many)))
     assert len(goals) == 10_000
     assert len(goals[9_999].options) == 12

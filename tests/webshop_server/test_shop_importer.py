@@ -1,4 +1,4 @@
-"""Import of the original's files: streamed, resumable, forgiving."""
+"""Import of the original's files: streamed, resumable, robust against invalid records."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ BAD = [
 
 
 @pytest.mark.parametrize(("bad", "reason"), BAD, ids=lambda value: str(value)[:20])
-def test_bad_records_are_named_skipped_and_counted(write, tmp_path, bad, reason):
+def test_invalid_records_are_reported_skipped_and_counted(write, tmp_path, bad, reason):
     report = import_products(tmp_path / "shop.sqlite", write("p.json", [record(0), bad, record(2)]))
     assert (report.products, report.skipped) == (2, 1)
     assert re.match(r"p\.json: record 1, byte \d+: ", report.problems[0])
     assert reason in report.problems[0]
 
 
-def test_doubles_are_counted(write, tmp_path):
+def test_duplicates_are_counted(write, tmp_path):
     report = import_products(tmp_path / "shop.sqlite", write("p.json", [record(0), record(0), record(1)]))
     assert (report.products, report.skipped) == (2, 1)
 
@@ -114,7 +114,7 @@ def test_doubles_are_counted(write, tmp_path):
     ],
     ids=str,
 )
-def test_odd_values_never_crash(write, tmp_path, changes):
+def test_unusual_values_are_accepted(write, tmp_path, changes):
     from webshop_server.inventory import Inventory
     from webshop_server.shop import Shop
 
@@ -159,7 +159,7 @@ def test_streams_do_not_depend_on_chunks(write, monkeypatch, chunk):
 
 
 @pytest.mark.parametrize("chunk", [16, 1 << 20])
-def test_streams_can_begin_behind_any_entry(write, monkeypatch, chunk):
+def test_streams_can_start_after_any_entry(write, monkeypatch, chunk):
     monkeypatch.setattr(jsonstream, "CHUNK", chunk)
     path = write("l.json", json.dumps([{"i": i, "é": "€" * i} for i in range(20)], ensure_ascii=False))
     entries = list(stream_entries(path))
@@ -167,7 +167,7 @@ def test_streams_can_begin_behind_any_entry(write, monkeypatch, chunk):
         assert list(stream_entries(path, entries[i].end, i + 1)) == entries[i + 1 :]
 
 
-def test_damaged_entries_are_passed_over(write):
+def test_damaged_entries_are_skipped(write):
     text = '[{"a": 1}, {"b": tru}, {"c": [1, {"d": "}]"}], oops}, {"e": 5}, nonsense, {"f": 6}]'
     entries = list(stream_entries(write("l.json", text)))
     assert [entry.value for entry in entries if not entry.problem][:2] == [{"a": 1}, {"e": 5}]
@@ -211,7 +211,7 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("stop_at", [1, 10, 33, 57])
-def test_an_interrupted_import_goes_on(write, tmp_path, monkeypatch, stop_at):
+def test_an_interrupted_import_is_resumed(write, tmp_path, monkeypatch, stop_at):
     monkeypatch.setattr(importer, "_BATCH", 10)
     rows = [record(i) if i % 7 else {"asin": "nan"} for i in range(60)] + [record(1)]
     products = write("p.json", json.dumps(rows, ensure_ascii=False))
@@ -257,7 +257,7 @@ def test_the_originals_sample(real_inventory):
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "human"])
-def test_own_listings_of_the_original_pay_one(real_inventory, kind):
+def test_goal_listings_of_the_original_score_one(real_inventory, kind):
     """With the original, 6,452 of the 6,910 do."""
     from webshop_server.settings import Settings
     from webshop_server.shop import Shop
@@ -286,7 +286,7 @@ def test_damage_anywhere_never_crashes(real_files, tmp_path, seed):
     assert report.skipped >= 1
 
 
-def test_what_belongs_to_a_listing_is_looked_up_by_its_name(tmp_path):
+def test_side_data_is_looked_up_by_asin(tmp_path):
     """A scan for every record made an import of the full data take days."""
     with closing(importer._open_scratch(tmp_path / "side", "x")) as side:
         (plan,) = side.execute("EXPLAIN QUERY PLAN SELECT kind, data FROM side WHERE asin = ?", ("B1",)).fetchall()

@@ -1,4 +1,4 @@
-"""Standing at a page as if the way there had been gone."""
+"""Setting a session to a page without the actions that lead there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shop():
     return Shop(Inventory.default(products=100), ADS)
 
 
-def test_every_page_of_a_way_goes_on_as_before(shop):
+def test_a_session_continues_from_every_page(shop):
     plan = solve(shop.start(0))
     session = shop.start(0)
     for number, action in enumerate(plan):
@@ -33,7 +33,7 @@ def test_every_page_of_a_way_goes_on_as_before(shop):
         session.act(action)
 
 
-def test_a_wrong_button_is_remembered(shop):
+def test_the_depth_of_advertisements_is_restored(shop):
     plan = solve(shop.start(0))
     session = shop.start(0)
     for action in plan[: plan.index("click[c]")]:
@@ -47,7 +47,7 @@ def test_a_wrong_button_is_remembered(shop):
     assert other.page.url.depth == 3
 
 
-def test_nobody_stands_at_the_end(shop):
+def test_the_last_page_is_refused(shop):
     session = shop.start(0)
     before = session.page
     for place in (PageUrl(PageKind.DONE, asin=shop.goals[0].asin), PageUrl(PageKind.ITEM, asin="NOTHING")):
@@ -56,7 +56,7 @@ def test_nobody_stands_at_the_end(shop):
     assert session.page is before
 
 
-def test_standing_ends_a_purchase(shop):
+def test_jumping_resets_a_purchase(shop):
     session = shop.start(0)
     plan = solve(session)
     assert session.is_done
@@ -67,7 +67,7 @@ def test_standing_ends_a_purchase(shop):
     assert session.reward == 1.0
 
 
-def test_any_best_purchase_can_be_led_to(shop):
+def test_every_best_purchase_can_be_executed(shop):
     for number in range(5):
         for purchase in best_purchases(shop, shop.goals[number]):
             session = shop.start(number)

@@ -1,4 +1,4 @@
-"""A shopper who knows the goal pays 1.0 everywhere it can be paid."""
+"""The oracle's purchases score 1.0 wherever that is possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PHASES = {
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("kind", ["synthetic", "color_class"])
-def test_it_pays_one_in_every_phase(inventory, kind, phase):
+def test_the_best_purchase_scores_one_in_every_phase(inventory, kind, phase):
     shop = Shop(inventory, Settings().replace(**PHASES[phase]), goal_kind=kind)
     for index in range(0, len(shop.goals), len(shop.goals) // 25):
         session = shop.start(index)

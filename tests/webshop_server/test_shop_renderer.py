@@ -1,4 +1,4 @@
-"""HTML, text and clickables come from one source and cannot disagree."""
+"""HTML, its parsed form, and the page model agree."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def walk(shop, seed, steps):
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "color_class"])
-def test_a_document_reads_back_as_its_page(inventory, kind):
+def test_a_parsed_document_equals_its_page_model(inventory, kind):
     kinds = set()
     for page in walk(Shop(inventory, goal_kind=kind), 4, 600):
         kinds.add(page.url.kind)
@@ -84,7 +84,7 @@ def test_a_document_reads_back_as_its_page(inventory, kind):
     assert kinds == set(PageKind)
 
 
-def test_a_real_catalogue_reads_back_too(real_inventory):
+def test_parsed_documents_of_the_originals_catalogue(real_inventory):
     for page in walk(Shop(real_inventory), 1, 300):
         read = parse_html(render_html(page), page.path)
         assert (read.text, read.text_rich) == (page.text, page.text_rich)

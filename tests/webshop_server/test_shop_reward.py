@@ -36,7 +36,7 @@ def goal(**changes):
     return Goal(**{**base, **changes})
 
 
-def test_everything_right_pays_one():
+def test_a_perfect_purchase_scores_one():
     score = score_purchase(LAMP, goal(), 40.0, {"color": "blue"})
     assert score.reward == 1.0
     assert (score.r_type, score.r_att, score.r_option, score.r_price) == (1.0, 1.0, 1.0, True)
@@ -123,7 +123,7 @@ def test_options_are_compared_as_in_the_original(wanted, chosen, same):
     assert matches_option(wanted, chosen) is same
 
 
-def test_a_class_means_what_the_operator_says():
+def test_colour_classes_follow_the_settings():
     warm = goal(options=(), color_class="warm", attributes=("energy efficient", "linen shade"))
     for meaning, chosen, expected in (
         (["yellow"], "yellow", 1.0),
@@ -152,7 +152,7 @@ def test_is_same_needs_more_than_85_percent():
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "color_class"])
-def test_the_goals_own_listing_pays_one_for_every_generated_goal(inventory, kind):
+def test_the_listing_of_every_generated_goal_scores_one(inventory, kind):
     settings = Settings()
     colors = {"warm": "yellow", "cool": "green"}
     from webshop_server.shop import Shop
@@ -166,7 +166,7 @@ def test_the_goals_own_listing_pays_one_for_every_generated_goal(inventory, kind
             assert shop.score(wanted, product, (("color", "purple"),), settings).reward == 0.75
 
 
-def test_an_equal_offer_pays_one_too(inventory):
+def test_an_equal_offer_scores_one(inventory):
     from webshop_server.shop import Shop
 
     shop = Shop(inventory)

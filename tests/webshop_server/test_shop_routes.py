@@ -1,4 +1,4 @@
-"""The web application's pages: addresses, bad input, tabs, purchases, advertisements, and the log of a visit."""
+"""The pages of the web application: URLs, invalid input, tabs, purchases, advertisements, and session logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webshop_server.renderer import SECURITY_HEADERS
 from webshop_server.urls import PageKind, PageUrl, build_path
 
 
-def page_of(response):
+def parse_response(response):
     assert response.status_code == 200, response.text
     return parse_html(response.text)
 
@@ -25,26 +25,26 @@ def item_path(store, name="fixed_0", options=(), kind=PageKind.ITEM):
     return build_path(PageUrl(kind, "shirt", 1, asin, options), name)
 
 
-def test_the_whole_way_by_links_and_forms(client, store):
-    page = page_of(client.get("/fixed_0"))
+def test_a_purchase_by_links_and_forms(client, store):
+    page = parse_response(client.get("/fixed_0"))
     goal = store.shop.goals[0]
     title = store.shop.inventory.catalogue.product(goal.asin).title
     answer = client.post(page.search, data={"search_query": title})
     assert answer.status_code == 303
     path = answer.headers["Location"]
-    page = page_of(client.get(path))
+    page = parse_response(client.get(path))
     while goal.asin.lower() not in page.clickables:
-        page = page_of(client.get(page.clickables["next >"].path))
-    page = page_of(client.get(page.clickables[goal.asin.lower()].path))
+        page = parse_response(client.get(page.clickables["next >"].path))
+    page = parse_response(client.get(page.clickables[goal.asin.lower()].path))
     for _, value in goal.options:
-        page = page_of(client.get(page.clickables[value].path))
+        page = parse_response(client.get(page.clickables[value].path))
     form = page.clickables["buy now"]
     assert form.method == "POST"
-    page = page_of(client.post(form.path))
+    page = parse_response(client.post(form.path))
     assert page.reward == 1.0
 
 
-def test_entering_gives_a_random_name(client, store):
+def test_a_new_session_has_a_random_name(client, store):
     names = {client.get("/").headers["Location"] for _ in range(20)}
     assert len(names) == 20
     assert all(re.fullmatch(r"/[A-Za-z0-9_-]{16}", name) for name in names)
@@ -55,7 +55,7 @@ def test_entering_gives_a_random_name(client, store):
         assert client.get("/", query_string={"goal": bad}).status_code == 404
 
 
-def test_every_answer_is_guarded(client):
+def test_every_response_has_the_security_headers(client):
     for path in ("/fixed_0", "/nowhere/at/all", "/static/style.css", "/admin/settings", "/", "/image/x.svg"):
         with client.get(path) as answer:
             headers = answer.headers
@@ -93,7 +93,7 @@ def test_every_answer_is_guarded(client):
     ],
 )
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_what_does_not_exist_is_a_page_that_says_so(client, store, path, method):
+def test_unknown_urls_show_an_error_page(client, store, path, method):
     client.get("/fixed_0")
     asin = store.shop.goals[0].asin
     with store.use("fixed_0") as session:
@@ -109,7 +109,7 @@ def test_pages_outside_the_results_become_the_nearest(client):
     client.get("/fixed_0")
     for page, shown in (("0", 1), ("-4", 1), ("99", 5), ("5", 5)):
         answer = client.get(f"/search_results/fixed_0/made+easy/{page}", follow_redirects=True)
-        assert f"Page {shown} (Total results: 50)" in page_of(answer).text
+        assert f"Page {shown} (Total results: 50)" in parse_response(answer).text
         assert answer.request.path == f"/search_results/fixed_0/made+easy/{shown}"
 
 
@@ -128,7 +128,7 @@ NASTY = [
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_nasty_signs_in_every_field(client, store, text):
+def test_special_characters_in_every_field(client, store, text):
     client.get("/fixed_0")
     asin = store.shop.goals[0].asin
     part = quote(quote(text, safe=""), safe="")
@@ -182,15 +182,15 @@ def test_two_tabs_of_one_session_do_not_disturb_each_other(client, store):
     one = client.get(item_path(store, options=goal.options))
     client.get("/search_results/fixed_0/lamp/1")  # the other tab goes elsewhere
     client.get(item_path(store))
-    form = page_of(one).clickables["buy now"]
-    assert page_of(client.post(form.path)).reward == 1.0
+    form = parse_response(one).clickables["buy now"]
+    assert parse_response(client.post(form.path)).reward == 1.0
 
 
 def test_back_after_a_purchase_and_buying_twice(client, store):
     client.get("/fixed_0")
-    page = page_of(client.get(item_path(store)))
+    page = parse_response(client.get(item_path(store)))
     first = client.post(page.clickables["buy now"].path)
-    reward = page_of(first).reward
+    reward = parse_response(first).reward
     with store.use("fixed_0") as session:
         done = session.page.path
     for method, path in (
@@ -203,15 +203,15 @@ def test_back_after_a_purchase_and_buying_twice(client, store):
         data = {"search_query": "shirt"} if method == "post" else None
         answer = getattr(client, method)(path, **({"data": data} if data else {}), follow_redirects=True)
         assert answer.request.path == done.replace("%7B%7D", "{}")
-        assert page_of(answer).reward == reward
-    assert page_of(client.get(done)).reward == reward
-    assert page_of(client.post(done)).reward == reward
+        assert parse_response(answer).reward == reward
+    assert parse_response(client.get(done)).reward == reward
+    assert parse_response(client.post(done)).reward == reward
 
 
-def test_reading_an_address_never_buys(client, store):
+def test_a_get_request_never_buys(client, store):
     client.get("/fixed_0")
     answer = client.get(item_path(store, kind=PageKind.DONE), follow_redirects=True)
-    assert "buy now" in page_of(answer).clickables
+    assert "buy now" in parse_response(answer).clickables
     with store.use("fixed_0") as session:
         assert not session.is_done
 
@@ -219,18 +219,18 @@ def test_reading_an_address_never_buys(client, store):
 def test_advertisements_over_http(client, store):
     store.shop.configure(ad_page=True, ad_right_button="C", ad_depth=1)
     client.get("/fixed_0")
-    page = page_of(client.get(item_path(store)))
+    page = parse_response(client.get(item_path(store)))
     answer = client.post(page.clickables["buy now"].path, follow_redirects=True)
-    page = page_of(answer)
+    page = parse_response(answer)
     assert list(page.clickables) == ["a", "b", "c", "d", "e"]
     assert answer.request.path.endswith("/0")
     form = page.clickables["c"]
     assert client.get(item_path(store, kind=PageKind.CONFIRM), follow_redirects=True).request.path.startswith(
         "/item_page/"
     )
-    client.post(page_of(client.get(item_path(store))).clickables["buy now"].path)
-    page = page_of(client.post(form.path, data=dict(form.fields), follow_redirects=True))
-    assert page_of(client.post(page.clickables["place order"].path)).reward is not None
+    client.post(parse_response(client.get(item_path(store))).clickables["buy now"].path)
+    page = parse_response(client.post(form.path, data=dict(form.fields), follow_redirects=True))
+    assert parse_response(client.post(page.clickables["place order"].path)).reward is not None
     assert client.post(form.path, data=dict(form.fields), follow_redirects=True).request.path.startswith("/done/")
 
 
@@ -239,7 +239,7 @@ def test_logs_have_the_originals_form(inventory, tmp_path):
     client, store = app.test_client(), app.extensions["webshop"]
     client.get("/fixed_0")
     client.post("/fixed_0", data={"search_query": "Cotton Shirt"}, follow_redirects=True)
-    page = page_of(client.get(item_path(store)))
+    page = parse_response(client.get(item_path(store)))
     client.get(page.clickables["description"].path)
     client.post(page.clickables["buy now"].path)
     lines = [json.loads(line) for line in (tmp_path / "logs" / "fixed_0.jsonl").read_text().splitlines()]

@@ -84,7 +84,7 @@ TERMS = {
 
 
 @pytest.mark.parametrize("text", TERMS)
-def test_terms_are_those_of_lucene(text):
+def test_terms_follow_lucenes_rules(text):
     assert tokenize(text) == TERMS[text].split()
 
 
@@ -94,7 +94,7 @@ def test_lengths_are_rounded_as_lucene_rounds_them():
     assert round_lengths(lengths).tolist() == expected
 
 
-def test_what_is_searched():
+def test_indexed_fields():
     product = Product(
         "B1", "title", "description", ("first", "second"), query="hidden", options=(Option("color", ("red",)),)
     )
@@ -106,7 +106,7 @@ def test_an_empty_catalogue():
     assert SearchIndex.build([Product("B1", "")]).search("x") == []
 
 
-def test_the_index_on_disk_answers_alike(catalogue_path, tmp_path):
+def test_the_index_on_disk_gives_equal_results(catalogue_path, tmp_path):
     path = tmp_path / "a.sqlite"
     shutil.copy(catalogue_path, path)
     catalogue = Catalogue(path)
@@ -143,7 +143,7 @@ def test_a_damaged_index_is_reported(catalogue_path, tmp_path, name):
         SearchIndex.open(Catalogue(path))
 
 
-def test_several_may_make_the_index_at_once(catalogue_path, tmp_path):
+def test_concurrent_processes_build_the_index(catalogue_path, tmp_path):
     path = tmp_path / "a.sqlite"
     shutil.copy(catalogue_path, path)
     found, errors = [], []

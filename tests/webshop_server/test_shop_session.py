@@ -1,4 +1,4 @@
-"""A shopper's way through the shop."""
+"""Sessions in process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def choose_options(session):
         assert session.act(f"click[{label}]").error is None
 
 
-def test_the_whole_way(shop):
+def test_a_purchase(shop):
     session = shop.start(11)
     assert session.page.text.startswith(f"WebShop [SEP] Instruction: [SEP] {session.goal.text} [SEP] Search")
     go_to_goal(session)
@@ -78,7 +78,7 @@ def test_no_result_is_a_page(shop):
     assert list(outcome.page.clickables) == ["back to search"]
 
 
-def test_sub_pages_and_the_way_back(shop):
+def test_sub_pages_and_prev(shop):
     session = shop.start(0)
     go_to_goal(session)
     choose_options(session)
@@ -146,7 +146,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("action", BAD, ids=lambda action: repr(action)[:30])
-def test_a_bad_action_changes_nothing(shop, action):
+def test_an_invalid_action_changes_nothing(shop, action):
     session = shop.start(0)
     before = pickle.dumps(session)
     outcome = session.act(action)
@@ -198,7 +198,7 @@ def test_the_session_is_over_after_a_purchase(shop):
     assert session.reward == reward
 
 
-def test_places_that_do_not_exist(shop):
+def test_unknown_urls_are_refused(shop):
     session = shop.start(0)
     asin = shop.goals[0].asin
     here = session.page
@@ -232,7 +232,7 @@ def test_nothing_of_the_goal_reaches_the_last_page(shop):
                 assert secret.lower() not in text.lower()
 
 
-def test_copies_go_their_own_way(shop):
+def test_copies_are_independent(shop):
     session = shop.start(5)
     session.configure(price_factor=2.0)
     go_to_goal(session)
@@ -248,7 +248,7 @@ def test_copies_go_their_own_way(shop):
     assert shop.settings.price_factor == 1.0
 
 
-def test_equal_walks_give_equal_pages(inventory):
+def test_sessions_are_deterministic(inventory):
     def walk():
         rng = random.Random(3)
         session = Shop(inventory).start(2)

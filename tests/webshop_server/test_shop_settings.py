@@ -1,4 +1,4 @@
-"""What an operator can change, and that it takes effect with the next page."""
+"""The settings, and their effect on the next page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_right_button_leads_to_the_order(session):
     assert session.reward == 1.0
 
 
-def test_a_decoy_leads_deeper_and_then_out(session):
+def test_a_decoy_leads_to_more_advertisements_and_back_to_search(session):
     session.configure(ad_page=True, ad_right_button="C", ad_depth=2)
     assert click_buttons(session, "buy now", "A").depth == 1
     assert click_buttons(session, "c").depth == 2  # the right button is right on the first page alone
@@ -51,7 +51,7 @@ def test_a_decoy_leads_deeper_and_then_out(session):
     assert click_buttons(session, "c", "place order").kind is PageKind.DONE
 
 
-def test_no_depth_drops_at_once_and_escape_lets_out(session):
+def test_depth_zero_and_escape(session):
     session.configure(ad_page=True, ad_depth=0)
     assert click_buttons(session, "buy now", "e").kind is PageKind.START
     session.configure(ad_depth=5, ad_escape=True)
@@ -73,7 +73,7 @@ def test_labels_and_positions_are_exchangeable(shop):
     assert {len(seen) for seen in pages.values()} == {1}
 
 
-def test_an_address_does_not_lead_around_the_advertisements(session):
+def test_a_typed_url_does_not_skip_advertisements(session):
     session.configure(ad_page=True, ad_right_button="B")
     asin, options = session.goal.asin, session.goal.options
     confirm = PageUrl(PageKind.CONFIRM, asin=asin, options=options)
@@ -89,7 +89,7 @@ def test_an_address_does_not_lead_around_the_advertisements(session):
     assert other.url.kind is PageKind.AD
 
 
-def test_turning_advertisements_off_frees_whoever_is_inside(session):
+def test_turning_advertisements_off_inside_one(session):
     session.configure(ad_page=True, ad_right_button="B")
     click_buttons(session, "buy now", "a")
     session.configure(ad_page=False)
@@ -192,7 +192,7 @@ def test_targets():
         assert is_target(mug, ("x", target))
     for target in ("MUG", "seller:North", "category:", "offer:0", "offer:", "seller:"):
         assert not is_target(mug, (target,))
-    assert not is_target(mug._replace(group="", offer=0), ("offer:0",))  # nobody else offers it
+    assert not is_target(mug._replace(group="", offer=0), ("offer:0",))  # no equal offer
 
 
 def test_sold_out_listings_cannot_be_bought(shop):
@@ -248,7 +248,7 @@ def test_refusals_name_setting_rule_and_value_and_change_nothing(shop, changes, 
     assert session.changes == ()
 
 
-def test_settings_are_values():
+def test_settings_have_value_equality():
     one = Settings(color_classes={"warm": ["red"]}, button_labels={"Buy Now": "Add to Bag"}, sold_out=["a"])
     same = Settings(color_classes={"WARM ": ("Red",)}, button_labels=(("Buy Now", "Add to Bag"),), sold_out=("a",))
     assert one == same

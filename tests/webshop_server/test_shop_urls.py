@@ -1,4 +1,4 @@
-"""Addresses: any words and options survive the way there and back."""
+"""URLs: any words and options survive the round trip."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ texts = st.text(max_size=40)
 @example("a+b ++")
 @example("['a']")
 @example("...")
-def test_keywords_survive(text):
+def test_keywords_round_trip(text):
     keywords = normalize_query(text)
     path = build_path(PageUrl(PageKind.RESULTS, keywords, 3), "abc")
     parts = path.split("/")
@@ -44,7 +44,7 @@ def test_keywords_survive(text):
 
 
 @given(st.dictionaries(texts.filter(str.strip), texts.filter(str.strip), max_size=5))
-def test_options_survive(options):
+def test_options_round_trip(options):
     from webshop_server.product import clean
 
     pairs = tuple({clean(name).lower(): clean(value).lower() for name, value in options.items()}.items())
@@ -56,7 +56,7 @@ def test_options_survive(options):
 
 
 @given(st.sampled_from([kind for kind in PageKind if kind is not PageKind.START]), texts, texts, st.integers(0, 50))
-def test_addresses_lead_back(kind, words, value, number):
+def test_paths_round_trip(kind, words, value, number):
     from webshop_server.product import clean
 
     options = (("color", clean(value).lower()),) if value.strip() else ()
@@ -71,12 +71,12 @@ def test_addresses_lead_back(kind, words, value, number):
 
 
 @pytest.mark.parametrize("path", ["/a/b", "/done/a", "/item_page/a/b/c/x/{}", "/item_page/a/b/c/1/no", "/ad/a/b/{}/x"])
-def test_addresses_of_no_page(path):
+def test_unknown_paths_are_refused(path):
     with pytest.raises(ArgumentError, match="no page has the address"):
         parse_path(path)
 
 
-def test_the_originals_forms_are_read():
+def test_the_originals_forms_are_parsed():
     assert parse_keywords("['red', 'shoes']") == "red shoes"
     assert parse_keywords("red+shoes") == parse_keywords("red shoes") == "red shoes"
     assert parse_options("{'color': 'Red', 'size': 10}") == (("color", "red"), ("size", "10"))
@@ -100,7 +100,7 @@ def test_the_originals_forms_are_read():
     ],
     ids=lambda segment: segment[:12],
 )
-def test_bad_options(segment):
+def test_invalid_options(segment):
     with pytest.raises(ArgumentError, match="`options` should be a mapping of at most 64 names to values"):
         parse_options(segment)
 
@@ -116,12 +116,12 @@ def test_page_numbers(segment, page):
 
 
 @pytest.mark.parametrize("segment", ["", "one", "1.5", "1e3", "٣", "1 ", "1;2", "9" * 13, "0x1"])
-def test_no_page_numbers(segment):
+def test_invalid_page_numbers(segment):
     with pytest.raises(ArgumentError, match=re.escape("`page` should be a whole number. Received")):
         parse_page_number(segment)
 
 
-def test_sessions_that_ask_for_a_goal():
+def test_goal_numbers_in_session_names():
     assert parse_session_goal("fixed_12") == 12
     assert parse_session_goal("abc_fixed_12") == 12
     assert parse_session_goal("fixed_abc_12") == 12

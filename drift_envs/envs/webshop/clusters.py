@@ -1,11 +1,11 @@
-"""Goals in groups of like ones, so that the kind of task can change while the shop stays as it is.
+"""Balanced clustering of texts, independent of the shop.
 
-* `group_texts` - groups of equal size, by the words of the texts; those that fit nowhere are left out
+* `group_texts` - groups of equal size, by the words of the texts; the remaining texts are in no group
 
-Source: Xiong et al., "How memory management impacts LLM agents", section 6.1, who cluster the
-embeddings of all queries by a Gaussian mixture. Here words are weighed by how rare they are, the
-groups are k-means' with the cosine, and they are equally large, so that a shift comes at a known time.
-More texts than are needed make groups that differ more: only those nearest to the centres are taken.
+Source: Xiong et al., "How memory management impacts LLM agents", section 6.1, where the embeddings of all
+queries are clustered by a Gaussian mixture. Here texts are tf-idf vectors, clustered by k-means with cosine
+similarity into groups of equal size, so that the time of a task shift is known. With more texts than needed
+the groups differ more, since only the texts nearest to the centres are used.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from drift_envs.errors import ArgumentError
 
 ROUNDS = 20
-"""How often centres are moved at the most."""
+"""The maximum number of iterations."""
 
 DECIMALS = 9
-"""Of a similarity: the last bits of a sum, which differ between machines, decide no tie."""
+"""Similarities are rounded, so that ties do not depend on the last bits of a sum, which differ between machines."""
 
 _WORD = re.compile(r"[a-z]+")
 
@@ -33,15 +33,15 @@ def group_texts(texts: Sequence[str], groups: int, size: int) -> tuple[tuple[int
     """Group texts by their words.
 
     Args:
-        texts: what is grouped.
-        groups: how many groups.
-        size: how many texts a group has.
+        texts: the texts.
+        groups: the number of groups.
+        size: the number of texts in a group.
 
     Returns:
-        The places of each group's texts, in order; what is left out is in none.
+        The indices of each group's texts, in order.
 
     Raises:
-        ArgumentError: if there are too few texts.
+        ArgumentError: there are too few texts.
 
     Example:
         >>> group_texts(["a red shoe", "a brass lamp", "a blue shoe", "a tall brass lamp", "some tea"], 2, 2)
@@ -50,7 +50,7 @@ def group_texts(texts: Sequence[str], groups: int, size: int) -> tuple[tuple[int
     if groups < 1 or size < 1 or len(texts) < groups * size:
         raise ArgumentError(f"there should be at least {groups} x {size} texts. Received {len(texts)}")
     vectors = _vectors(texts)
-    centres = vectors[_apart(vectors, groups, size)]
+    centres = vectors[_choose_centres(vectors, groups, size)]
     chosen: list[int] = []
     for _ in range(ROUNDS):
         before, chosen = chosen, _assign(np.round(vectors @ centres.T, DECIMALS), size)
@@ -65,7 +65,7 @@ def group_texts(texts: Sequence[str], groups: int, size: int) -> tuple[tuple[int
 
 
 def _vectors(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Counts of words, the rarer the heavier, of length one; shape (texts, words)."""
+    """Tf-idf vectors of unit length; shape (texts, words)."""
     counts = [Counter(_WORD.findall(text.lower())) for text in texts]
     words = sorted({word for count in counts for word in count})
     seen_in = {word: sum(word in count for count in counts) for word in words}
@@ -76,8 +76,8 @@ def _vectors(texts: Sequence[str]) -> NDArray[np.float64]:
     return vectors
 
 
-def _apart(vectors: NDArray[np.float64], groups: int, size: int) -> list[int]:
-    """Again and again the text that has near neighbours, and is unlike those before it: an odd one makes no group."""
+def _choose_centres(vectors: NDArray[np.float64], groups: int, size: int) -> list[int]:
+    """Repeatedly choose the text with close neighbours that is least similar to the chosen ones; skips outliers."""
     likeness = vectors @ vectors.T
     near = np.sort(likeness, axis=1)[:, ::-1][:, :size].mean(axis=1)
     chosen: list[int] = []
@@ -90,7 +90,7 @@ def _apart(vectors: NDArray[np.float64], groups: int, size: int) -> list[int]:
 
 
 def _assign(likeness: NDArray[np.float64], size: int) -> list[int]:
-    """The most similar pairs of text and centre first, as long as a group has room; -1 for what is left out."""
+    """Assign texts to centres, the most similar pairs first, until the groups are full; -1 for the remaining texts."""
     room = [size] * likeness.shape[1]
     chosen = [-1] * len(likeness)
     for flat in np.argsort(-likeness, axis=None, kind="stable"):

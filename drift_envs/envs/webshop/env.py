@@ -33,57 +33,58 @@ _SEED_BELOW = 2**63
 
 
 class WebShop(TunableEnv, gym.Env[str, str]):
-    """A shopper in a web shop: an instruction, pages to read, `search[words]` and `click[label]`.
+    """A web shop: an instruction to buy a product, pages as text, actions `search[words]` and `click[label]`.
 
-    The shop is `webshop_server`, a clone of WebShop (Yao et al., 2022). It has no notion of drift; its
-    operator's settings are the knobs.
+    The shop is `webshop_server`, a clone of WebShop (Yao et al., 2022), which has no notion of drift; the
+    knobs are its settings.
 
     | knob | default | bounds | meaning |
     |---|---|---|---|
     | `ad_page` | false | | whether an advertisement comes between `Buy Now` and the order |
-    | `ad_right_button` | `A` | one that is shown | the label of the button that leads to the order |
-    | `ad_buttons` | 5 | 2 to 26 | how many buttons it has; all but one are decoys |
+    | `ad_right_button` | `A` | a shown label | the label of the button that leads to the order |
+    | `ad_buttons` | 5 | 2 to 26 | the number of its buttons; all but one are decoys |
     | `ad_labels` | A to Z | | their labels in order |
-    | `ad_depth` | 3 | 0 to 1000 | further advertisements behind a decoy, before the order is lost |
-    | `ad_escape` | false | | whether the right button leads out of those as well |
-    | `color_classes` | warm: yellow; cool: blue, green | | the colours that count as such |
+    | `ad_depth` | 3 | 0 to 1000 | further advertisements after a decoy, before the order is lost |
+    | `ad_escape` | false | | whether the right button also leads out of these |
+    | `color_classes` | warm: yellow; cool: blue, green | | the colours of each class |
     | `button_labels` | {} | | button: its new label |
     | `result_order` | `relevance` | or `reversed`, `price_up`, `price_down`, `rating` | the order of the results |
-    | `demoted` | [] | | targets that stand behind all other results |
-    | `price_factor` | 1.0 | 0.01 to 100 | by how much prices are multiplied |
-    | `price_targets` | [] | | targets that it applies to; none means all |
+    | `demoted` | [] | | targets that are listed after all other results |
+    | `price_factor` | 1.0 | 0.01 to 100 | the factor on prices |
+    | `price_targets` | [] | | the targets of `price_factor`; none means all listings |
     | `sold_out` | [] | | targets that cannot be bought |
-    | `transient` | 0.0 | 0 to 1 | probability that an action gets lost: the page stays, once |
+    | `transient` | 0.0 | 0 to 1 | probability that an action is lost: the page does not change |
 
     A target is an asin, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers.
 
     | info | meaning |
     |---|---|
     | `task` | the instruction |
-    | `actions` | what can be clicked, as actions; where there is a search bar, first a search for the task's words |
-    | `score` | the score so far: that of the purchase, 0.0 before it |
-    | `last_action_error` | why the last action did nothing, or `None` |
+    | `actions` | the valid clicks; on a page with a search bar, first a search for the task's words |
+    | `score` | the score of the purchase, 0.0 before it |
+    | `last_action_error` | the reason why the last action was invalid, or `None` |
 
-    The reward is the score of a purchase, from 0 to 1, and ends the episode. An action that cannot be
-    done changes nothing and pays 0. `reset(options={"goal_index": i})` chooses the goal.
+    The reward is the score of the purchase, from 0 to 1, which ends the episode. An invalid action changes
+    nothing and has reward 0. `reset(options={"goal_index": i})` selects the goal.
 
     Args:
         render_mode: `human`, `rgb_array`, `ansi` or `None`.
         observation_mode: one of `OBSERVATION_MODES`.
         backend: `in_process`, `http` or `browser`.
-        catalogue: a catalogue file; the generated one by default.
+        catalogue: a catalogue file; by default the generated one.
         goals: `synthetic`, `human` or `color_class`.
-        pool: how many different goals recur; all of the catalogue's, by their weights, if `None`.
-        order: `shuffled`, `fixed`, `clustered` (one group of like goals after the other) or `mixed` (these, shuffled).
-        clusters: how many groups of like goals there are; used by `clustered` and `mixed` alone.
-        repeats: how often each goal of a group comes before the next group does; likewise.
-        conditions: knob values under each of which every goal of the pool can be bought at 1.0.
-        max_length: how long a page's text may be, in characters.
-        native_clicks: whether a browser's clicks go through the screen, so that a covered button can't
-            be clicked; scripted ones are faster.
+        pool: the number of recurring goals; `None` draws from all goals of the catalogue, by their weights.
+        order: `shuffled`, `fixed`, `clustered` (one group of similar goals after the other) or `mixed` (the goals of
+            these groups, shuffled).
+        clusters: the number of groups; only for `clustered` and `mixed`.
+        repeats: the number of times that each goal of a group occurs before the next group; only for `clustered`.
+        conditions: knob values under each of which every goal of the pool has a purchase with score 1.0.
+        max_length: the maximum length of a page's text, in characters.
+        native_clicks: whether the browser's clicks are mouse clicks, which a covered button does not receive;
+            scripted clicks are faster.
 
     Raises:
-        ArgumentError: if an argument breaks a rule, or the catalogue cannot be used.
+        ArgumentError: an argument breaks a rule, or the catalogue cannot be used.
 
     Example:
         >>> shop = WebShop(pool=3)
@@ -170,7 +171,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
 
     @property
     def backend(self) -> Backend:
-        """Where the shop runs; made when it is first needed."""
+        """The backend; created on first use."""
         if self._backend is None:
             self._backend = make_backend(self.backend_name, self.shop, self._browser_options)
             self._backend.configure(self._settings)
@@ -178,49 +179,49 @@ class WebShop(TunableEnv, gym.Env[str, str]):
 
     @property
     def page(self) -> ShownPage:
-        """The page that is shown now.
+        """The current page.
 
         Raises:
             StateError: before the first `reset`.
         """
         if self.goal_index is None:
-            raise StateError("a page was asked for before `reset`; call `reset` first")
+            raise StateError("there is no page before `reset`; call `reset` first")
         return self.backend.page
 
     @property
     def task_pool(self) -> tuple[int, ...] | None:
-        """The numbers of the goals that recur, or `None` for all of the catalogue's. For evaluators."""
+        """The numbers of the recurring goals, or `None` for all goals of the catalogue. For evaluators."""
         self._seed_tasks(None)
         return self._tasks.pool
 
     def other_tasks(self, count: int) -> tuple[int, ...]:
-        """The numbers of so many goals that are not among `task_pool` and can be bought like them. For evaluators.
+        """The numbers of goals outside `task_pool`, drawn by the same rules from the same seed. For evaluators.
 
-        They depend on the seed alone. Give one to `reset` as the option `goal_index`.
+        Pass one to `reset` as the option `goal_index`.
 
         Args:
-            count: how many.
+            count: the number of goals.
 
         Raises:
-            ArgumentError: if the catalogue has too few.
+            ArgumentError: the catalogue has too few.
         """
         self._seed_tasks(None)
         return self._tasks.others(count)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Let a new shopper in.
+        """Start an episode.
 
         Args:
-            seed: seeds the environment's generator; draws a new pool of goals.
-            options: `goal_index` is the number of the goal; the next one by default.
+            seed: seeds the environment's generator, and draws a new pool of goals.
+            options: `goal_index` is the number of the goal; by default the next one.
 
         Returns:
             The page with the search bar, and `info`.
 
         Raises:
-            ArgumentError: if no goal has that number, or there is no such option.
+            ArgumentError: no goal has this number, or there is no such option.
         """
-        index = self._chosen(options or {})
+        index = self._read_goal_index(options or {})
         super().reset(seed=seed)
         self._seed_tasks(None if self._keeps_tasks else seed)
         self._keeps_tasks = False
@@ -229,7 +230,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self._score, self._error = 0.0, None
         if self.render_mode == "human":
             self.render()
-        return self._observe(), self._inform()
+        return self._observe(), self._make_info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Search or click.
@@ -238,11 +239,11 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             action: `search[words]` or `click[label]`, in any case.
 
         Returns:
-            The page, the score of a purchase that this action completed (else 0.0), whether something
-            has been bought, `False`, and `info`.
+            The page, the score of the purchase if this action completed it (else 0.0), whether the session
+            is over, `False`, and `info`.
 
         Raises:
-            ArgumentError: if the action is no text.
+            ArgumentError: the action is not a string.
             StateError: before the first `reset`.
         """
         if not isinstance(action, str):
@@ -256,14 +257,14 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self._score += reward
         if self.render_mode == "human":
             self.render()
-        return self._observe(), reward, is_done, False, self._inform()
+        return self._observe(), reward, is_done, False, self._make_info()
 
     @property
     def _done(self) -> bool:
         return not self.page.clickables and not self.page.has_search_bar
 
     def get_available_actions(self) -> AvailableActions:
-        """What can be done on this page, in the original's form: `has_search_bar` and `clickables`.
+        """Return `has_search_bar` and `clickables` of the current page, as in the original.
 
         Raises:
             StateError: before the first `reset`.
@@ -272,21 +273,21 @@ class WebShop(TunableEnv, gym.Env[str, str]):
 
     @property
     def instruction(self) -> str:
-        """What is to be bought.
+        """The task in words.
 
         Raises:
             StateError: before the first `reset`.
         """
         if self.goal_index is None:
-            raise StateError("an instruction was asked for before `reset`; call `reset` first")
+            raise StateError("there is no instruction before `reset`; call `reset` first")
         return fit(self.shop.goals[self.goal_index].text, self.shop.charset)
 
     def task_options(self) -> dict[str, Any] | None:
-        """The reset options with which another instance begins the same task."""
+        """The reset options with which another instance starts the same task."""
         return None if self.goal_index is None else {"goal_index": self.goal_index}
 
     def keep_tasks(self) -> None:
-        """Let the next reset with a seed go on with the same pool of goals, where the order stands."""
+        """Keep the pool of goals and the position in its order at the next reset with a seed."""
         self._keeps_tasks = True
 
     def turn(self, values: Mapping[str, Value]) -> None:
@@ -304,7 +305,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
                 self._backend.configure(settings)
 
     def save_state(self) -> dict[str, Any]:
-        """Where the shopper stands: no knobs, no random numbers."""
+        """Return the state of the episode, without knobs and random generators."""
         return {
             "backend": self.backend.save(),
             "goal_index": self.goal_index,
@@ -313,16 +314,16 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another shopper stood.
+        """Restore a state of an episode.
 
         Args:
-            state: what `save_state` gave.
+            state: the result of `save_state`.
         """
         self.backend.load(state["backend"])
         self.goal_index, self._score, self._error = state["goal_index"], state["score"], state["error"]
 
     def render(self) -> Any:
-        """The page: as a text (`ansi`), as a picture (`rgb_array`), or in a window (`human`)."""
+        """Render the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
         if self.render_mode is None:
             gym.logger.warn("`render` was called without a `render_mode`; give one to `gym.make`")
             return None
@@ -340,7 +341,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         return None
 
     def close(self) -> None:
-        """Let the shop and the window go."""
+        """Close the backend and the window."""
         if self._window is not None:
             self._window.close()
             self._window = None
@@ -349,8 +350,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             backend.close()
             self.goal_index = None
 
-    def _chosen(self, options: Mapping[str, Any]) -> int | None:
-        """The goal that reset's options choose."""
+    def _read_goal_index(self, options: Mapping[str, Any]) -> int | None:
+        """The goal number in the options of `reset`, or `None`."""
         unknown = sorted(set(options) - {"goal_index"})
         if unknown:
             raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
@@ -360,12 +361,12 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         return check_integer("goal_index", index, 0, len(self.shop.goals) - 1)
 
     def _seed_tasks(self, seed: int | None) -> None:
-        """Return the order of goals a stream of its own, so that no other draw can change it."""
+        """Seed the order of goals with a separate stream, independent of other draws."""
         if seed is not None or not self._tasks.is_seeded:
             self._tasks.seed(int(self.np_random.integers(_SEED_BELOW)))
 
     def _observe(self) -> str:
-        """The page in the mode that was asked for."""
+        """The observation, in the observation mode."""
         page, mode = self.page, self.observation_mode
         if mode == "text":
             return page.text
@@ -375,8 +376,8 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             return self.backend.html()
         return format_state(page, self.shop.max_length)
 
-    def _inform(self) -> dict[str, Any]:
-        """What an agent is told beside the page."""
+    def _make_info(self) -> dict[str, Any]:
+        """The `info` of the agent."""
         return {
             "task": self.instruction,
             "actions": list_actions(self.page, self.instruction),

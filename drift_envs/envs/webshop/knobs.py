@@ -1,7 +1,7 @@
-"""The knobs of the shop: what a schedule may turn, and the rules that hold between the values.
+"""The knobs of the shop, with the rules between their values.
 
 * `WEBSHOP_KNOBS` - the table
-* `to_settings` - the shop's settings that knob values mean
+* `to_settings` - knob values as the shop's settings
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _NAMED = re.compile(r"`(\w+)[^`]*` (.*)", re.DOTALL)
 
 
 def to_settings(values: Mapping[str, Value]) -> Settings:
-    """The shop's settings that knob values mean; equal values give the same object.
+    """Return knob values as the shop's settings; equal values return the same object.
 
     Args:
-        values: canonical values of some or all knobs; the others stand at their default.
+        values: canonical values of some or all knobs; the others have their default.
 
     Raises:
-        SettingsError: if values contradict each other.
+        SettingsError: values contradict each other.
 
     Example:
         >>> to_settings({"ad_page": True, "ad_right_button": "C", "transient": 0.1}).ad_right_button
@@ -44,9 +44,13 @@ def _settings(values: tuple[tuple[str, Value], ...]) -> Settings:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """A setting's value as the shop keeps it, or the reason why not in our own words."""
+    """Return a setting's value in the shop's canonical form.
+
+    Raises:
+        KnobError: the shop refuses it.
+    """
     changes = {name: thaw(value)}
-    if name == "ad_labels" and value:  # its rules with others are those of the table
+    if name == "ad_labels" and value:  # rules between settings are checked by the table
         changes |= {"ad_buttons": 2, "ad_right_button": value[0]}
     try:
         return getattr(_DEFAULT.replace(**changes), name)
@@ -59,7 +63,7 @@ def _parse_labels(value: Mapping[str, Any]) -> FrozenMapping:
 
 
 def _parse_classes(value: Mapping[str, Any]) -> FrozenMapping:
-    """Colours by class; a class that is not named keeps its own."""
+    """Return the colours of each class; classes that are not given keep their default."""
     return FrozenMapping(dict(_checked("color_classes", {**dict(_DEFAULT.color_classes), **value})))
 
 

@@ -1,7 +1,7 @@
-"""Pictures of shop pages where there is no browser.
+"""Rendering of shop pages with pygame, which only `render` needs.
 
-* `draw_page` - a page as an array of colours
-* `read_png` - a browser's picture as an array of colours
+* `draw_page` - a page as an RGB array
+* `read_png` - a browser's screenshot as an RGB array
 * `PageWindow` - a window that shows such arrays
 """
 
@@ -18,7 +18,7 @@ from drift_envs.errors import MissingDependencyError
 from webshop_server.page_model import Element
 
 WIDTH, HEIGHT = 800, 640
-"""The size of a drawn page, in pixels; what lies below is cut."""
+"""The size of a drawn page, in pixels; longer pages are cut."""
 
 _MARGIN, _LINE, _GAP, _PAD = 24, 24, 8, 8
 _PAPER, _INK, _FAINT = (255, 255, 255), (33, 37, 41), (108, 117, 125)
@@ -40,10 +40,10 @@ def _pygame() -> Any:
 
 
 def draw_page(elements: tuple[Element, ...]) -> NDArray[np.uint8]:
-    """A page as an array of colours.
+    """Draw a page as an RGB array.
 
     Args:
-        elements: what stands on it, in reading order.
+        elements: its elements, in reading order.
 
     Returns:
         uint8, shape `(HEIGHT, WIDTH, 3)`.
@@ -86,7 +86,7 @@ def draw_page(elements: tuple[Element, ...]) -> NDArray[np.uint8]:
 
 
 def read_png(data: bytes) -> NDArray[np.uint8]:
-    """A browser's picture as an array of colours.
+    """Decode a screenshot to an RGB array.
 
     Args:
         data: a PNG file.
@@ -101,10 +101,10 @@ def read_png(data: bytes) -> NDArray[np.uint8]:
 
 
 class PageWindow:
-    """A window that shows pictures; opened with the first one.
+    """A window that shows arrays; opened with the first one.
 
     Args:
-        rate: pictures a second, at most.
+        rate: the maximum frame rate, in Hz.
     """
 
     def __init__(self, rate: int) -> None:
@@ -130,14 +130,14 @@ class PageWindow:
         self._clock.tick(self._rate)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the window."""
         if self._screen is not None:
             _pygame().display.quit()
             self._screen = None
 
 
 def _lines(font: Any, text: str) -> Iterator[str]:
-    """A text in lines that fit."""
+    """Wrap a text into lines that fit the page."""
     line = ""
     for word in text.split():
         longer = f"{line} {word}".strip()

@@ -1,8 +1,8 @@
-"""Which goals a shopper meets, and in which order.
+"""The goals of the episodes, and their order.
 
-* `draw_pool` - a few goals that can be bought under all conditions and that drifts touch
-* `judge`, `repeated` - whether that is so; what a purchase pays when it is done again
-* `GoalSequence` - which goal comes next
+* `draw_pool` - draws goals that can be bought under all conditions and whose best purchases every drift changes
+* `check_goal`, `score_repetition` - these two properties of a goal; the score of a repeated purchase
+* `GoalSequence` - the sequence of goals
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from webshop_server.urls import normalize_query
 
 ORDERS = ("shuffled", "fixed", "clustered", "mixed")
 GROUPED = ("clustered", "mixed")
-"""Orders whose pool is one of like goals in groups; the same pool for both."""
+"""The orders whose pool consists of groups of similar goals; both have the same pool."""
 
 LEAST_LOSS = 0.05
-"""What a drift of listings, prices or colours must cost whoever buys as before."""
+"""The minimum loss of a repeated purchase after a drift of listings, prices or colours."""
 
 _TRIES = 100
-"""Goals that are looked at for each one that is wanted."""
+"""The maximum number of goals that are checked for each goal of the pool."""
 
 _PATIENCE = 10
-"""The same as long as no goal has been found that every drift touches."""
+"""The same while no goal has been found whose best purchases every drift changes."""
 
 _OTHERS = 0x07E2
-"""Keeps the stream of goals beside the pool apart from the pool's own."""
+"""The key of the random stream of goals outside the pool."""
 
 _SURPLUS = 4
-"""Goals that are drawn for each one that a group of like goals takes."""
+"""The number of goals that are drawn for each goal of a group."""
 
 _BUYING = ("color_classes", "result_order", "demoted", "price_factor", "price_targets", "sold_out")
-"""The settings that decide what should be bought, and not only how."""
+"""The settings that change which purchases are best, and not only the actions that lead to them."""
 
 
 def draw_pool(
@@ -54,31 +54,31 @@ def draw_pool(
     random: np.random.Generator,
     without: Collection[int] = (),
 ) -> tuple[int, ...]:
-    """Draw goals, by their weights, that can be bought at 1.0 under all conditions.
+    """Draw goals, by their weights, that have a purchase with score 1.0 under all conditions.
 
-    Goals that every drift touches come first: where two conditions that follow each other differ in
-    listings, prices or colours, none of the best purchases under the first one is among the best
-    under the second one. Where such goals are too rare, others fill the pool.
+    Goals that every drift affects come first: if two successive conditions differ in listings, prices or
+    colours, no best purchase under the first one is a best purchase under the second one. If there are too
+    few such goals, others fill the pool.
 
     Args:
-        shop: where the goals are.
-        count: how many.
-        conditions: settings in the order of time.
-        random: what draws.
-        without: goals that are not drawn, nor any other goal of their listings.
+        shop: the shop.
+        count: the number of goals.
+        conditions: settings in temporal order.
+        random: the generator.
+        without: goals that are excluded, with all other goals of their listings.
 
     Returns:
         The goals' numbers, no two of one listing.
 
     Raises:
-        ArgumentError: if the catalogue has too few goals that can be bought under all conditions.
+        ArgumentError: the catalogue has too few goals that can be bought under all conditions.
 
     Warns:
-        DriftWarning: if goals had to be taken that some drift does not touch.
+        DriftWarning: the pool contains goals that some drift does not affect.
     """
     steps = [settings for number, settings in enumerate(conditions) if not number or settings != conditions[number - 1]]
     goals = shop.goals
-    judged = _judged(shop.inventory, shop.goal_kind, tuple(steps))
+    checked = _checked_goals(shop.inventory, shop.goal_kind, tuple(steps))
     touched: list[int] = []
     others: list[int] = []
     seen: set[int] = set()
@@ -87,7 +87,7 @@ def draw_pool(
         if len(touched) == count or len(seen) == len(goals):
             break
         if not touched and tries >= _PATIENCE * count and len(others) >= count:
-            break  # a schedule that leaves most goals as they are
+            break  # the schedule affects too few goals
         number = goals.pick(random.random())
         if number in seen:
             continue
@@ -95,9 +95,9 @@ def draw_pool(
         goal = goals[number]
         if goal.title in listings:
             continue
-        if number not in judged:
-            judged[number] = judge(shop, goal, steps)
-        can_be_bought, is_touched = judged[number]
+        if number not in checked:
+            checked[number] = check_goal(shop, goal, steps)
+        can_be_bought, is_touched = checked[number]
         if can_be_bought:
             (touched if is_touched else others).append(number)
             listings.add(goal.title)
@@ -118,20 +118,20 @@ def draw_pool(
 
 
 @lru_cache(maxsize=32)
-def _judged(inventory: Inventory, kind: str, steps: tuple[Settings, ...]) -> dict[int, tuple[bool, bool]]:
-    """What is known of goals under these conditions: worlds of one schedule ask about the same ones."""
+def _checked_goals(inventory: Inventory, kind: str, steps: tuple[Settings, ...]) -> dict[int, tuple[bool, bool]]:
+    """The results of `check_goal` by goal, shared by all environments with one schedule."""
     return {}
 
 
-def judge(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool, bool]:
-    """Whether a goal can be bought at 1.0 under all conditions, and whether every change between them touches it.
+def check_goal(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool, bool]:
+    """Whether a goal can be bought at 1.0 under all conditions, and whether every change between them affects it.
 
     Args:
-        shop: where it is bought.
-        goal: what should be bought.
-        conditions: settings in the order of time.
+        shop: the shop.
+        goal: the goal.
+        conditions: settings in temporal order.
     """
-    known: dict[tuple[object, ...], tuple[OptimalPurchase, ...]] = {}  # the same settings often come again
+    known: dict[tuple[object, ...], tuple[OptimalPurchase, ...]] = {}  # settings recur
     before: tuple[OptimalPurchase, ...] = ()
     last: Settings | None = None
     is_touched = True
@@ -143,20 +143,20 @@ def judge(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[bool,
             purchases = known[key]
             if not purchases or purchases[0].score.reward < 1.0:
                 return False, False
-            is_touched &= not any(repeated(shop, goal, old, settings) > 1 - LEAST_LOSS for old in before)
+            is_touched &= not any(score_repetition(shop, goal, old, settings) > 1 - LEAST_LOSS for old in before)
             before = purchases
         last = settings
     return True, is_touched
 
 
-def repeated(shop: Shop, goal: Goal, purchase: OptimalPurchase, settings: Settings) -> float:
-    """What a purchase pays under other settings, done as before: the same words, page, listing and options.
+def score_repetition(shop: Shop, goal: Goal, purchase: OptimalPurchase, settings: Settings) -> float:
+    """Return the score of a purchase that is repeated under other settings: the same query, page, listing and options.
 
     Args:
-        shop: where it is bought.
-        goal: what should be bought.
+        shop: the shop.
+        goal: the goal.
         purchase: the purchase.
-        settings: the settings of now.
+        settings: the other settings.
     """
     page = purchase.place // RESULTS_PER_PAGE
     results = shop.inventory.results(normalize_query(purchase.words), settings)
@@ -172,22 +172,20 @@ def _buying(settings: Settings) -> tuple[object, ...]:
 
 
 class GoalSequence:
-    """Which goal comes next.
-
-    Its random numbers are its own: how many steps an episode takes does not change which goal
-    comes next.
+    """The sequence of goals, with a random stream of its own: episode lengths do not change it.
 
     Args:
-        shop: where the goals are.
-        pool: how many different goals there are; all of the catalogue's, by their weights, if `None`.
-        order: `shuffled` (each goal of the pool once, in an order drawn anew, and again), `fixed`,
-            `clustered` (one group of like goals after the other), or `mixed` (the goals of these groups, shuffled).
+        shop: the shop.
+        pool: the number of different goals; `None` draws from all goals of the catalogue, by their weights.
+        order: `shuffled` (repeated permutations of the pool), `fixed`, `clustered` (one group of similar goals after
+            the other), or `mixed` (the goals of these groups, shuffled).
         conditions: settings under which every goal of the pool can be bought at 1.0.
-        clusters: how many groups of like goals; used by `clustered` and `mixed` alone.
-        repeats: how often each goal of a group comes, shuffled, before the next group does; used by `clustered` alone.
+        clusters: the number of groups; only for `clustered` and `mixed`.
+        repeats: the number of times that each goal of a group occurs, shuffled, before the next group; only for
+            `clustered`.
 
     Raises:
-        ArgumentError: if the pool is smaller than one goal or does not fill the groups, or the order is unknown.
+        ArgumentError: the pool is empty or not a multiple of `clusters`, or the order is unknown.
     """
 
     def __init__(
@@ -224,10 +222,10 @@ class GoalSequence:
         return self._random is not None
 
     def seed(self, seed: int) -> None:
-        """Begin anew; the pool is drawn when it is first needed.
+        """Restart; the pool is drawn on first use.
 
         Args:
-            seed: decides the pool and the order.
+            seed: the seed of the pool and the order.
         """
         self._random = np.random.default_rng(seed)
         self._seed = seed
@@ -235,7 +233,7 @@ class GoalSequence:
 
     @property
     def pool(self) -> tuple[int, ...] | None:
-        """The numbers of the goals, or `None` for all of the catalogue's."""
+        """The numbers of the goals, or `None` for all goals of the catalogue."""
         if self._size is None or self._random is None:
             return None
         if self._drawn is None:
@@ -247,23 +245,23 @@ class GoalSequence:
         return self._drawn
 
     def others(self, count: int) -> tuple[int, ...]:
-        """Goals that are not of the pool, drawn likewise from a stream of their own.
+        """Draw goals outside the pool, by the same rules, from a separate stream.
 
         Args:
-            count: how many.
+            count: the number of goals.
 
         Raises:
-            ArgumentError: before a seed, or if the catalogue has too few.
+            ArgumentError: before `seed`, or the catalogue has too few.
         """
         if self._random is None:
-            raise ArgumentError("goals were asked for before a seed")
+            raise ArgumentError("`others` needs `seed` to be called first")
         random = np.random.default_rng([self._seed, _OTHERS])
         return draw_pool(self._shop, count, self._conditions, random, without=self.pool or ())
 
     def next(self) -> int:
-        """The number of the goal that comes next."""
+        """Return the number of the next goal."""
         if self._random is None:
-            raise ArgumentError("a goal was asked for before a seed")
+            raise ArgumentError("`next` needs `seed` to be called first")
         pool = self.pool
         if pool is None:
             return self._shop.goals.pick(self._random.random())
@@ -276,7 +274,7 @@ class GoalSequence:
         return self._waiting.pop(0)
 
     def _grouped(self, random: np.random.Generator) -> tuple[tuple[int, ...], ...]:
-        """The pool in groups of like goals, out of more goals than it holds, so that the groups differ."""
+        """Draw the pool in groups of similar goals, from more goals than it holds, so that the groups differ."""
         size = self._size or 0
         drawn = draw_pool(self._shop, _SURPLUS * size, self._conditions, random)
         goals = [self._shop.goals[number] for number in drawn]
@@ -285,7 +283,7 @@ class GoalSequence:
         return tuple(tuple(drawn[place] for place in group) for group in groups)
 
     def _by_cluster(self, random: np.random.Generator) -> list[int]:
-        """One group of like goals after the other, each group's goals shuffled anew as often as they repeat."""
+        """One group after the other, each with `repeats` permutations of its goals."""
         return [
             group[place]
             for group in self._groups

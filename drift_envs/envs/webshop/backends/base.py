@@ -111,5 +111,5 @@ def require_started(value: T | None) -> T:
         StateError: it is `None`.
     """
     if value is None:
-        raise StateError("a page was asked for before `reset`; call `reset` first")
+        raise StateError("there is no page before `reset`; call `reset` first")
     return value

@@ -1,4 +1,4 @@
-"""What the tests of the shop's environment share."""
+"""Fixtures of the tests of the shop's environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ID = "DriftWebShop-v0"
 
 @pytest.fixture
 def make_shop():
-    """Makes worlds and closes them afterwards."""
+    """Makes environments and closes them afterwards."""
     made = []
 
     def make(schedule="webshop/explicit", **arguments):
@@ -37,12 +37,12 @@ def chromium():
 
 @pytest.fixture
 def walker():
-    """Draws actions like a shopper who tries everything, also what cannot be done."""
+    """Draws valid and invalid actions."""
     return Walker(np.random.default_rng(0))
 
 
 class Walker:
-    """A shopper who tries everything."""
+    """A random policy with valid and invalid actions."""
 
     words = ("mug", "women's dress", "50% / + off", 'ünïcode "quote" <b>&', "a.b/c?d#e", "..", "zzzz", "sofa; DROP")
     other = ("click[nothing like it]", "CLICK[Buy Now]", "Click[ < Prev ]", "search[lamp]", "buy", "click[]", "", "\n[")

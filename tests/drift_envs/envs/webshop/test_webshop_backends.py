@@ -1,4 +1,4 @@
-"""One shop, three ways to it: the same pages, clickables, addresses and rewards."""
+"""The three backends give equal pages, clickables, URLs and rewards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from drift_envs.envs.webshop.text import hide_session
 from drift_envs.errors import MissingDependencyError, StateError
 from webshop_server.oracle import solve
 
-# Everything that pages are made of changes now and then, also while somebody looks at them.
+# Every knob that changes pages changes, also while a page is shown.
 RESTLESS = {
     "version": 1,
     "name": "restless",
@@ -47,12 +47,12 @@ RESTLESS = {
 pytestmark = pytest.mark.filterwarnings("ignore:only . of the . goals are touched by every drift")
 
 
-def looks(env):
+def read_page(env):
     page = env.unwrapped.page
     return page.text, page.text_rich, dict.fromkeys(page.clickables), page.has_search_bar, hide_session(page.path)
 
 
-def walk_together(envs, walker, episodes, steps=12):
+def compare_walks(envs, walker, episodes, steps=12):
     """Does the same in all worlds; gives how many purchases there were."""
     first, *others = envs
     bought = 0
@@ -63,7 +63,7 @@ def walk_together(envs, walker, episodes, steps=12):
             assert other.reset(seed=seed) == (seen, info)
         for _ in range(steps):
             for other in others:
-                assert looks(other) == looks(first)
+                assert read_page(other) == read_page(first)
             action = walker.choose(info)
             answer = first.step(action)
             for other in others:
@@ -78,12 +78,12 @@ def walk_together(envs, walker, episodes, steps=12):
 @pytest.mark.parametrize("schedule", [RESTLESS, "webshop/transient", None], ids=["restless", "transient", "none"])
 def test_http_is_the_same_shop(make_shop, walker, schedule):
     envs = [make_shop(schedule, backend=name, text=True) for name in ("in_process", "http")]
-    assert walk_together(envs, walker, 100) > 0
+    assert compare_walks(envs, walker, 100) > 0
 
 
 def test_the_browser_is_the_same_shop(make_shop, walker, chromium):
     envs = [make_shop(RESTLESS, backend=name, text=True) for name in ("in_process", "browser")]
-    assert walk_together(envs, walker, 20, 10) > 0
+    assert compare_walks(envs, walker, 20, 10) > 0
 
 
 def test_documents_differ_in_the_session_alone(make_shop):
@@ -104,7 +104,7 @@ def make_session(make_shop):
 
 
 @pytest.mark.parametrize("name", ["http", "browser"])
-def test_no_second_world_on_one_session(make_shop, name, request):
+def test_a_session_on_a_server_cannot_be_copied(make_shop, name, request):
     if name == "browser":
         request.getfixturevalue("chromium")
     env = make_shop(backend=name)
@@ -117,7 +117,7 @@ def test_no_second_world_on_one_session(make_shop, name, request):
     second.close()
 
 
-def test_a_closed_server_is_gone_and_comes_again(make_shop):
+def test_a_closed_server_restarts_at_the_next_reset(make_shop):
     env = make_shop(backend="http")
     env.reset(seed=0)
     server = env.unwrapped.backend.server
@@ -131,7 +131,7 @@ def test_a_closed_server_is_gone_and_comes_again(make_shop):
     assert env.reset()[1]["actions"]
 
 
-def test_a_forgotten_server_ends(make_shop):
+def test_a_garbage_collected_server_ends(make_shop):
     env = gym.make("DriftWebShop-v0", backend="http")
     env.reset(seed=0)
     thread = env.unwrapped.backend.server._thread
@@ -141,7 +141,7 @@ def test_a_forgotten_server_ends(make_shop):
     assert not thread.is_alive()
 
 
-def test_a_browser_that_dies_is_replaced(make_shop, chromium):
+def test_a_crashed_browser_is_replaced(make_shop, chromium):
     env = make_shop(backend="browser", render_mode="rgb_array")
     plain = make_shop()
     for world in (env, plain):
@@ -182,7 +182,7 @@ def processes_of(profiles):
     return found
 
 
-def test_a_closed_browser_leaves_nothing(make_shop, chromium):
+def test_a_closed_browser_leaves_no_processes(make_shop, chromium):
     env = make_shop(backend="browser")
     env.reset(seed=0)
     driver = env.unwrapped.backend.driver
@@ -207,7 +207,7 @@ def test_a_covered_button_cannot_be_clicked(make_shop, chromium):
         env.step(info["actions"][2])
 
 
-def test_other_hosts_do_not_exist(make_shop, chromium):
+def test_other_hosts_cannot_be_resolved(make_shop, chromium):
     env = make_shop(backend="browser")
     env.reset(seed=0)
     driver = env.unwrapped.backend.driver

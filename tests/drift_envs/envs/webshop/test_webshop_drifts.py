@@ -1,4 +1,4 @@
-"""What drifts in the shop, what tells it, and what the oracle knows about it."""
+"""Drifts of the shop, their visibility, and the oracle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from drift_envs.envs.webshop.env import WebShop
 from drift_envs.envs.webshop.knobs import to_settings
-from drift_envs.envs.webshop.tasks import judge, repeated
+from drift_envs.envs.webshop.tasks import check_goal, score_repetition
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.oracle import ShopOracle
 from drift_envs.schedule import shipped_schedules
@@ -30,7 +30,7 @@ def phases(env):
 
 
 def play(env, oracle, tick, most=30):
-    """An episode of the oracle's own shopper."""
+    """Play an episode with the oracle's actions."""
     state, info = env.reset(options={"drift_tick": tick})
     for _ in range(most):
         state, reward, terminated, truncated, info = env.step(oracle.action(state, tick))
@@ -41,7 +41,7 @@ def play(env, oracle, tick, most=30):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whoever_knows_the_goal_buys_at_one_in_every_phase(make_shop, name, seed):
+def test_the_oracle_scores_one_in_every_phase(make_shop, name, seed):
     env = make_shop(name, text=True)
     env.reset(seed=seed)
     oracle = env.get_wrapper_attr("oracle")
@@ -53,7 +53,7 @@ def test_whoever_knows_the_goal_buys_at_one_in_every_phase(make_shop, name, seed
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not load_schedule(name).control])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_best_way_of_before_is_hit(make_shop, name, seed):
+def test_every_drift_lowers_the_score_of_old_optimal_policies(make_shop, name, seed):
     """All ties: every listing that paid 1.0, however it is bought again."""
     env = make_shop(name)
     env.reset(seed=seed)
@@ -74,7 +74,7 @@ def test_every_best_way_of_before_is_hit(make_shop, name, seed):
                 assert session.reward <= 0.95
 
 
-def test_a_wrong_colour_pays_three_quarters(make_shop):
+def test_a_wrong_colour_scores_three_quarters(make_shop):
     env = make_shop("webshop/implicit", text=True)
     for seed in SEEDS:
         env.reset(seed=seed)
@@ -91,7 +91,7 @@ def test_a_wrong_colour_pays_three_quarters(make_shop):
             assert reward == 0.75
 
 
-def test_no_page_tells_which_button_is_right(make_shop):
+def test_pages_do_not_depend_on_the_right_button(make_shop):
     seen = set()
     for label in "ABCDE":
         env = make_shop({"version": 1, "name": "a", "base": {"ad_page": True, "ad_right_button": label}}, text=True)
@@ -107,7 +107,7 @@ def test_no_page_tells_which_button_is_right(make_shop):
 
 
 @pytest.mark.parametrize("pick", range(3))
-def test_labels_and_places_are_exchangeable(make_shop, pick):
+def test_labels_and_positions_of_the_right_button(make_shop, pick):
     """An agent without memory that picks by place (or label) wins once in n worlds, whatever stands where."""
     labels = ["A", "B", "C"]
     for by_place in (True, False):
@@ -126,7 +126,7 @@ def test_labels_and_places_are_exchangeable(make_shop, pick):
         assert won.count(1.0) == len(won) / 3
 
 
-def test_nothing_leads_out_of_the_advertisements_of_the_explicit_schedule(make_shop):
+def test_no_button_leaves_the_advertisements_of_the_explicit_schedule(make_shop):
     env = make_shop("webshop/explicit", max_episode_steps=30)
     env.reset(seed=0)
     shop = env.unwrapped
@@ -143,7 +143,7 @@ def test_nothing_leads_out_of_the_advertisements_of_the_explicit_schedule(make_s
     assert buttons > 20
 
 
-def test_decoys_lead_deeper_and_out(make_shop):
+def test_decoys_lead_to_more_advertisements_and_back_to_search(make_shop):
     env = make_shop({"version": 1, "name": "p", "base": {"ad_page": True, "ad_right_button": "A"}})
     env.reset(seed=0)
     shop = env.unwrapped
@@ -156,23 +156,23 @@ def test_decoys_lead_deeper_and_out(make_shop):
     assert env.step("click[a]")[0].startswith("WebShop")
 
 
-def test_goals_are_touched_where_it_can_be(make_shop):
+def test_every_drift_affects_the_goals_of_the_pool(make_shop):
     env = make_shop("webshop/soldout")
     env.reset(seed=0)
     base = env.unwrapped
     knobs = env.get_wrapper_attr("knobs_at")
     steps = [to_settings(knobs(tick)) for tick in (0, 20)]
-    assert all(judge(base.shop, base.shop.goals[number], steps) == (True, True) for number in base.task_pool)
-    judged = [judge(base.shop, base.shop.goals[number], steps) for number in range(60)]
+    assert all(check_goal(base.shop, base.shop.goals[number], steps) == (True, True) for number in base.task_pool)
+    judged = [check_goal(base.shop, base.shop.goals[number], steps) for number in range(60)]
     assert (False, False) not in [one for one in judged if one[1]]
     assert {(True, True), (True, False)} <= set(judged)
     for number, (_, is_touched) in enumerate(judged):
         goal = base.shop.goals[number]
-        paid = [repeated(base.shop, goal, one, steps[1]) for one in best_purchases(base.shop, goal, steps[0])]
+        paid = [score_repetition(base.shop, goal, one, steps[1]) for one in best_purchases(base.shop, goal, steps[0])]
         assert is_touched == (max(paid) <= 0.95)
 
 
-def test_goals_that_nothing_touches_fill_a_pool(make_shop, tmp_path):
+def test_unaffected_goals_fill_a_pool(make_shop, tmp_path):
     schedule = {"version": 1, "name": "u", "drifts": [{"at": 5, "set": {"sold_out": ["seller:nobody"]}}]}
     env = make_shop(schedule)
     with pytest.warns(DriftWarning, match="only 0 of the 5 goals are touched by every drift"):
@@ -189,7 +189,7 @@ class TestOracle:
     """The oracle against the shop itself."""
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_its_answers_are_the_worlds(self, make_shop, walker, name):
+    def test_its_responses_equal_the_environments(self, make_shop, walker, name):
         env = make_shop(name, text=True)
         env.reset(seed=1)
         oracle = env.get_wrapper_attr("oracle")
@@ -213,7 +213,7 @@ class TestOracle:
                     state, info = env.reset(options={"drift_clock": "hold"})
         assert (lies > 0) == (name == "webshop/transient")
 
-    def test_what_changed(self, make_shop):
+    def test_changed(self, make_shop):
         env = make_shop(text=True)
         state, _ = env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")
@@ -227,7 +227,7 @@ class TestOracle:
         deeper = env.step("click[b]")[0]
         assert not any(oracle.changed(deeper, f"click[{label}]", 0, 20) for label in "abcde")
 
-    def test_it_finds_its_way_from_anywhere(self, make_shop, walker):
+    def test_it_buys_from_any_page(self, make_shop, walker):
         base = {"ad_page": True, "ad_right_button": "A"}
         env = make_shop({"extends": "webshop/explicit", "name": "p", "base": base}, text=True)
         env.reset(seed=0)
@@ -245,7 +245,7 @@ class TestOracle:
                     break
         assert won >= 30
 
-    def test_lost_actions_cost_a_little(self):
+    def test_the_value_with_lost_actions(self):
         schedule = {"version": 1, "name": "t", "base": {"transient": 0.4}}
         env = gym.make("DriftWebShop-v0", schedule=schedule, text=True, max_episode_steps=10)
         env.reset(seed=0)
@@ -256,13 +256,13 @@ class TestOracle:
         assert abs(oracle.value(0) - np.mean(won)) < max(error, 0.02)
 
     @pytest.mark.parametrize("state", ["", "{}", "[]", '{"html": "x", "url": "/a"}', 3, None], ids=repr)
-    def test_states_that_are_none(self, make_shop, state):
+    def test_invalid_states(self, make_shop, state):
         env = make_shop(text=True)
         env.reset(seed=0)
         with pytest.raises(ArgumentError, match="`state` should be a JSON text with `html` and `url`"):
             env.get_wrapper_attr("oracle").action(state, 0)
 
-    def test_pages_that_are_none(self, make_shop):
+    def test_unreachable_pages(self, make_shop):
         env = make_shop(text=True)
         state, _ = env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")
@@ -285,11 +285,11 @@ def test_the_best_purchase_is_among_the_best():
         assert len({(purchase.asin, purchase.options) for purchase in found}) == len(found)
 
 
-def test_all_colours_of_a_class_are_as_good():
+def test_all_colours_of_a_class_are_best_purchases():
     shop = WebShop(goals="color_class").shop
     settings = Settings(color_classes={"warm": ["yellow", "red"]})
     goal = next(goal for goal in shop.goals if goal.color_class == "warm")
     found = [purchase for purchase in best_purchases(shop, goal, settings) if purchase.asin == goal.asin]
     assert {value for purchase in found for _, value in purchase.options} == {"yellow", "red"}
-    assert judge(shop, goal, [settings, Settings(color_classes={"warm": ["red"]})]) == (True, False)
-    assert judge(shop, goal, [settings, Settings(color_classes={"warm": ["orange"]})]) == (True, True)
+    assert check_goal(shop, goal, [settings, Settings(color_classes={"warm": ["red"]})]) == (True, False)
+    assert check_goal(shop, goal, [settings, Settings(color_classes={"warm": ["orange"]})]) == (True, True)

@@ -1,4 +1,4 @@
-"""The shop's environment: observations, actions, info, goals, knobs, and what is refused."""
+"""The shop's environment: observations, actions, info, goals, knobs, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def play(env, plan):
     return [env.step(action) for action in plan]
 
 
-def plan_of(env):
+def solve_task(env):
     """The best way from the start, of a world that has just been reset."""
     shop = env.unwrapped
     return solve(shop.backend._shop.start(shop.goal_index))
@@ -61,7 +61,7 @@ def test_the_four_modes_show_the_same_page(make_shop):
     assert all(text in re.sub(r"&gt;", ">", page["html"]).replace("&amp;", "&").replace("&#39;", "'") for text in texts)
 
 
-def test_text_worlds_show_the_state_of_the_paper(make_shop):
+def test_text_observations_have_the_papers_form(make_shop):
     assert make_shop(text=True).unwrapped.observation_mode == "url+text"
     assert make_shop().unwrapped.observation_mode == "text"
     assert make_shop(text=True, observation_mode="text_rich").unwrapped.observation_mode == "text_rich"
@@ -107,7 +107,7 @@ def test_admissible_actions_can_all_be_done(make_shop, walker):
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_what_cannot_be_done_changes_nothing(make_shop, action, error):
+def test_invalid_actions_change_nothing(make_shop, action, error):
     env = make_shop(text=True)
     before, _ = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(action)
@@ -118,7 +118,7 @@ def test_what_cannot_be_done_changes_nothing(make_shop, action, error):
 
 
 @pytest.mark.parametrize("action", [0, None, ["click[a]"], b"click[a]"], ids=repr)
-def test_an_action_is_a_text(make_shop, action):
+def test_an_action_is_a_string(make_shop, action):
     env = make_shop()
     env.reset(seed=0)
     with pytest.raises(ArgumentError, match=re.escape(f"`action` should be a text. Received {type(action).__name__}")):
@@ -129,7 +129,7 @@ def test_a_purchase_ends_the_episode_and_shows_the_score_alone(make_shop):
     env = make_shop(text=True)
     env.reset(seed=0)
     goal = env.unwrapped.shop.goals[env.unwrapped.goal_index]
-    answers = play(env, plan_of(env))
+    answers = play(env, solve_task(env))
     assert [answer[1] for answer in answers] == [0.0] * (len(answers) - 1) + [1.0]
     assert [answer[4]["score"] for answer in answers] == [answer[1] for answer in answers]
     assert [answer[2] for answer in answers] == [False] * (len(answers) - 1) + [True]
@@ -147,7 +147,7 @@ def test_a_purchase_ends_the_episode_and_shows_the_score_alone(make_shop):
     assert env.reset()[1]["score"] == 0.0
 
 
-def test_nothing_but_the_instruction_tells_the_goal(make_shop):
+def test_only_the_instruction_depends_on_the_goal(make_shop):
     """Two worlds whose goals differ in hidden fields alone look alike until something is bought."""
     env = make_shop(text=True, observation_mode="html")
     for episode in range(5):
@@ -158,7 +158,7 @@ def test_nothing_but_the_instruction_tells_the_goal(make_shop):
         assert str(env.unwrapped.goal_index) not in re.findall(r"\d+", str(info["actions"]) + info["task"])
 
 
-def test_thirty_steps(make_shop):
+def test_the_step_limit(make_shop):
     env = make_shop()
     env.reset(seed=0)
     assert [env.step("click[a]")[3] for _ in range(30)] == [False] * 29 + [True]
@@ -186,7 +186,7 @@ def test_goals_recur(make_shop, order):
     assert set(env.unwrapped.task_pool) == set(goals(1))
 
 
-def test_the_next_goal_does_not_depend_on_what_was_done(make_shop):
+def test_the_next_goal_does_not_depend_on_actions(make_shop):
     runs = []
     for steps in (0, 7):
         env = make_shop("webshop/transient")
@@ -214,7 +214,7 @@ def test_all_goals_without_a_schedule(make_shop):
     assert all("color" in small.reset()[1]["task"] for _ in range(3))
 
 
-def test_a_chosen_goal(make_shop):
+def test_goal_index(make_shop):
     env = make_shop()
     _, info = env.reset(seed=0, options={"goal_index": 7})
     assert info["task"] == env.unwrapped.shop.goals[7].text
@@ -234,15 +234,15 @@ def test_a_twin_has_the_same_task(make_shop):
     for _ in range(7):
         _, info = env.reset()
         assert second.reset()[1]["task"] == info["task"]
-        plan = plan_of(env)
+        plan = solve_task(env)
         assert [second.step(action)[1] for action in plan][-1] == 1.0
         assert env.unwrapped.page.text.startswith("WebShop")
 
 
-def test_a_snapshot_knows_the_knobs_of_now(make_shop):
+def test_a_snapshot_keeps_the_current_knobs(make_shop):
     env = make_shop(text=True)
     env.reset(seed=0)
-    plan = plan_of(env)
+    plan = solve_task(env)
     play(env, plan[:-2])
     saved = drift_envs.snapshot(env)
     env.reset(options={"drift_tick": 20})
@@ -266,7 +266,7 @@ def test_lost_actions(make_shop):
     assert 160 < lost < 240
 
 
-def test_knobs_by_hand():
+def test_setting_knobs():
     env = WebShop(pool=1)
     env.reset(seed=0)
     env.step("search[sofa]")
@@ -285,7 +285,7 @@ def test_knobs_by_hand():
 
 
 def test_every_knob_changes_something(make_shop):
-    """A knob that nobody reads would be a dead option."""
+    """A knob without effect would be a dead option."""
     other = {
         "ad_page": True, "ad_right_button": "B", "ad_buttons": 7, "ad_labels": [*"EDCBA"], "ad_depth": 0,
         "ad_escape": True, "color_classes": {"warm": ["red"]}, "button_labels": {"Buy Now": "Take it"},
@@ -346,11 +346,11 @@ def test_arguments_that_the_schedule_sets():
         gym.make("DriftWebShop-v0", schedule=bad)
 
 
-def test_a_catalogue_of_ones_own(make_shop, tmp_path):
+def test_a_custom_catalogue(make_shop, tmp_path):
     generate(tmp_path / "shop.sqlite", 120, 5)
     env = make_shop(catalogue=str(tmp_path / "shop.sqlite"))
     env.reset(seed=0)
-    assert play(env, plan_of(env))[-1][1] == 1.0
+    assert play(env, solve_task(env))[-1][1] == 1.0
     tiny = generate(tmp_path / "tiny.sqlite", 3, 5).path
     with pytest.raises(ArgumentError, match=r"`catalogue`: .* should have color_class instructions"):
         make_shop("webshop/implicit", catalogue=str(tiny))
@@ -369,7 +369,7 @@ def test_before_the_first_reset():
             ask()
 
 
-def test_many_worlds_share_one_inventory(make_shop):
+def test_environments_share_one_inventory(make_shop):
     one, other = make_shop(), make_shop("webshop/implicit", text=True)
     assert one.unwrapped.shop.inventory is other.unwrapped.shop.inventory
     one.reset(seed=0)

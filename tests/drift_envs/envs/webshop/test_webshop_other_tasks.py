@@ -1,4 +1,4 @@
-"""Goals beside those of the pool: for whoever has to learn on other tasks than are tested."""
+"""Goals outside the pool, for training on other tasks than those of the test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_other_tasks_are_disjoint_and_depend_on_the_seed_alone(schedule: str) ->
     assert score == 1.0, "they can be bought like those of the pool"
 
 
-def test_the_order_of_the_pool_does_not_depend_on_the_question() -> None:
+def test_other_tasks_do_not_change_the_order_of_the_pool() -> None:
     orders = []
     for asks in (False, True):
         world = gym.make("DriftWebShop-v0", schedule="webshop/explicit", text=True)
@@ -46,7 +46,7 @@ def test_the_order_of_the_pool_does_not_depend_on_the_question() -> None:
     assert orders[0] == orders[1]
 
 
-def test_more_than_there_are() -> None:
+def test_more_other_tasks_than_goals() -> None:
     world = gym.make("DriftWebShop-v0", schedule="webshop/implicit", text=True)
     world.reset(seed=0)
     with pytest.raises(ArgumentError, match="should have 5000 goals"):

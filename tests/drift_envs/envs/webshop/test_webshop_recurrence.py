@@ -1,4 +1,4 @@
-"""Goals recur for as long as the world goes on, also where every episode has a stream of its own."""
+"""Goals recur, also if every episode has its own seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that change while the shop stays: goals in groups of like ones, one group after the other."""
+"""Task shifts without drifts of the shop: groups of similar goals, one after the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLUSTERED = {
 }
 
 
-def met(env, episodes, seed=0):
+def play_goals(env, episodes, seed=0):
     goals = []
     for episode in range(episodes):
         env.reset(seed=seed if episode == 0 else None)
@@ -31,7 +31,7 @@ def met(env, episodes, seed=0):
 
 def test_one_group_comes_after_the_other(make_shop):
     env = make_shop(CLUSTERED)
-    goals = met(env, 36)
+    goals = play_goals(env, 36)
     groups = [goals[start : start + 9] for start in (0, 9, 18, 27)]
     for group in groups:
         assert set(Counter(group).values()) == {3}
@@ -40,14 +40,14 @@ def test_one_group_comes_after_the_other(make_shop):
     assert set(groups[0]) == set(groups[2])
     assert set(groups[1]) == set(groups[3])
     assert set(env.unwrapped.task_pool) == set(goals)
-    assert met(env, 36) == goals
-    assert met(env, 36, seed=1) != goals
+    assert play_goals(env, 36) == goals
+    assert play_goals(env, 36, seed=1) != goals
 
 
-def test_mixed_are_the_same_goals_as_often_in_another_order(make_shop):
+def test_mixed_has_the_goals_of_clustered_in_another_order(make_shop):
     mixed, shifted = make_shop("webshop/task-mixed"), make_shop("webshop/task-shift")
     for seed in (0, 1):
-        goals, others = met(mixed, 60, seed), met(shifted, 60, seed)
+        goals, others = play_goals(mixed, 60, seed), play_goals(shifted, 60, seed)
         assert Counter(goals) == Counter(others)
         assert set(Counter(goals).values()) == {4}
         rounds = [goals[start : start + 15] for start in (0, 15, 30, 45)]
@@ -57,12 +57,12 @@ def test_mixed_are_the_same_goals_as_often_in_another_order(make_shop):
         assert all(group & set(goals[:20]) for group in groups), "all kinds of tasks from the beginning"
 
 
-def test_goals_of_a_group_are_like_each_other(make_shop):
+def test_goals_of_a_group_are_similar(make_shop):
     env = make_shop("webshop/task-shift")
     shop = env.unwrapped.shop
     within, across = [], []
     for seed in range(3):
-        goals = [set(shop.goals[g].product_category.split(" › ")) for g in met(env, 60, seed)]
+        goals = [set(shop.goals[g].product_category.split(" › ")) for g in play_goals(env, 60, seed)]
         for first in range(0, 60, 4):
             for second in range(first + 1, 60, 4):
                 shared = len(goals[first] & goals[second])
@@ -71,7 +71,7 @@ def test_goals_of_a_group_are_like_each_other(make_shop):
 
 
 @given(st.lists(st.text("abc ", max_size=12), min_size=1, max_size=20), st.integers(1, 4), st.integers(1, 4))
-def test_groups_are_equally_large_and_share_nothing(texts, groups, size):
+def test_groups_are_disjoint_and_of_equal_size(texts, groups, size):
     if len(texts) < groups * size:
         with pytest.raises(ArgumentError, match="texts"):
             group_texts(texts, groups, size)
@@ -82,7 +82,7 @@ def test_groups_are_equally_large_and_share_nothing(texts, groups, size):
     assert found == group_texts(texts, groups, size)
 
 
-def test_what_fits_nowhere_is_left_out():
+def test_outliers_are_in_no_group():
     texts = ["red shoe", "odd thing", "red big shoe", "brass lamp", "tall brass lamp"]
     assert group_texts(texts, 2, 2) == ((0, 2), (3, 4))
 
