@@ -269,9 +269,9 @@ def test_lost_actions(make_shop):
 def test_setting_knobs():
     env = WebShop(pool=1)
     env.reset(seed=0)
-    env.step("search[sofa]")
+    actions = env.step("search[sofa]")[4]["actions"]
     env.button_labels = {"< Prev": "Go back"}
-    item = next(name for name in env._inform()["actions"] if name.startswith("click[b0"))
+    item = next(name for name in actions if name.startswith("click[b0"))
     assert "Go back" in env.step(item)[0]
     assert env.read_knobs()["button_labels"] == {"< Prev": "Go back"}
     env.color_classes = {"warm": ["red"]}
