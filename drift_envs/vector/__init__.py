@@ -1,8 +1,8 @@
-"""Native vector environments: thousands of drifting worlds computed together with NumPy.
+"""Native vector environments: many drifting environments computed together with NumPy.
 
 * `VectorFrozenLake` - of `DriftFrozenLake-v0`
 * `VectorMountainCar`, `VectorMountainCarContinuous` - of `DriftMountainCar-v0` and `DriftMountainCarContinuous-v0`
-* `DriftVectorEnv` - what they share
+* `DriftVectorEnv` - their base
 """
 
 from drift_envs.vector.base import DriftVectorEnv

@@ -1,6 +1,44 @@
-"""What time it is for the drifts of many sub-environments.
+"""The drift clocks of many sub-environments.
 
-* `Clocks` - turns resets and steps into ticks, as `drift_envs.wrappers.clock.DriftClock` does for one environment
+* `Clocks` - maps resets and steps to ticks, as `drift_envs.wrappers.clock.DriftClock` does for one environment
+
+**Counts and ticks.** `count` numbers the steps of the vector environment; it is one integer for all
+sub-environments. The tick of a sub-environment follows from it by an offset, so that a step updates nothing::
+
+    unit `step`, `episode_step`    tick = count + shift - lag       `lag`: reset steps since the last rewind
+    unit `episode`                 tick = episode + shift           `episode`: episodes since the last rewind
+
+A *reset step* is the step that only resets, after the end of an episode in the autoreset mode `NextStep`: the
+count increases and the tick does not. There is one for each episode, so `lag` is the array `episode`. `shift`
+changes only with a rewind or a reset option (`drift_tick`, `drift_phase`, `drift_clock`).
+
+**Ticks, rows and the pool.** `KnobPool` contains stretches of timelines in rows, and a cursor for each
+sub-environment. In a sparse row the cursor moves when the tick reaches that of the next entry (`advance`); in a
+dense row, which has one entry for each tick, the cursor is the tick plus an offset, for all at once (`gather`)::
+
+    count          500         507                   530                    500  501  502  503
+    tick of i       33          40                    63                      0    1    2    3
+    ----------------+-----------+---------------------+-------> time         -+----+----+----+->
+    row of i       [ entry 0:   | entry 1:            | end of             [  e0 | e1 | e2 | e3 | ...
+                     slip 0.0   | slip 0.2            | the row               |
+                     from 33 ]  | from 40             | at 63 ]            cursor = tick + offset
+                     |          |
+                  cursor     due: cursor moves to entry 1, its values are copied to the columns
+                  (sparse row)                                             (dense row)
+
+**Who is due.** `due_at` is the count (without lag) or episode at which the cursor of a sub-environment has to
+move. With unit `episode` it is compared when episodes start. With the other units, `_look_ahead` finds every
+32 steps the sub-environments that may be due before the next look-ahead::
+
+    count     500                                   532                                   564
+              |<------------- window -------------->|<------------- window -------------->|
+              _look_ahead                           _look_ahead
+                 |
+                 |  none due           `move` compares integers only
+                 |  up to 64 due       `_queue`: {count: [(index, count, entry), ...]}, popped by `move`
+                 |  more               `_due_window`: one byte counter each, compared as an array by `move`
+
+A reset step within the window makes a sub-environment due one step later: `late` counts them since the last merge.
 """
 
 from __future__ import annotations
@@ -14,25 +52,24 @@ from drift_envs.vector.knob_pool import FAR, Entry, KnobPool
 from drift_envs.wrappers.clock import NO_JUMP, ClockJump
 from drift_envs.wrappers.records import VisitedTicks
 
-_FEW = 8
-_WINDOW = 32
-_CROWD = 64  # so many due within a window that asking all of them at every step is cheaper than a queue
-_MOST_BEGUN = 200  # fits into a byte
+_MOST_LOOPED = 8  # up to this number of sub-environments, a loop is cheaper than array operations
+_WINDOW = 32  # steps of a window
+_MOST_QUEUED = 64  # beyond this number in a window, a `DueWindow` is cheaper than a queue
+_MOST_RECENT = 200  # steps between merges of `recent`, so that its counters fit into bytes
 
 
 class Clocks:
-    """Turns resets and steps into ticks and lets the knob values of the tick hold.
+    """Maps resets and steps to ticks, and moves the cursors of the pool to the ticks.
 
-    Nothing counts the steps of an episode: `count` numbers the steps of the vector environment, and all
-    that an episode needs are the counts at which it began, at which it ends and at which its knobs
-    change. So a step without an end or a change costs comparisons only. Episodes are counted in bytes, which
-    are cheap to add to, and settled now and then.
+    The steps of single episodes are not counted: an episode has the counts at which it ends by the limit and
+    at which its knobs change, so that a step without either costs comparisons of integers only. Episodes are
+    counted in an array of bytes, `recent`, which is cheap to add to and merged into `episode` now and then.
 
     Args:
-        flow: the knob values.
-        limit: the steps of an episode, `None` for no limit.
-        has_dead_steps: whether a step that only resets lies between two episodes.
-        on_turn: called with the sub-environments in which other values hold now; `None` if nothing follows from that.
+        pool: the knob values.
+        limit: the step limit of an episode, `None` for no limit.
+        has_reset_steps: whether a reset step lies between two episodes.
+        on_change: called with the sub-environments whose knob values have changed; `None` if not needed.
 
     Attributes:
         count: steps of the vector environment so far.
@@ -40,66 +77,57 @@ class Clocks:
     """
 
     def __init__(
-        self, flow: KnobPool, limit: int | None, has_dead_steps: bool, on_turn: Callable[[np.ndarray], None] | None
+        self, pool: KnobPool, limit: int | None, has_reset_steps: bool, on_change: Callable[[np.ndarray], None] | None
     ) -> None:
-        number = flow.number
-        self.flow = flow
-        self.unit = flow.schedule.clock
+        number = pool.number
+        self.pool = pool
+        self.unit = pool.schedule.clock
         self.limit = FAR if limit is None else limit
         self.count = 0
         self._ends_at = np.full(number, FAR, np.int64)  # the count at which the limit ends the episode
-        self._first_end = FAR  # no limit ends an episode before this count
+        self._first_end = FAR  # the smallest of these, or less
         self._episode = np.full(number, -1, np.int64)  # episodes before this one since the last rewind ...
-        self._begun = np.zeros(number, np.uint8)  # ... but for those that were begun lately
-        self._settle_at = 0
+        self._recent = np.zeros(number, np.uint8)  # ... without those started since the last merge
+        self._merge_at = 0  # the count of the next merge
         self._held = np.zeros(number, bool)
         self._counts_episodes = self.unit == "episode"
-        self.is_moving = not self._counts_episodes and flow.can_change
-        # The coming tick is `episode + shift` on a clock of episodes and `count + shift - lag` on others: each
-        # dead step lets the ticks fall behind the count by one, and there is one for every episode.
-        self._has_dead_steps = has_dead_steps
-        self._lag = self._episode if has_dead_steps else np.zeros(number, np.int64)
-        self._late = self._begun if has_dead_steps else np.zeros(number, np.uint8)
-        self._shift = np.zeros(number, np.int64)
-        self._place = np.zeros(number, np.int64)  # the same for the cursor of a dense flow
+        self.is_moving = not self._counts_episodes and pool.can_change
+        self._has_reset_steps = has_reset_steps
+        self._lag = self._episode if has_reset_steps else np.zeros(number, np.int64)
+        self._late = self._recent if has_reset_steps else np.zeros(number, np.uint8)
+        self._shift = np.zeros(number, np.int64)  # from count or episode to tick
+        self._cursor_shift = np.zeros(number, np.int64)  # from count or episode to the cursor of a dense row
         self._held_tick = np.zeros(number, np.int64)
         self._held_cursor = np.zeros(number, np.int64)
-        self._resume = np.zeros(number, np.int64)
+        self._resume = np.zeros(number, np.int64)  # the tick after a hold
         self._any_held = False
-        self._due_at = np.full(number, FAR, np.int64)  # episode, or count less lag, at which values may change
-        self._window_end = 0  # the count up to which `_queue` holds whoever is due, by count
-        # By count: who, when without the dead steps since the window began, and what holds then if it is known.
+        self._due_at = np.full(number, FAR, np.int64)  # the episode, or count without lag, at which values may change
+        self._window_end = 0  # the count of the next look-ahead
+        # By count: index, count without the reset steps of the window, and the next entry if it is known.
         self._queue: dict[int, list[tuple[int, int, Entry | None]]] = {}
-        self._crowd: DueWindow | None = None  # in place of the queue where many are due soon
-        self._calm_until = 0  # the count before which no beginning of an episode turns a knob
-        self._since = np.zeros(number, np.int64)
+        self._due_window: DueWindow | None = None  # instead of the queue, if many are due
+        self._no_change_before = 0  # with unit `episode`: the count before which no start of an episode is due
+        self._since = np.zeros(number, np.int64)  # the first tick of the current span of visited ticks
         self._furthest = np.zeros(number, np.int64)
         self._visited: dict[int, VisitedTicks] = {}
         self._sum = np.empty(number, np.int64)
-        self._mask = np.empty(number, bool)
-        self._on_turn = on_turn
+        self._on_change = on_change
 
     def steps(self, indices: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Transitions of the present episodes; -1 or less before a dead step.
-
-        Args:
-            indices: the sub-environments.
-        """
-        return self.count - self._ends_at[indices] + self.limit
+        """Transitions of the current episodes; negative before a reset step."""
+        steps: np.ndarray = self.count - self._ends_at[indices] + self.limit
+        return steps
 
     def episodes(self, indices: np.ndarray) -> np.ndarray:
-        """Episodes before the present ones since the last rewind; -1 before the first.
-
-        Args:
-            indices: the sub-environments.
-        """
-        return self._episode[indices] + self._begun[indices]
+        """Episodes before the current ones since the last rewind; -1 before the first."""
+        episodes: np.ndarray = self._episode[indices] + self._recent[indices]
+        return episodes
 
     def tick(self) -> np.ndarray | None:
-        """Count a step of all.
+        """Count a step of the vector environment.
 
         Returns:
-            Whose episode the limit has ended, booleans of shape `(N,)`; `None` if it has ended none.
+            Whether the limit has ended the episode, booleans of shape `(N,)`; `None` if it has ended none.
         """
         self.count += 1
         if self.count < self._first_end:
@@ -111,85 +139,81 @@ class Clocks:
         return None
 
     def ticks(self, indices: np.ndarray) -> np.ndarray:
-        """The present ticks: that of the last transition, or of the first one to come after a reset.
-
-        Args:
-            indices: the sub-environments.
-        """
-        ticks = self._coming(indices)
+        """The current ticks: that of the last transition, or of the next one after a reset."""
+        ticks = self._next_ticks(indices)
         if not self._counts_episodes:
             ticks -= self.steps(indices) > 0
         return np.where(self._held[indices], self._held_tick[indices], ticks)
 
     def move(self) -> None:
-        """Let the knob values of the coming transitions hold, where steps move time.
+        """Apply the knob values of the next transitions; called by each step if `is_moving`.
 
-        A dead step is no transition: its reset sees the tick to come, and the next step has the same tick.
+        A reset step is no transition: its reset uses the next tick, and the step after it has the same tick.
         """
         if self.count >= self._window_end:
             self._look_ahead()
-        if self._crowd is not None:
-            due = self._crowd.due(self.count, self._late)
+        if self._due_window is not None:
+            due = self._due_window.due(self.count, self._late)
             if due is not None:
-                self._turn_crowd(self._crowd, due)
-        if (waiting := self._queue.pop(self.count, None)) is not None:
-            self._turn_queued(waiting)
-        if self.flow.is_dense:
-            cursor = self.flow.cursor
-            np.subtract(self._place, self._lag, out=cursor)
+                self._advance_window(self._due_window, due)
+        if (queued := self._queue.pop(self.count, None)) is not None:
+            self._advance_queued(queued)
+        if self.pool.is_dense:
+            cursor = self.pool.cursor
+            np.subtract(self._cursor_shift, self._lag, out=cursor)
             np.add(cursor, self.count, out=cursor)
             if self._any_held:
                 np.copyto(cursor, self._held_cursor, where=self._held)
-            self.flow.gather()
+            self.pool.gather()
 
-    def begin(self, ended: np.ndarray, dead: bool = False) -> None:
-        """Begin episodes the plain way: time goes on.
+    def start_next(self, ended: np.ndarray, in_reset_step: bool = False) -> None:
+        """Start the next episodes without a rewind and without clock options.
 
         Args:
-            ended: which sub-environments do, booleans of shape `(N,)`.
-            dead: whether the step to come is a dead one for them.
+            ended: the sub-environments that start an episode, booleans of shape `(N,)`.
+            in_reset_step: whether the current step is their reset step.
         """
         if self._any_held or self.unit == "episode_step":
-            self.begin_at(ended.nonzero()[0], NO_JUMP, dead)
+            self.start_at(ended.nonzero()[0], NO_JUMP, in_reset_step)
             return
-        # Where many end at random places, this is twice as fast as writing through the mask.
-        self._ends_at[ended.nonzero()[0]] = self.count + dead + self.limit
-        flow = self.flow
-        if flow.is_dense:
+        # Indices are twice as fast as the mask if many episodes end at random positions.
+        self._ends_at[ended.nonzero()[0]] = self.count + in_reset_step + self.limit
+        pool = self.pool
+        if pool.is_dense:
             np.add(self._episode, ended, out=self._episode)
         else:
-            np.add(self._begun, ended.view(np.uint8), out=self._begun)
+            np.add(self._recent, ended.view(np.uint8), out=self._recent)
         if self._counts_episodes:
-            if self.count >= self._calm_until:
-                self._turn_ended()
-            if flow.is_dense:
-                np.add(self._place, self._episode, out=flow.cursor)
-                flow.gather()
-        if self.count >= self._settle_at and not self.is_moving:
-            self._settle()
-        if self.is_moving and not dead:  # before a dead step `move` has let the coming values hold
+            if self.count >= self._no_change_before:
+                self._advance_due_episodes()
+            if pool.is_dense:
+                np.add(self._cursor_shift, self._episode, out=pool.cursor)
+                pool.gather()
+        if self.count >= self._merge_at and not self.is_moving:
+            self._merge_recent()
+        if self.is_moving and not in_reset_step:  # in a reset step `move` has applied the next values
             indices = ended.nonzero()[0]
             due = indices[self._due_at[indices] + self._lag[indices] + self._late[indices] <= self.count]
             if len(due):
-                self._turn(due)
+                self._advance(due)
                 self._window_end = self.count
-            if flow.is_dense:
-                flow.read(indices, self._place[indices] + self.count - self._lag[indices])
+            if pool.is_dense:
+                pool.move_to(indices, self._cursor_shift[indices] + self.count - self._lag[indices])
 
-    def begin_at(self, indices: np.ndarray, jump: ClockJump, dead: bool = False) -> None:
-        """Begin episodes somewhere in time.
+    def start_at(self, indices: np.ndarray, jump: ClockJump, in_reset_step: bool = False) -> None:
+        """Start episodes after a rewind or with clock options.
 
         Args:
-            indices: the sub-environments.
-            jump: what the options ask for.
-            dead: whether the step to come is a dead one for them.
+            indices: the sub-environments, shape `(K,)`.
+            jump: the clock options.
+            in_reset_step: whether the current step is their reset step.
         """
-        self._settle()
+        self._merge_recent()
         present = self.ticks(indices)
         started = self._episode[indices] >= 0
         running = ~self._held[indices]
-        coming = self._coming(indices) + self._counts_episodes
-        resume = np.where(running, coming, self._resume[indices])
+        following = self._next_ticks(indices) + self._counts_episodes
+        resume = np.where(running, following, self._resume[indices])
         if jump.tick is not None:
             start = resume = np.full(len(indices), jump.tick)
         elif jump.hold:
@@ -198,32 +222,30 @@ class Clocks:
             start = np.zeros(len(indices), np.int64) if self.unit == "episode_step" else resume
         if self._counts_episodes and not jump.hold:
             resume = start + 1
-        self._remember(indices, present, started, start)
-        born = self.count + dead
+        self._record_visits(indices, present, started, start)
+        start_count = self.count + in_reset_step
         self._episode[indices] += 1
         self._held[indices] = jump.hold
         self._any_held = bool(self._held.any())
         self._held_tick[indices] = start
         self._resume[indices] = resume
-        self._ends_at[indices] = born + self.limit
-        self._first_end = min(self._first_end, born + self.limit)
-        time = self._episode[indices] if self._counts_episodes else born - self._lag[indices]
+        self._ends_at[indices] = start_count + self.limit
+        self._first_end = min(self._first_end, start_count + self.limit)
+        time = self._episode[indices] if self._counts_episodes else start_count - self._lag[indices]
         self._shift[indices] = start - time
-        self.flow.seek(indices, start)
-        self._held_cursor[indices] = self.flow.cursor[indices]
-        self._place[indices] = self.flow.cursor[indices] - time
-        self._due_at[indices] = np.where(self._held[indices], FAR, self.flow.until(indices) - self._shift[indices])
-        if self._on_turn is not None:
-            self._on_turn(indices)
-        self._window_end = self._calm_until = self.count
+        self.pool.seek(indices, start)
+        self._held_cursor[indices] = self.pool.cursor[indices]
+        self._cursor_shift[indices] = self.pool.cursor[indices] - time
+        self._due_at[indices] = np.where(
+            self._held[indices], FAR, self.pool.valid_until(indices) - self._shift[indices]
+        )
+        if self._on_change is not None:
+            self._on_change(indices)
+        self._window_end = self._no_change_before = self.count
 
     def rewind(self, indices: np.ndarray) -> None:
-        """Start from tick 0 with the next episode, which has to begin by `begin_at`.
-
-        Args:
-            indices: the sub-environments.
-        """
-        self._settle()
+        """Set clocks to tick 0; a `start_at` has to follow."""
+        self._merge_recent()
         self._episode[indices] = -1
         self._held[indices] = False
         self._shift[indices] = 0 if self._counts_episodes else self._lag[indices] - self.count
@@ -232,21 +254,17 @@ class Clocks:
             self._visited.pop(index, None)
 
     def visited(self, index: int) -> VisitedTicks:
-        """Which ticks a sub-environment has visited since its last rewind.
-
-        Args:
-            index: the sub-environment.
-        """
+        """The ticks that a sub-environment has visited since its last rewind."""
         spans = VisitedTicks(list(self._visited[index].spans)) if index in self._visited else VisitedTicks()
         if self._episode[index] >= 0:
             tick = int(self.ticks(np.array([index]))[0])
             spans.add(int(self._since[index]), max(tick, int(self._furthest[index])))
         return spans
 
-    def _remember(self, indices: np.ndarray, present: np.ndarray, started: np.ndarray, start: np.ndarray) -> None:
-        """Note what was visited, where time does not simply go on."""
+    def _record_visits(self, indices: np.ndarray, present: np.ndarray, started: np.ndarray, start: np.ndarray) -> None:
+        """Record the visited span of ticks of sub-environments in which time is not continuous."""
         furthest = np.maximum(self._furthest[indices], present)
-        if self.unit == "episode_step":  # time goes back to 0 with every episode
+        if self.unit == "episode_step":  # each episode starts at tick 0
             breaks = started & (start != self._since[indices])
             self._furthest[indices] = np.where(breaks | ~started, start, furthest)
         else:
@@ -256,107 +274,111 @@ class Clocks:
             self._visited.setdefault(index, VisitedTicks()).add(int(self._since[index]), last)
         self._since[indices] = np.where(breaks | ~started, start, self._since[indices])
 
-    def _coming(self, indices: np.ndarray) -> np.ndarray:
-        """The ticks of the coming transitions, on a clock of episodes those of the present ones; none is held."""
+    def _next_ticks(self, indices: np.ndarray) -> np.ndarray:
+        """The ticks of the next transitions (unit `episode`: of the current episodes), without a hold."""
+        ticks: np.ndarray
         if self._counts_episodes:
-            return self.episodes(indices) + self._shift[indices]
-        return self.count + self._shift[indices] - self._lag[indices] - self._late[indices]
+            ticks = self.episodes(indices) + self._shift[indices]
+        else:
+            ticks = self.count + self._shift[indices] - self._lag[indices] - self._late[indices]
+        return ticks
 
-    def _settle(self) -> None:
-        """Put the episodes that were begun lately to the others."""
-        np.add(self._episode, self._begun, out=self._episode)
-        self._begun.fill(0)
-        self._settle_at = self.count + _MOST_BEGUN
+    def _merge_recent(self) -> None:
+        """Add the byte counters of episodes to the others."""
+        np.add(self._episode, self._recent, out=self._episode)
+        self._recent.fill(0)
+        self._merge_at = self.count + _MOST_RECENT
         self._window_end = min(self._window_end, self.count)
 
-    def _turn_ended(self) -> None:
-        """Let the values of the episodes to come hold, where episodes move time."""
-        self._settle()
+    def _advance_due_episodes(self) -> None:
+        """Apply the values of the episodes that start, with unit `episode`."""
+        self._merge_recent()
         np.subtract(self._due_at, self._episode, out=self._sum)
         wait = int(self._sum.min())  # episodes
         if wait > 0:
-            self._calm_until = self.count + (2 * wait - 1 if self._has_dead_steps else wait)
+            self._no_change_before = self.count + (2 * wait - 1 if self._has_reset_steps else wait)
         else:
-            self._turn(np.flatnonzero(self._sum <= 0))
+            self._advance(np.flatnonzero(self._sum <= 0))
 
     def _look_ahead(self) -> None:
-        """Queue whoever may be due within the next steps."""
-        self._settle()
+        """Find the sub-environments that may be due within the next window."""
+        self._merge_recent()
         self._window_end = self.count + _WINDOW
         np.add(self._due_at, self._lag, out=self._sum)
         soon = np.flatnonzero(self._sum < self._window_end)
-        self._queue, self._crowd = {}, None
+        self._queue, self._due_window = {}, None
         if not len(soon):
             return
         counts = self._sum[soon]
         entries: list[Entry | None] = [None] * len(soon)
-        if not self.flow.is_dense:
-            coming = self.flow.ahead(soon)
-            if len(soon) <= _CROWD:
-                entries = list(zip(*(part.tolist() for part in coming), strict=True))
+        if not self.pool.is_dense:
+            following = self.pool.next_entries(soon)
+            if len(soon) <= _MOST_QUEUED:
+                entries = list(zip(*(part.tolist() for part in following), strict=True))
             else:
-                until = coming[1]
+                until = following[1]
                 lags = self._lag[soon] - self._shift[soon]
                 once = (until >= 0) & (until + lags >= self._window_end)
-                if len(soon) - np.count_nonzero(once) <= _CROWD:
-                    self._crowd = DueWindow(soon[once], self.count, counts[once], tuple(part[once] for part in coming))
+                if len(soon) - np.count_nonzero(once) <= _MOST_QUEUED:
+                    parts = tuple(part[once] for part in following)
+                    self._due_window = DueWindow(soon[once], self.count, counts[once], parts)
                     soon, counts = soon[~once], counts[~once]
                     entries = [None] * len(soon)
-        if len(soon) > _CROWD:
-            self._crowd = DueWindow(soon, self.count, counts)
+        if len(soon) > _MOST_QUEUED:
+            self._due_window = DueWindow(soon, self.count, counts)
             return
-        for waiting in zip(soon.tolist(), counts.tolist(), entries, strict=True):
-            self._queue.setdefault(max(waiting[1], self.count), []).append(waiting)
+        for item in zip(soon.tolist(), counts.tolist(), entries, strict=True):
+            self._queue.setdefault(max(item[1], self.count), []).append(item)
 
-    def _turn_crowd(self, crowd: DueWindow, due: np.ndarray) -> None:
-        """Turn those of a crowd who are due, given as places in it."""
-        indices = crowd.indices[due]
-        if crowd.coming is None:
-            self._turn(indices)
-            crowd.put_off(due, self._due_at[indices] + self._lag[indices])
+    def _advance_window(self, window: DueWindow, due: np.ndarray) -> None:
+        """Advance the sub-environments that are due, given as positions in the window."""
+        indices = window.indices[due]
+        if window.entries is None:
+            self._advance(indices)
+            window.postpone(due, self._due_at[indices] + self._lag[indices])
             return
-        entry = tuple(part[due] for part in crowd.coming)
-        self.flow.enter(indices, entry)
+        entry = tuple(part[due] for part in window.entries)
+        self.pool.apply(indices, entry)
         self._due_at[indices] = entry[1] - self._shift[indices]
-        crowd.dismiss(due)
-        if self._on_turn is not None:
-            self._on_turn(indices)
+        window.remove(due)
+        if self._on_change is not None:
+            self._on_change(indices)
 
-    def _turn_queued(self, queued: list[tuple[int, int, Entry | None]]) -> None:
-        """Turn those who are due; a dead step since they were queued has made some of them due later."""
+    def _advance_queued(self, queued: list[tuple[int, int, Entry | None]]) -> None:
+        """Advance the queued sub-environments, and postpone those with a reset step since they were queued."""
         due = []
-        for waiting in queued:
-            index, count, entry = waiting
+        for item in queued:
+            index, count, entry = item
             late = self._late.item(index)
             if count + late > self.count:
-                self._queue.setdefault(count + late, []).append(waiting)
+                self._queue.setdefault(count + late, []).append(item)
                 continue
             if entry is None or entry[1] < 0:
-                self._turn([index])
+                self._advance([index])
             else:
-                self.flow.enter(index, entry)
+                self.pool.apply(index, entry)
                 self._due_at[index] = entry[1] - self._shift.item(index)
                 due.append(index)
             count = self._due_at.item(index) + self._lag.item(index)
             if count + late < self._window_end:
                 self._queue.setdefault(count + late, []).append((index, count, None))
-        if due and self._on_turn is not None:
-            self._on_turn(np.array(due))
+        if due and self._on_change is not None:
+            self._on_change(np.array(due))
 
-    def _turn(self, indices: list[int] | np.ndarray) -> None:
-        """Let the values of the tick to come hold in these sub-environments, none of which is held."""
-        flow = self.flow
-        if len(indices) <= _FEW and not flow.is_dense:  # a loop is cheaper than a dozen calls for arrays
+    def _advance(self, indices: list[int] | np.ndarray) -> None:
+        """Apply the values of the next tick in sub-environments that are due; none of them is held."""
+        pool = self.pool
+        if len(indices) <= _MOST_LOOPED and not pool.is_dense:
             for index in indices if isinstance(indices, list) else indices.tolist():
-                self._due_at[index] = flow.advance_one(index) - self._shift.item(index)
+                self._due_at[index] = pool.advance_one(index) - self._shift.item(index)
         else:
             due = np.asarray(indices)
-            if flow.is_dense:
-                until = flow.until(due)
-                flow.seek(due, until)
-                self._place[due] = flow.cursor[due] - (until - self._shift[due])
-                self._due_at[due] = flow.until(due) - self._shift[due]
+            if pool.is_dense:
+                until = pool.valid_until(due)
+                pool.seek(due, until)
+                self._cursor_shift[due] = pool.cursor[due] - (until - self._shift[due])
+                self._due_at[due] = pool.valid_until(due) - self._shift[due]
             else:
-                self._due_at[due] = flow.advance(due) - self._shift[due]
-        if self._on_turn is not None:
-            self._on_turn(np.asarray(indices))
+                self._due_at[due] = pool.advance(due) - self._shift[due]
+        if self._on_change is not None:
+            self._on_change(np.asarray(indices))

@@ -1,11 +1,11 @@
 """Random numbers of a vector environment: column i belongs to sub-environment i.
 
-* `StepDraws` - one number a step for every sub-environment
-* `SideDraws`, `half_threshold` - the same as whole numbers, for what may happen to two sides
-* `EpisodeDraws` - one number for every episode of every sub-environment, in any order
+* `StepDraws` - one number a step for each sub-environment
+* `SideDraws`, `half_threshold` - the same as integers, for events with two equally likely sides
+* `EpisodeDraws` - one number for each episode of each sub-environment, in any order
 
-What one sub-environment does never changes the numbers of another: a step uses up its numbers whether
-they are needed or not, and the number of an episode depends on nothing but seed, column and episode.
+The random streams of the sub-environments are independent: each step consumes its numbers whether they
+are used or not, and the number of an episode is a function of seed, column and episode alone.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections import OrderedDict
 
 import numpy as np
 
-_BATCH = 32_768  # numbers that are drawn at once: few calls, and they stay in the processor's cache
-_EPISODES = 64
-_KEPT = 4
+_BATCH = 32_768  # numbers drawn at once: few calls, and the block fits into the processor's cache
+_EPISODES = 64  # in a block of `EpisodeDraws`
+_KEPT = 4  # blocks of `EpisodeDraws`
 _EPISODE_TAG = 0xE915
 
 
 class StepDraws:
-    """One number a step for every sub-environment, uniform in [0, 1).
+    """One number a step for each sub-environment, uniform in [0, 1).
 
     Args:
-        number: how many sub-environments, N.
+        number: the number of sub-environments, N.
     """
 
     def __init__(self, number: int) -> None:
@@ -32,14 +32,14 @@ class StepDraws:
         self._next = len(self._block)
 
     def restart(self) -> None:
-        """Throw away what was drawn ahead: the generator is another one."""
+        """Discard the numbers drawn ahead, after a change of the generator."""
         self._next = len(self._block)
 
     def step(self, generator: np.random.Generator) -> np.ndarray:
         """The numbers of the next step.
 
         Args:
-            generator: where they come from.
+            generator: the generator to draw from.
 
         Returns:
             Numbers of shape `(N,)`, valid until the next call.
@@ -53,14 +53,14 @@ class StepDraws:
 
 
 class SideDraws:
-    """One whole number u from 0 to 2**32 - 1 a step for every sub-environment, and 2**32 - 1 - u beside it.
+    """An integer u from 0 to 2**32 - 1 a step for each sub-environment, and its complement 2**32 - 1 - u.
 
-    With a threshold h the first is below it with probability h / 2**32, and so is the second, and never
-    both as long as h is at most 2**31: the two sides to which something may slip, in two comparisons.
-    Half of the bits that a number in [0, 1) takes are enough.
+    Each of the two is below a threshold h with probability h / 2**32, and never both if h is at most
+    2**31: two comparisons decide whether an agent slips, and to which side. 32 random bits are half of
+    what a number in [0, 1) takes.
 
     Args:
-        number: how many sub-environments, N.
+        number: the number of sub-environments, N.
     """
 
     def __init__(self, number: int) -> None:
@@ -69,17 +69,17 @@ class SideDraws:
         self._next = rows
 
     def restart(self) -> None:
-        """Throw away what was drawn ahead: the generator is another one."""
+        """Discard the numbers drawn ahead, after a change of the generator."""
         self._next = self._block.shape[1]
 
     def step(self, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the next step.
 
         Args:
-            generator: where they come from.
+            generator: the generator to draw from.
 
         Returns:
-            Both numbers, shape `(N,)` each, valid until the next call.
+            u and its complement, shape `(N,)` each, valid until the next call.
         """
         ones, others = self._block
         if self._next == len(ones):
@@ -91,7 +91,7 @@ class SideDraws:
 
 
 def half_threshold(probability: np.ndarray) -> np.ndarray:
-    """The threshold for `SideDraws` that gives each side half of a probability, to 32 bits.
+    """The threshold for `SideDraws` at which each side has half of a probability, to 32 bits.
 
     Args:
         probability: probabilities, shape `(K,)`.
@@ -104,16 +104,16 @@ def half_threshold(probability: np.ndarray) -> np.ndarray:
 
 
 class EpisodeDraws:
-    """One number for every episode of every sub-environment, uniform in [0, 1).
+    """One number for each episode of each sub-environment, uniform in [0, 1).
 
     Args:
-        seed: the seed.
-        number: how many sub-environments.
+        seed: at least 0.
+        number: the number of sub-environments.
 
     Example:
         >>> draws = EpisodeDraws(7, 3)
-        >>> later = draws.at(np.array([0, 1]), np.array([100, 2]))
-        >>> bool(later[1] == EpisodeDraws(7, 3).at(np.array([1]), np.array([2]))[0])
+        >>> numbers = draws.at(np.array([0, 1]), np.array([100, 2]))
+        >>> bool(numbers[1] == EpisodeDraws(7, 3).at(np.array([1]), np.array([2]))[0])
         True
     """
 
@@ -122,17 +122,17 @@ class EpisodeDraws:
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
 
     def at(self, indices: np.ndarray, episodes: np.ndarray) -> np.ndarray:
-        """The numbers of these episodes.
+        """The numbers of the given episodes, shape `(K,)`.
 
         Args:
             indices: sub-environments, shape `(K,)`.
-            episodes: the episode of each, counted from the last seed, shape `(K,)`.
+            episodes: the episode of each, counted from the last rewind, shape `(K,)`.
         """
-        blocks, places = np.divmod(episodes, _EPISODES)
+        blocks, rows = np.divmod(episodes, _EPISODES)
         found = np.empty(len(indices))
         for number in np.unique(blocks).tolist():
             mask = blocks == number
-            found[mask] = self._block(number)[places[mask], indices[mask]]
+            found[mask] = self._block(number)[rows[mask], indices[mask]]
         return found
 
     def _block(self, number: int) -> np.ndarray:

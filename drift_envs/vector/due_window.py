@@ -1,72 +1,75 @@
-"""Many sub-environments whose knobs are due to change within the next steps.
+"""The sub-environments whose knobs change within the next steps, if they are too many for a queue.
 
-* `DueWindow` - tells at every step whose turn it is
+* `DueWindow` - finds, at each step, the sub-environments that are due
+
+A file of its own, since it depends on nothing else of this folder; `clocks.py` shows its place.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_LONG = 200  # with the dead steps of a window a byte still holds it
+_NOT_DUE = 200  # beyond the end of a window, and with the reset steps of a window it still fits into a byte
 
 
 class DueWindow:
-    """Tells at every step whose knobs are due, among those that may be within a window of steps.
+    """Finds the sub-environments that are due at a step, by one byte counter each and one comparison of arrays.
 
-    It counts in bytes from the step at which the window begins, so that asking all of them is cheap.
+    The counters are relative to the first step of the window, so that they fit into bytes.
 
     Args:
-        indices: the sub-environments, shape `(K,)`.
-        start: the count of steps at which the window begins.
-        counts: the counts at which they are due, unless dead steps come between, shape `(K,)`.
-        coming: what holds then, arrays of shape `(K,)`, if each of them is due but once within the window.
+        indices: sub-environments that may be due within the window, shape `(K,)`.
+        start: the step count at which the window begins.
+        counts: the step counts at which they are due, without reset steps in between, shape `(K,)`.
+        entries: the pool entries that become valid then, arrays of shape `(K,)`; only if each
+            sub-environment is due at most once within the window.
 
     Example:
-        >>> crowd = DueWindow(np.array([4, 7]), start=100, counts=np.array([101, 102]))
-        >>> dead = np.zeros(8, np.uint8)
-        >>> dead[4] = 1
-        >>> crowd.due(101, dead) is None
+        >>> window = DueWindow(np.array([4, 7]), start=100, counts=np.array([101, 102]))
+        >>> reset_steps = np.zeros(8, np.uint8)
+        >>> reset_steps[4] = 1
+        >>> window.due(101, reset_steps) is None
         True
-        >>> crowd.due(102, dead)
+        >>> window.due(102, reset_steps)
         array([0, 1])
     """
 
     def __init__(
-        self, indices: np.ndarray, start: int, counts: np.ndarray, coming: tuple[np.ndarray, ...] | None = None
+        self, indices: np.ndarray, start: int, counts: np.ndarray, entries: tuple[np.ndarray, ...] | None = None
     ) -> None:
         self.indices = indices
-        self.coming = coming
+        self.entries = entries
         self._start = start
         self._waits = np.zeros(len(indices), np.uint8)
         self._sum = np.empty(len(indices), np.uint8)
         self._mask = np.empty(len(indices), bool)
-        self.put_off(slice(None), counts)
+        self.postpone(slice(None), counts)
 
-    def due(self, count: int, dead_steps: np.ndarray) -> np.ndarray | None:
-        """Whose turn it is, as places in `indices`; `None` if it is nobody's.
+    def due(self, count: int, reset_steps: np.ndarray) -> np.ndarray | None:
+        """The sub-environments that are due, as positions in `indices`; `None` if there are none.
 
         Args:
-            count: the present count of steps, at most 32 after the start.
-            dead_steps: dead steps of each sub-environment since the start, shape `(N,)`, bytes.
+            count: the current step count, less than 200 after the start.
+            reset_steps: the reset steps of each sub-environment since the start, shape `(N,)`, `uint8`.
         """
-        dead_steps.take(self.indices, out=self._sum, mode="wrap")
+        reset_steps.take(self.indices, out=self._sum, mode="wrap")
         np.add(self._sum, self._waits, out=self._sum)
         np.less_equal(self._sum, np.uint8(count - self._start), out=self._mask)
         return self._mask.nonzero()[0] if np.count_nonzero(self._mask) else None
 
-    def put_off(self, places: np.ndarray | slice, counts: np.ndarray) -> None:
-        """Note when they are due next.
+    def postpone(self, positions: np.ndarray | slice, counts: np.ndarray) -> None:
+        """Set the step counts at which sub-environments are due next.
 
         Args:
-            places: which, as places in `indices`.
-            counts: the counts at which they are due, unless dead steps come between from the start on.
+            positions: positions in `indices`.
+            counts: the step counts, without reset steps since the start.
         """
-        self._waits[places] = np.maximum(np.minimum(counts - self._start, _LONG), 0)
+        self._waits[positions] = np.maximum(np.minimum(counts - self._start, _NOT_DUE), 0)
 
-    def dismiss(self, places: np.ndarray) -> None:
-        """Note that they are not due any more.
+    def remove(self, positions: np.ndarray) -> None:
+        """Mark sub-environments as not due within this window.
 
         Args:
-            places: which, as places in `indices`.
+            positions: positions in `indices`.
         """
-        self._waits[places] = _LONG
+        self._waits[positions] = _NOT_DUE

@@ -1,6 +1,7 @@
-"""What a native vector environment says of its dynamics; everything else is the same for all.
+"""The interface between the vector environments and the dynamics of each kind.
 
-* `Dynamics` - the part of `DriftVectorEnv` that each environment fills
+* `Dynamics` - the methods that the lake and the cars implement, and the attributes that `DriftVectorEnv` provides
+* `IntegerActions` - the check of integer actions
 """
 
 from __future__ import annotations
@@ -11,110 +12,150 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.vector.knob_pool import Columns
+from drift_envs.schedule import Schedule
+from drift_envs.vector.clocks import Clocks
+from drift_envs.vector.knob_pool import Columns, KnobPool
+from drift_envs.wrappers.drift import DriftWrapper
+
+Infos = dict[str, Any]
+"""`info` in Gymnasium's vector form: an array for each key, and under `_key` a mask of the valid entries."""
 
 
 class Dynamics(ABC):
-    """How the sub-environments of one kind begin, move and look: arrays of N, no notion of time or drift.
+    """How the sub-environments of one kind start, step and observe: arrays of length N, independent of time.
 
-    `DriftVectorEnv` calls these; N is its number of sub-environments, a mask has shape `(N,)`.
-    `kind` is the class of the single environment, `state_names` says what `read_state` knows.
+    A mask is an array of booleans of shape `(N,)`; an index is an integer from 0 to N - 1.
+
+    Attributes:
+        kind: the class of the single environment.
+        state_names: the attributes that hold the state of an episode, for `read_state` and `write_state`.
+        num_envs: the number of sub-environments, N.
+        single_env: the single environment of which all sub-environments are copies.
+        schedule: the schedule, or `None` without drift.
+        pool: the knob values.
+        clocks: the ticks.
     """
 
     kind: ClassVar[type]
     state_names: ClassVar[tuple[str, ...]] = ()
+    num_envs: int
+    single_env: DriftWrapper
+    schedule: Schedule | None
+    pool: KnobPool
+    clocks: Clocks
 
     @abstractmethod
     def read_state(self, index: int, name: str) -> Any:
-        """A part of what says where an episode stands.
-
-        Args:
-            index: the sub-environment.
-            name: one of `state_names`.
-        """
+        """Read a part of the state of an episode, one of `state_names`."""
 
     @abstractmethod
     def write_state(self, index: int, name: str, value: Any) -> None:
-        """Put an episode somewhere else.
-
-        Args:
-            index: the sub-environment.
-            name: one of `state_names`.
-            value: as `read_state` gives it.
-        """
-
-    def _check_options(self, options: Mapping[str, Any]) -> None:  # noqa: B027 - not all need it
-        """Refuse options that break a rule."""
-
-    def _reset_infos(self, mask: np.ndarray) -> dict[str, Any]:
-        """What the environment's `reset` tells, of these sub-environments."""
-        return {}
-
-    @abstractmethod
-    def _build(self) -> None:
-        """Make the arrays of the dynamics, at the end of the constructor."""
-
-    @abstractmethod
-    def _columns(self) -> dict[str, np.ndarray]:
-        """What the knobs are as columns of numbers, shape `(N,)` each; a schedule writes into these arrays."""
-
-    @abstractmethod
-    def _encode(self, values: Mapping[str, Any]) -> Columns:
-        """Knob values of a stretch of ticks as columns of numbers."""
-
-    def _follows_knobs(self) -> bool:
-        """Whether something follows from other values of the driven knobs, so that `_turned` has to be called."""
-        return False
-
-    def _turned(self, indices: np.ndarray) -> None:  # noqa: B027 - not all need it
-        """Other values hold in these sub-environments."""
-
-    def _strand(self, truncations: np.ndarray) -> None:  # noqa: B027 - not all need it
-        """The limit has ended these episodes."""
-
-    @abstractmethod
-    def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
-        """Put these sub-environments where an episode begins."""
-
-    @abstractmethod
-    def _observe(self) -> Any:
-        """The present observations, an array of its own."""
-
-    @abstractmethod
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        """The actions as an array, or an error."""
-
-    @abstractmethod
-    def _transition(
-        self, actions: np.ndarray, dead: np.ndarray | None
-    ) -> tuple[Any, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all; where a step is dead, begin the episode in place of that."""
+        """Set a part of the state of an episode, one of `state_names`, in the form of `read_state`."""
 
     @abstractmethod
     def pose(self, env: Any, index: int) -> None:
-        """Put the single environment where a sub-environment stands, for a picture.
-
-        Args:
-            env: the innermost single environment, turned already.
-            index: the sub-environment.
-        """
+        """Copy the state of a sub-environment to the innermost single environment, which has its knob values."""
 
     @abstractmethod
     def read_knob(self, index: int, name: str) -> Value:
-        """The present value of a knob, read back from what the dynamics use.
-
-        Args:
-            index: the sub-environment.
-            name: the knob.
-        """
+        """Read the current value of a knob back from the arrays of the dynamics."""
 
     @abstractmethod
     def write_knob(self, index: int, name: str, value: Value) -> None:
-        """Turn a knob that no schedule drives.
+        """Set a knob that the schedule does not drive to a canonical value."""
+
+    @abstractmethod
+    def _make_columns(self) -> dict[str, np.ndarray]:
+        """Create the knob values as columns of numbers, shape `(N,)` each; the pool writes into these arrays."""
+
+    @abstractmethod
+    def _encode(self, values: Mapping[str, Any]) -> Columns:
+        """Convert K values of each driven knob to columns of numbers, shape `(K,)` each."""
+
+    @abstractmethod
+    def _make_arrays(self) -> None:
+        """Create the other arrays of the dynamics, at the end of the constructor."""
+
+    def _has_derived_arrays(self) -> bool:
+        """Whether arrays are derived from driven knobs, so that `_update_derived` has to be called."""
+        return False
+
+    def _update_derived(self, indices: np.ndarray) -> None:  # noqa: B027 - optional
+        """Update the derived arrays of sub-environments whose knob values have changed."""
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:  # noqa: B027 - optional
+        """Raise an error for invalid reset options."""
+
+    def _reset_infos(self, mask: np.ndarray) -> Infos:
+        """The `info` of the environment's own `reset` for the sub-environments of a mask."""
+        return {}
+
+    @abstractmethod
+    def _start_episodes(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
+        """Set the sub-environments of a mask to their initial states."""
+
+    @abstractmethod
+    def _observe(self) -> np.ndarray:
+        """The current observations, as a new array."""
+
+    @abstractmethod
+    def _check_actions(self, actions: Any) -> np.ndarray:
+        """Return the actions as an array, or raise an error."""
+
+    @abstractmethod
+    def _transition(
+        self, actions: np.ndarray, resetting: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Infos]:
+        """Step all sub-environments; those of the mask `resetting` start an episode instead.
+
+        Returns:
+            Observations, rewards (`float64`), terminations and `info`; new arrays.
+        """
+
+    def _mark_truncated(self, truncations: np.ndarray) -> None:  # noqa: B027 - optional
+        """Mark the episodes of a mask as ended by the step limit."""
+
+
+class IntegerActions:
+    """Checks integer actions from 0 to `count` - 1, one for each sub-environment.
+
+    Args:
+        number: the number of sub-environments, N.
+        count: the number of actions.
+
+    Example:
+        >>> IntegerActions(3, count=4).check([0, 3, 1])
+        array([0, 3, 1])
+    """
+
+    def __init__(self, number: int, count: int) -> None:
+        self._shape = (number,)
+        self._last = np.array(count - 1, np.uint64)  # an array saves its conversion at each call
+        self._bad = np.zeros(number, bool)
+
+    def check(self, actions: Any) -> np.ndarray:
+        """Return the actions as a contiguous `int64` array.
 
         Args:
-            index: the sub-environment.
-            name: the knob.
-            value: a canonical value.
+            actions: integers of shape `(N,)`.
+
+        Raises:
+            ArgumentError: if the shape or an action is invalid.
         """
+        checked = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
+        if checked.shape != self._shape or checked.dtype.kind not in "iu":
+            raise ArgumentError(
+                f"`actions` should be whole numbers of shape {self._shape}. "
+                f"Received {checked.dtype} of shape {checked.shape}"
+            )
+        if checked.dtype != np.int64 or not checked.flags.c_contiguous:
+            checked = np.ascontiguousarray(checked, np.int64)
+        # As unsigned integers, negative numbers are larger than all actions.
+        np.greater(checked.view(np.uint64), self._last, out=self._bad)
+        if np.count_nonzero(self._bad):
+            where = int(self._bad.argmax())
+            known = ", ".join(str(action) for action in range(int(self._last) + 1))
+            raise ArgumentError(f"`actions[{where}]` should be one of {known}. Received {int(checked[where])}")
+        return checked

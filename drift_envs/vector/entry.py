@@ -1,6 +1,6 @@
-"""What stands behind `gymnasium.make_vec`.
+"""The entry point of `gymnasium.make_vec`.
 
-* `make_vector` - a native vector environment, or single ones side by side where only these can do what is asked
+* `make_vector` - a native vector environment, or `SyncVectorEnv` if the arguments need single environments
 """
 
 from __future__ import annotations
@@ -17,38 +17,41 @@ from drift_envs.wrappers.drift import DriftWrapper
 
 
 def make_vector(
-    build: Callable[..., gym.Env],
+    build: Callable[..., gym.Env[Any, Any]],
     native: type[DriftVectorEnv],
     num_envs: int = 1,
     max_episode_steps: int | None = None,
     autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     share_timeline: bool = False,
     **arguments: Any,
-) -> VectorEnv:
-    """Build a vector environment from what builds a single one.
+) -> VectorEnv[Any, Any, Any]:
+    """Build a vector environment.
 
-    Text worlds, pictures with an overlay or a window, and knobs that need no attribute (such as
-    `action_delay`) are nothing for NumPy: with these the single environments stand side by side
-    in a `SyncVectorEnv`.
+    Text observations, frames with an overlay or a window, and knobs of the wrapper (such as
+    `action_delay`) have no vectorized form: with these the result is a `SyncVectorEnv`.
 
     Args:
         build: builds a single environment.
         native: the class of the native vector environment.
-        num_envs: how many sub-environments.
-        max_episode_steps: the steps of an episode, `None` for no limit.
+        num_envs: the number of sub-environments, at least 1.
+        max_episode_steps: the step limit of an episode, `None` for no limit.
         autoreset_mode: `NextStep`, `SameStep` or `Disabled`.
         share_timeline: whether all native sub-environments follow the timeline of the first.
-        **arguments: those of the single environment.
+        **arguments: the arguments of the single environment.
     """
-    world = build(**arguments)
-    if isinstance(world, DriftWrapper) and world.env is world.unwrapped and world.render_mode in (None, "rgb_array"):
+    single_env = build(**arguments)
+    if (
+        isinstance(single_env, DriftWrapper)
+        and single_env.env is single_env.unwrapped
+        and single_env.render_mode in (None, "rgb_array")
+    ):
         return native(
-            world, num_envs, max_episode_steps, autoreset_mode, share_timeline, arguments.get("notify", "none")
+            single_env, num_envs, max_episode_steps, autoreset_mode, share_timeline, arguments.get("notify", "none")
         )
-    world.close()
+    single_env.close()
 
-    def single() -> gym.Env:
+    def build_with_limit() -> gym.Env[Any, Any]:
         env = build(**arguments)
         return env if max_episode_steps is None else TimeLimit(env, max_episode_steps)
 
-    return SyncVectorEnv([single] * num_envs, autoreset_mode=autoreset_mode)
+    return SyncVectorEnv([build_with_limit] * num_envs, autoreset_mode=autoreset_mode)

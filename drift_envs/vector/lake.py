@@ -1,6 +1,6 @@
-"""Thousands of frozen lakes at once.
+"""The native vector environment of the frozen lake.
 
-* `VectorFrozenLake` - the native vector environment of `DriftFrozenLake-v0`
+* `VectorFrozenLake` - of `DriftFrozenLake-v0`
 """
 
 from __future__ import annotations
@@ -13,30 +13,22 @@ import numpy as np
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.vector.actions import WholeActions
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.draws import SideDraws, StepDraws, half_threshold
+from drift_envs.vector.draws import SideDraws, half_threshold
 from drift_envs.vector.knob_pool import Columns
-from drift_envs.vector.lake_worlds import CELLS, LEFT, LakeWorlds
+from drift_envs.vector.lake_tables import CELLS, LEFT, LakeTables
 
-_WORLD = ("map", "goal_rewards")
+_TABLE_KNOBS = ("map", "goal_rewards")
 
 
 class VectorFrozenLake(DriftVectorEnv):
-    """Thousands of frozen lakes at once, each with its own drift.
+    """N frozen lakes, each with its own drift.
 
-    A step looks up, for all lakes together, what follows on state and action in the tables of
-    `LakeWorlds`. One random number a step and lake decides whether it slips and to which side.
+    A step looks up the transitions of all lakes in the tables of `LakeTables`. One random number a step
+    and lake decides whether the agent slips, and to which side.
 
-    `get_attr` and `set_attr` know the knobs and `s`, the state.
-
-    Args:
-        world: a single drifting lake.
-        num_envs: how many lakes, N.
-        max_episode_steps: the steps of an episode, `None` for no limit.
-        autoreset_mode: `NextStep`, `SameStep` or `Disabled`.
-        share_timeline: whether all lakes follow the timeline of the first.
-        notify: what `info["drift"]` tells: `none`, `change` or `full`.
+    `get_attr` and `set_attr` take the names of the knobs and `s`, the state. See `DriftVectorEnv` for the
+    arguments.
 
     Example:
         >>> from drift_envs.wrappers.drift import DriftWrapper
@@ -50,42 +42,43 @@ class VectorFrozenLake(DriftVectorEnv):
     kind = FrozenLake
     state_names: ClassVar[tuple[str, ...]] = ("s", "lastaction")
 
-    def _build(self) -> None:
+    def _make_arrays(self) -> None:
         number = self.num_envs
-        self._half, self._transient = self.flow.columns["half"], self.flow.columns["transient"]
-        self._code = self.flow.columns["world"]
-        self._laid = self._code.copy()  # the world that `_state` belongs to
-        self._base = self._laid * self._worlds.size
+        self._half, self._transient = self.pool.columns["half"], self.pool.columns["transient"]
+        self._slot = self.pool.columns["slot"]
+        self._state_slot = self._slot.copy()  # the slot of the tables to which `_state` belongs
+        self._base = self._state_slot * self._tables.size
         self._state = self._base + LEFT
         self._lastaction = np.full(number, -1, np.int64)
         self._cells = np.zeros(number, np.int64)
         self._slipped = np.zeros((2, number), bool)
         self._side = np.zeros(number, np.int8)
-        self._here = self._state.copy()
-        self._actions = WholeActions(number, count=4)
-        self._choose_draws()
-        self._see_as_numbers()
+        self._previous = self._state.copy()
+        # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
+        self._can_slip = "slip" in self._driven or bool(self._half.any())
+        self._side_draws = SideDraws(number)
+        self._make_views()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Come back from a pickle, where views have become arrays of their own."""
+        """Restore the views, which a pickle stores as arrays of their own."""
         self.__dict__.update(state)
-        self._see_as_numbers()
+        self._make_views()
 
-    def _see_as_numbers(self) -> None:
-        """Keep views of the booleans as numbers: making one takes as long as using it."""
+    def _make_views(self) -> None:
+        """Keep a view of the booleans as integers, since creating one takes as long as using it."""
         self._slipped_numbers = self._slipped.view(np.int8)
 
-    def _columns(self) -> dict[str, np.ndarray]:
-        lake: Any = self.world.unwrapped
+    def _make_columns(self) -> dict[str, np.ndarray]:
+        lake: Any = self.single_env.unwrapped
         self._lake = lake
-        self._worlds = LakeWorlds(int(lake.observation_space.n), lake.reward_schedule, self._worlds_in_use)
+        self._tables = LakeTables(int(lake.observation_space.n), lake.reward_schedule, self._used_slots)
         self._pending: list[int] = []
         now = self._lake.read_knobs()
-        self._slip = np.full(self.num_envs, now["slip"])  # where no schedule drives it
+        self._slip = np.full(self.num_envs, now["slip"])  # valid if the schedule does not drive it
         return {
             "half": half_threshold(self._slip),
             "transient": np.full(self.num_envs, now["transient"]),
-            "world": np.full(self.num_envs, self._worlds.code(now["map"], now["goal_rewards"]), np.int64),
+            "slot": np.full(self.num_envs, self._tables.slot(now["map"], now["goal_rewards"]), np.int64),
         }
 
     def _encode(self, values: Mapping[str, Any]) -> Columns:
@@ -97,214 +90,176 @@ class VectorFrozenLake(DriftVectorEnv):
             maps = values.get("map", [self._lake.map] * count)
             rewards = values.get("goal_rewards", [self._lake.goal_rewards] * count)
             for lake, goal_rewards in zip(maps, rewards, strict=True):
-                self._pending.append(self._worlds.code(lake, goal_rewards))
-            columns["world"] = np.array(self._pending)
+                self._pending.append(self._tables.slot(lake, goal_rewards))
+            columns["slot"] = np.array(self._pending)
             self._pending.clear()
         return columns
 
-    def _worlds_in_use(self) -> np.ndarray:
-        """The worlds that some lake has, may come to have, or is being given."""
-        if not hasattr(self, "flow"):
+    def _used_slots(self) -> np.ndarray:
+        """The slots that lakes use now, may use according to the pool, or are about to get."""
+        if not hasattr(self, "pool"):
             return np.zeros(0, np.int64)
-        kept = [np.array(self._pending, np.int64), self.flow.columns["world"], self._laid]
-        if "world" in self.flow.pool:
-            kept.append(self.flow.pool["world"].reshape(-1))
-        return np.unique(np.concatenate(kept))
-
-    def _choose_draws(self) -> None:
-        """How many random numbers a step needs: whatever may ever happen counts, so that columns stay in step."""
-        self._slips = "slip" in self._driven or bool(self._half.any())
-        self._lies = "transient" in self._driven or bool(self._transient.any())
-        self._sides = SideDraws(self.num_envs)
-        self._lots = StepDraws(self.num_envs)
+        used = [np.array(self._pending, np.int64), self.pool.columns["slot"], self._state_slot]
+        if "slot" in self.pool.pool:
+            used.append(self.pool.pool["slot"].reshape(-1))
+        return np.unique(np.concatenate(used))
 
     def _restart_draws(self) -> None:
         super()._restart_draws()
-        self._sides.restart()
-        self._lots.restart()
+        self._side_draws.restart()
 
-    def _follows_knobs(self) -> bool:
-        return bool(self._driven.intersection(_WORLD))
+    def _has_derived_arrays(self) -> bool:
+        return bool(self._driven.intersection(_TABLE_KNOBS))
 
-    def _turned(self, indices: np.ndarray) -> None:
-        self._lay(indices[self._code[indices] != self._laid[indices]])
+    def _update_derived(self, indices: np.ndarray) -> None:
+        self._change_maps(indices[self._slot[indices] != self._state_slot[indices]])
 
-    def _strand(self, truncations: np.ndarray) -> None:
+    def _mark_truncated(self, truncations: np.ndarray) -> None:
         indices = truncations.nonzero()[0]
-        afloat = indices[self._state[indices] - self._base[indices] < self._worlds.shore]
-        self._state[afloat] += self._worlds.shore
+        running = indices[self._state[indices] - self._base[indices] < self._tables.ended_offset]
+        self._state[running] += self._tables.ended_offset
 
-    def _lay(self, indices: np.ndarray) -> None:
-        """Put other maps under lakes; the agent keeps its row and column, cut at the new edge."""
+    def _change_maps(self, indices: np.ndarray) -> None:
+        """Change the maps of lakes; the agent keeps its row and column, clipped to the new map."""
         if not len(indices):
             return
-        worlds = self._worlds
-        old, new = self._laid[indices], self._code[indices]
-        half, tile = np.divmod((self._state[indices] - self._base[indices]) // CELLS, worlds.room)
-        row, column = np.divmod(tile, worlds.columns[old])
-        row, column = np.minimum(row, worlds.rows[new] - 1), np.minimum(column, worlds.columns[new] - 1)
-        self._laid[indices] = new
-        self._base[indices] = base = new * worlds.size
-        self._state[indices] = base + CELLS * (row * worlds.columns[new] + column) + LEFT + half * worlds.shore
+        tables = self._tables
+        old, new = self._state_slot[indices], self._slot[indices]
+        has_ended, tile = np.divmod((self._state[indices] - self._base[indices]) // CELLS, tables.states)
+        row, column = np.divmod(tile, tables.columns[old])
+        row, column = np.minimum(row, tables.rows[new] - 1), np.minimum(column, tables.columns[new] - 1)
+        self._state_slot[indices] = new
+        self._base[indices] = base = new * tables.size
+        tile = row * tables.columns[new] + column
+        self._state[indices] = base + CELLS * tile + LEFT + has_ended * tables.ended_offset
 
-    def _place(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
+    def _start_episodes(self, mask: np.ndarray, options: Mapping[str, Any]) -> None:
         indices = mask.nonzero()[0]
         self._state[indices] = self._base[indices] + CELLS * self._start_states(indices) + LEFT
         self._lastaction[indices] = -1
 
     def _start_states(self, indices: np.ndarray) -> np.ndarray:
-        """Where these lakes' episodes begin, drawn where there are several start tiles."""
-        worlds, codes = self._worlds, self._laid[indices]
-        states = worlds.first[codes]
-        several = np.flatnonzero(worlds.starts[codes] > 1)
+        """The initial states, drawn uniformly if a map has several start tiles."""
+        tables, slots = self._tables, self._state_slot[indices]
+        states: np.ndarray = tables.first_start[slots]
+        several = np.flatnonzero(tables.starts[slots] > 1)
         if len(several):
             chosen = indices[several]
-            chances = self._starts.at(chosen, self.clocks.episodes(chosen))
-            for place, code, chance in zip(several.tolist(), codes[several].tolist(), chances.tolist(), strict=True):
-                starts = worlds.start_states(code)
-                states[place] = starts[int(chance * len(starts))]
+            chances = self._start_draws.at(chosen, self.clocks.episodes(chosen))
+            for position, slot, chance in zip(several.tolist(), slots[several].tolist(), chances.tolist(), strict=True):
+                starts = tables.start_states(slot)
+                states[position] = starts[int(chance * len(starts))]
         return states
 
     def _observe(self) -> np.ndarray:
-        seen: np.ndarray = (self._state - self._base) // CELLS
-        return np.remainder(seen, self._worlds.room, out=seen)
+        observations: np.ndarray = (self._state - self._base) // CELLS
+        np.remainder(observations, self._tables.states, out=observations)
+        return observations
 
     def _reset_infos(self, mask: np.ndarray) -> dict[str, Any]:
         return {"prob": np.where(mask, 1.0, 0.0), "_prob": mask.copy()} if self._lake.shows_prob else {}
 
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        return self._actions.check(actions)
-
     def _transition(
-        self, actions: np.ndarray, dead: np.ndarray | None
+        self, actions: np.ndarray, resetting: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        worlds, state, cells = self._worlds, self._state, self._cells
+        tables, state, cells = self._tables, self._state, self._cells
         np.add(state, actions, out=cells)
-        if self._slips:
-            one, other = self._sides.step(self.np_random)
+        if self._can_slip:
+            one, other = self._side_draws.step(self.np_random)
             before, after = self._slipped
             np.less(one, self._half, out=before)
             np.less(other, self._half, out=after)
             np.subtract(self._slipped_numbers[1], self._slipped_numbers[0], out=self._side)
             np.add(cells, self._side, out=cells)
-        infos = self._probabilities(dead) if self._lake.shows_prob else {}
-        if self._lies:
-            np.copyto(self._here, state)
-        seen, rewards, ended = worlds.seen.take(cells), worlds.reward.take(cells), worlds.ended.take(cells)
-        worlds.following.take(cells, out=state, mode="wrap")  # nothing lies outside, and the other modes are slower
-        if self._lies:
-            self._lie(self._lots.step(self.np_random), actions, seen, rewards, ended)
-        if dead is not None and worlds.has_several_starts:
-            indices = dead.nonzero()[0]
-            seen[indices] = starts = self._start_states(indices)
+        infos = self._probabilities(resetting) if self._lake.shows_prob else {}
+        if self._has_false_responses:
+            np.copyto(self._previous, state)
+        observations, rewards = tables.observation.take(cells), tables.reward.take(cells)
+        ended = tables.ended.take(cells)
+        tables.next_state.take(cells, out=state, mode="wrap")  # all cells are valid, and other modes are slower
+        if self._has_false_responses:
+            self._replace_responses(actions, observations, rewards, ended)
+        if resetting is not None and tables.has_several_starts:
+            indices = resetting.nonzero()[0]
+            observations[indices] = starts = self._start_states(indices)
             state[indices] = self._base[indices] + CELLS * starts + LEFT
         if self.render_mode is not None:
             self._lastaction[:] = actions
-            if dead is not None:
-                self._lastaction[dead] = -1
-        return seen, rewards, ended, infos
+            if resetting is not None:
+                self._lastaction[resetting] = -1
+        return observations, rewards, ended, infos
 
-    def _probabilities(self, dead: np.ndarray | None) -> dict[str, Any]:
+    def _probabilities(self, resetting: np.ndarray | None) -> dict[str, Any]:
         """The probability of the transition, as Gymnasium's `info` shows it."""
-        slip = self._slip  # shown without a schedule only
+        slip = self._slip  # shown only without a schedule
         prob = np.where(self._side != 0, 0.5 * slip, 1.0 - slip)
-        # Whoever stands on a hole or a goal stays there for sure.
-        stays = self._worlds.following[self._state] == self._state + self._worlds.shore
+        # On a hole or a goal, the transition to the same tile has probability 1.
+        stays = self._tables.next_state[self._state] == self._state + self._tables.ended_offset
         prob[stays] = 1.0
-        if dead is not None:
-            prob[dead] = 1.0
+        if resetting is not None:
+            prob[resetting] = 1.0
         return {"prob": prob, "_prob": np.ones(self.num_envs, bool)}
 
-    def _lie(
-        self,
-        numbers: np.ndarray,
-        actions: np.ndarray,
-        seen: np.ndarray,
-        rewards: np.ndarray,
-        ended: np.ndarray,
+    def _replace_responses(
+        self, actions: np.ndarray, observations: np.ndarray, rewards: np.ndarray, ended: np.ndarray
     ) -> None:
-        """Put false answers in the place of true ones, with the probability `transient`."""
-        worlds = self._worlds
-        lying = np.flatnonzero(numbers < self._transient)
-        lying = lying[self._here[lying] - self._base[lying] < worlds.shore]
-        state = self._here[lying]
-        around = state[:, None] + np.arange(4)
-        to = worlds.following[around]
-        true = worlds.following[state + actions[lying]]
-        free = (to != state[:, None]) & (to != true[:, None]) & ~worlds.ended[around]
-        counts = free.sum(axis=1)
-        # Below the threshold, the same number is uniform again and chooses among the targets.
-        chance = numbers[lying] / self._transient[lying]
+        """Replace transitions by those to another neighbouring tile, with probability `transient`."""
+        tables, numbers = self._tables, self._response_draws.step(self.np_random)
+        false = np.flatnonzero(numbers < self._transient)
+        false = false[self._previous[false] - self._base[false] < tables.ended_offset]
+        state = self._previous[false]
+        cells = state[:, None] + np.arange(4)
+        next_states = tables.next_state[cells]
+        true = tables.next_state[state + actions[false]]
+        is_target = (next_states != state[:, None]) & (next_states != true[:, None]) & ~tables.ended[cells]
+        counts = is_target.sum(axis=1)
+        # Below the threshold the number is again uniform and selects one of the targets.
+        chance = numbers[false] / self._transient[false]
         chosen = np.minimum((chance * counts).astype(np.int64), np.maximum(counts - 1, 0))
-        direction = (np.cumsum(free, axis=1) > chosen[:, None]).argmax(axis=1)
-        target = to[np.arange(len(lying)), direction]
-        lying, target = lying[counts > 0], target[counts > 0]
-        self._state[lying] = target
-        seen[lying] = (target - self._base[lying]) // CELLS
-        rewards[lying] = self._lake.reward_schedule[2]
-        ended[lying] = False
+        direction = (np.cumsum(is_target, axis=1) > chosen[:, None]).argmax(axis=1)
+        target = next_states[np.arange(len(false)), direction]
+        false, target = false[counts > 0], target[counts > 0]
+        self._state[false] = target
+        observations[false] = (target - self._base[false]) // CELLS
+        rewards[false] = self._lake.reward_schedule[2]
+        ended[false] = False
 
     def pose(self, env: Any, index: int) -> None:
-        """Put the single lake where a lake stands, for a picture.
-
-        Args:
-            env: the single lake, turned already.
-            index: the lake.
-        """
+        """Copy state and last action to the single lake."""
         env.s = self.read_state(index, "s")
         env.lastaction = self.read_state(index, "lastaction")
 
     def read_state(self, index: int, name: str) -> Any:
-        """Where an agent stands, or what it did last.
-
-        Args:
-            index: the lake.
-            name: `s` or `lastaction`.
-        """
+        """The state `s` of a lake, or its `lastaction`."""
         if name == "s":
-            return int(self._state[index] - self._base[index]) // CELLS % self._worlds.room
+            return int(self._state[index] - self._base[index]) // CELLS % self._tables.states
         last = int(self._lastaction[index])
         return None if last < 0 else last
 
     def write_state(self, index: int, name: str, value: Any) -> None:
-        """Put an agent somewhere else.
-
-        Args:
-            index: the lake.
-            name: `s`.
-            value: a state of the map.
+        """Set the state `s` of a lake.
 
         Raises:
-            ArgumentError: if the map has no such state.
+            ArgumentError: if the map has no such state, or the name is another one.
         """
-        code = int(self._laid[index])
-        states = int(self._worlds.rows[code] * self._worlds.columns[code])
+        slot = int(self._state_slot[index])
+        states = int(self._tables.rows[slot] * self._tables.columns[slot])
         if name != "s" or not 0 <= int(value) < states:
             raise ArgumentError(f"`s` should be a state from 0 to {states - 1}. Received {name}={value!r}")
-        ashore = self._worlds.shore if self._ended[index] else 0
-        self._state[index] = self._base[index] + CELLS * int(value) + LEFT + ashore
+        offset = self._tables.ended_offset if self._ended[index] else 0
+        self._state[index] = self._base[index] + CELLS * int(value) + LEFT + offset
 
     def read_knob(self, index: int, name: str) -> Value:
-        """The present value of a knob, read back from what the dynamics use.
-
-        Args:
-            index: the lake.
-            name: the knob.
-        """
+        """Read the current value of a knob back from the arrays of the dynamics."""
         if name == "slip":
-            return self.flow.value(name, index) if name in self.flow.pool else float(self._slip[index])
+            return self.pool.value(name, index) if name in self.pool.pool else float(self._slip[index])
         if name == "transient":
             return float(self._transient[index])
-        lake, goal_rewards = self._worlds.maps[int(self._laid[index])]
+        lake, goal_rewards = self._tables.maps[int(self._state_slot[index])]
         return lake if name == "map" else goal_rewards
 
     def write_knob(self, index: int, name: str, value: Value) -> None:
-        """Turn a knob that no schedule drives.
-
-        Args:
-            index: the lake.
-            name: the knob.
-            value: a canonical value.
+        """Set a knob that the schedule does not drive to a canonical value.
 
         Raises:
             ArgumentError: if the schedule drives the other one of `map` and `goal_rewards`.
@@ -312,16 +267,16 @@ class VectorFrozenLake(DriftVectorEnv):
         if name == "slip":
             self._slip[index] = value
             self._half[index] = half_threshold(np.array(value))
-            self._slips = self._slips or value > 0
+            self._can_slip = self._can_slip or value > 0
         elif name == "transient":
             self._transient[index] = value
-            self._lies = self._lies or value > 0
-        elif self._driven.intersection(_WORLD):
+            self._has_false_responses = self._has_false_responses or value > 0
+        elif self._driven.intersection(_TABLE_KNOBS):
             raise ArgumentError(f"`{name}` should stay as it is, since the schedule drives {sorted(self._driven)}")
         else:
-            now = {kind: self.read_knob(index, kind) for kind in _WORLD}
-            now[name] = value
-            if len(now["map"]) * len(now["map"][0]) > self._worlds.room:
-                raise ArgumentError(f"`map` should have at most {self._worlds.room} tiles. Received {value!r}")
-            self._code[index] = self._worlds.code(now["map"], now["goal_rewards"])
-        self._lay(np.array([index])[self._code[index : index + 1] != self._laid[index : index + 1]])
+            values = {each: self.read_knob(index, each) for each in _TABLE_KNOBS}
+            values[name] = value
+            if len(values["map"]) * len(values["map"][0]) > self._tables.states:
+                raise ArgumentError(f"`map` should have at most {self._tables.states} tiles. Received {value!r}")
+            self._slot[index] = self._tables.slot(values["map"], values["goal_rewards"])
+        self._change_maps(np.array([index])[self._slot[index : index + 1] != self._state_slot[index : index + 1]])

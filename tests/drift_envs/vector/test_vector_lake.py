@@ -308,7 +308,7 @@ def test_drawn_maps_do_not_pile_up(written):
     lakes.reset(seed=0)
     for _ in range(300):
         lakes.step(np.zeros(3, int))
-    assert len(lakes._worlds.maps) <= 64
+    assert len(lakes._tables.maps) <= 64
 
 
 @pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])

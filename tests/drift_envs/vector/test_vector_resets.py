@@ -176,7 +176,7 @@ def test_no_warning_where_one_has_seen_the_drift_or_time_goes_on(written):
 @pytest.mark.parametrize("name", ["call", "get_attr", "set_attr"])
 @pytest.mark.parametrize("native", [VectorFrozenLake, VectorMountainCar])
 def test_signatures_are_those_of_sync(native, name):
-    ours, theirs = inspect.signature(getattr(native, name)), inspect.signature(getattr(SyncVectorEnv, name))
+    ours, theirs = (inspect.signature(getattr(kind, name)).parameters for kind in (native, SyncVectorEnv))
     assert ours == theirs
 
 
@@ -192,7 +192,7 @@ def test_parameters_are_those_of_sync(name):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_a_crowd_changes_when_a_queue_does(pair, written, mode, crowd, monkeypatch):
     """However many are due soon, and however they are kept: knobs change at the tick of their timeline."""
-    monkeypatch.setattr("drift_envs.vector.clocks._CROWD", crowd)
+    monkeypatch.setattr("drift_envs.vector.clocks._MOST_QUEUED", crowd)
     number, rare = 6, {"name": "r", "rate": 0.01, "for": 35, "set": {"map": MAPS[1]}}
     often = {"name": "o", "rate": 0.2, "for": 2, "set": {"map": MAPS[1]}}
     for drift in (rare, often):

@@ -1,0 +1,177 @@
+"""Access to single sub-environments of a vector environment: attributes and frames.
+
+* `SubEnvironment` - knobs, state, time and oracle of one sub-environment, for `get_attr`, `set_attr` and `call`
+* `VectorRenderer` - frames of sub-environments
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from drift_envs.errors import ArgumentError, NoOracleError
+from drift_envs.knobs import KnobTable, Value
+from drift_envs.schedule import Phase, Schedule, Timeline
+from drift_envs.vector.dynamics import Dynamics
+from drift_envs.wrappers.records import DriftLog, DriftState
+
+_OWN = frozenset({"_vector", "_index", "_oracle"})
+
+
+class SubEnvironment:
+    """The attributes of one sub-environment: knobs, state, and for evaluators time, drifts and oracle.
+
+    Args:
+        vector: the vector environment.
+        index: from 0 to N - 1.
+    """
+
+    def __init__(self, vector: Dynamics, index: int) -> None:
+        self._vector, self._index = vector, index
+        self._oracle: Any = None
+
+    @property
+    def unwrapped(self) -> Any:
+        """The innermost single environment, for attributes that are equal in all sub-environments."""
+        return self._vector.single_env.unwrapped
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule, or `None` without drift."""
+        return self._vector.schedule
+
+    @property
+    def knob_table(self) -> KnobTable:
+        """All knobs that a schedule may drive."""
+        return self._vector.single_env.knob_table
+
+    @property
+    def timeline(self) -> Timeline:
+        """The timeline of this sub-environment. For evaluators."""
+        return self._vector.pool.timeline(self._index)
+
+    @property
+    def tick(self) -> int:
+        """The tick of the last transition, or of the next one after a reset."""
+        return int(self._vector.clocks.ticks(np.array([self._index]))[0])
+
+    @property
+    def phase(self) -> Phase:
+        """The current phase. For evaluators."""
+        return self.timeline.phase(self.tick)
+
+    @property
+    def drift_state(self) -> DriftState:
+        """Phase, tick, episode, step and knob values, read back from the dynamics. For evaluators."""
+        clocks = self._vector.clocks
+        steps = max(int(clocks.steps(np.array([self._index]))[0]), 0)
+        episode = max(int(clocks.episodes(np.array([self._index]))[0]), 0)
+        return DriftState(self.phase.id, self.tick, episode, steps, self.read_knobs())
+
+    @property
+    def drift_log(self) -> DriftLog:
+        """All changes on visited ticks since the last rewind. For evaluators."""
+        return DriftLog.of(self.timeline, self._vector.clocks.visited(self._index))
+
+    @property
+    def oracle(self) -> Any:
+        """The oracle of this sub-environment. For evaluators.
+
+        Raises:
+            NoOracleError: if no oracle is known.
+        """
+        if self._oracle is None:
+            factory = self._vector.single_env.oracle_factory
+            if factory is None:
+                raise NoOracleError(f"no oracle is known for {self._vector}")
+            self._oracle = factory(self)
+        return self._oracle
+
+    def read_knobs(self) -> dict[str, Value]:
+        """The current value of each knob of the environment, read back from the dynamics."""
+        return {name: self._vector.read_knob(self._index, name) for name in self.unwrapped.knobs}
+
+    def knobs_at(self, tick: int) -> dict[str, Value]:
+        """The value of each knob at a tick; knobs that the schedule does not drive have their current value.
+
+        For evaluators.
+        """
+        return {**self.read_knobs(), **self.timeline.values(tick)}
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """The same attribute as `getattr`; the method of Gymnasium's wrappers."""
+        return getattr(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        """A knob, a part of the state, or an attribute of the single environment."""
+        if name.startswith("__") or name in _OWN:
+            raise AttributeError(name)
+        if name in self.unwrapped.knobs:
+            return self._vector.read_knob(self._index, name)
+        if name in self._vector.state_names:
+            return self._vector.read_state(self._index, name)
+        return (
+            getattr(self._vector.single_env, name)
+            if name.startswith("_")
+            else self._vector.single_env.get_wrapper_attr(name)
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a knob or a part of the state."""
+        if name in _OWN:
+            object.__setattr__(self, name, value)
+        elif name in self.unwrapped.knobs:
+            knobs = self.unwrapped.knobs
+            checked = knobs[name].check(value)
+            for knob, text in knobs.problems({**self.read_knobs(), name: checked}):
+                raise ArgumentError(f"`{knob}`: {text}")
+            self._vector.write_knob(self._index, name, checked)
+        elif name in self._vector.state_names:
+            self._vector.write_state(self._index, name, value)
+        else:
+            known = ", ".join([*self.unwrapped.knobs, *self._vector.state_names])
+            raise ArgumentError(f"`name` should be one of {known}. Received {name!r}")
+
+
+class VectorRenderer:
+    """Renders sub-environments by the single environment, set to the knobs and the state of each.
+
+    Args:
+        vector: the vector environment.
+        envs: its sub-environments.
+    """
+
+    def __init__(self, vector: Dynamics, envs: Sequence[SubEnvironment]) -> None:
+        self._vector, self._envs = vector, envs
+
+    def frame(self, index: int) -> np.ndarray:
+        """The frame of a sub-environment, shape `(height, width, 3)`, `uint8`."""
+        env: Any = self._vector.single_env.unwrapped
+        env.turn(self._envs[index].read_knobs())
+        self._vector.pose(env, index)
+        frame: np.ndarray = env.render()
+        return frame
+
+    def frames(self) -> tuple[np.ndarray, ...]:
+        """The frames of all sub-environments."""
+        return tuple(self.frame(index) for index in range(len(self._envs)))
+
+    def grid(self, columns: int | None, most: int) -> np.ndarray:
+        """One image of the frames in a grid, shape `(height, width, 3)`, `uint8`; empty cells are black.
+
+        Args:
+            columns: columns of the grid; by default about the number of its rows.
+            most: the largest number of sub-environments in the image.
+        """
+        frames = [self.frame(index) for index in range(min(len(self._envs), most))]
+        across = columns or math.ceil(math.sqrt(len(frames)))
+        down = math.ceil(len(frames) / across)
+        height, width, colors = frames[0].shape
+        image = np.zeros((down * height, across * width, colors), np.uint8)
+        for position, frame in enumerate(frames):
+            row, column = divmod(position, across)
+            image[row * height : (row + 1) * height, column * width : (column + 1) * width] = frame
+        return image
