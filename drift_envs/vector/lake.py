@@ -16,7 +16,7 @@ from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import SideDraws, half_threshold
 from drift_envs.vector.knob_pool import Columns
-from drift_envs.vector.lake_tables import CELLS, LEFT, LakeTables
+from drift_envs.vector.lake_tables import CELLS, LEFT, LakeTableStack
 
 _TABLE_KNOBS = ("map", "goal_rewards")
 
@@ -24,7 +24,7 @@ _TABLE_KNOBS = ("map", "goal_rewards")
 class VectorFrozenLake(DriftVectorEnv):
     """N frozen lakes, each with its own drift.
 
-    A step looks up the transitions of all lakes in the tables of `LakeTables`. One random number a step
+    A step looks up the transitions of all lakes in the tables of `LakeTableStack`. One random number a step
     and lake decides whether the agent slips, and to which side.
 
     `get_attr` and `set_attr` take the names of the knobs and `s`, the state. See `DriftVectorEnv` for the
@@ -71,7 +71,7 @@ class VectorFrozenLake(DriftVectorEnv):
     def _make_columns(self) -> dict[str, np.ndarray]:
         lake: Any = self.single_env.unwrapped
         self._lake = lake
-        self._tables = LakeTables(int(lake.observation_space.n), lake.reward_schedule, self._used_slots)
+        self._tables = LakeTableStack(int(lake.observation_space.n), lake.reward_schedule, self._used_slots)
         self._pending: list[int] = []
         now = self._lake.read_knobs()
         self._slip = np.full(self.num_envs, now["slip"])  # valid if the schedule does not drive it

@@ -1,6 +1,6 @@
 """Transition tables of many maps in one stack, for steps of all sub-environments at once.
 
-* `LakeTables` - next state, observation, reward and termination by state and move, of all maps in use
+* `LakeTableStack` - next state, observation, reward and termination by state and move, of all maps in use
 * `CELLS` - entries for each state
 """
 
@@ -24,7 +24,7 @@ of the entry of the intended move."""
 _MOVES = np.array([3, 0, 1, 2, 3, 0])
 
 
-class LakeTables:
+class LakeTableStack:
     """Next state, observation, reward and termination by state and move, of all maps in use.
 
     The tables of a map with its goal rewards fill one slot; all slots have equal size. Each tile has two
