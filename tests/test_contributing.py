@@ -1,0 +1,53 @@
+"""CONTRIBUTING shows the order of folders that `tests/test_architecture.py` checks, and its paths exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def load_architecture() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("architecture_of_contributing", ROOT / "tests/test_architecture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def render_order(order: dict[str, list[list[str]]]) -> str:
+    """The table as Markdown, highest row first."""
+    height = max(map(len, order.values()))
+    lines = [f"| row | {' | '.join(f'`{package}`' for package in order)} |", "|---" * (len(order) + 1) + "|"]
+    for row in range(height, 0, -1):
+        cells = [
+            ", ".join(f"`{name}`" for name in rows[row - 1]) if row <= len(rows) else "" for rows in order.values()
+        ]
+        lines.append(f"| {row} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def test_the_order_of_folders_is_the_tested_one() -> None:
+    expected = render_order(load_architecture().ORDER)
+    assert expected in TEXT, f"CONTRIBUTING.md should show\n{expected}"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(set(re.findall(r"`((?:drift_envs|agents|tests|docs|schedules)/[\w./]+)`", TEXT)))
+)
+def test_paths_exist(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_the_glossary_fits_on_a_screen_and_defines_each_term_once() -> None:
+    lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()
+    terms = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
+    assert len(terms) == len(set(terms))
+    assert len(lines) <= 50
