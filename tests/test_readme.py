@@ -14,6 +14,8 @@ from drift_agents.cli.app import app as agents_app
 from drift_envs.cli.app import app as envs_app
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import load_schedule
+from studies.__main__ import app as studies_app
+from webshop_server.__main__ import app as shop_app
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -42,17 +44,47 @@ def parse(app: typer.Typer, arguments: list[str]) -> None:
     """Parse a command line without running it; raises if it is wrong."""
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
-    group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
+    if arguments[0].startswith("-"):
+        assert arguments[0] in {option for parameter in group.params for option in parameter.opts}
+    elif len(arguments) == 1:
+        assert arguments[0] in group.commands, "a command that the text mentions"
+    else:
+        group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
 
 
-def test_the_commands_are_commands() -> None:
-    apps = {"drift-envs": envs_app, "drift-agents": agents_app}
-    lines = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
-    lines += re.findall(r"`(drift-(?:envs|agents) [^`]+)`", TEXT)
-    asked = [shlex.split(line) for line in lines if line.startswith(tuple(apps))]
-    assert len(asked) >= 5
-    for program, *arguments in asked:
-        parse(apps[program], arguments)
+APPS = {
+    "drift-envs": envs_app,
+    "drift-agents": agents_app,
+    "python -m webshop_server": shop_app,
+    "python -m studies": studies_app,
+}
+
+
+def commands_in(text: str) -> list[str]:
+    """The command lines of a page: those of its shell examples, and those in backticks."""
+    shell = re.findall(r"^```(?:sh|bash)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = [line.split("#")[0].strip() for block in shell for line in block.replace("\\\n", " ").splitlines()]
+    lines += re.findall(rf"`((?:{'|'.join(APPS)}) [^`]+)`", text)
+    return [line for line in lines if line.startswith(tuple(f"{program} " for program in APPS))]
+
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_of_documents_can_be_parsed(page: Path) -> None:
+    for line in commands_in(page.read_text(encoding="utf-8")):
+        program = next(name for name in APPS if line.startswith(f"{name} "))
+        words = shlex.split(line.removeprefix(program))
+        ends = [index for index, word in enumerate(words) if word in ("|", ">", "&&", ";")]
+        try:
+            parse(APPS[program], words[: ends[0]] if ends else words)
+        except Exception as error:  # noqa: BLE001 - names the line
+            pytest.fail(f"{line}: {error!r}")
+
+
+def test_the_readme_shows_commands() -> None:
+    assert len(commands_in(TEXT)) >= 8
 
 
 def test_links_lead_somewhere() -> None:
