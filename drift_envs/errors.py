@@ -1,16 +1,16 @@
-"""Every error and warning that a user of `drift_envs` can cause.
+"""All errors and warnings that a user of `drift_envs` can cause.
 
-* `DriftEnvsError` - the base of them all, so that one `except` catches what is ours
+* `DriftEnvsError` - the base of all errors of this package
 * `Problem` - one finding about a schedule: file, line, key, rule and value
 * `ScheduleError` - a schedule that cannot be used; carries every `Problem`, not only the first
-* `KnobError` - a knob was given a value, or asked to do something, that it does not allow
-* `DrivenKnobError` - somebody other than the schedule tried to turn a knob that the schedule drives
+* `KnobError` - a value or an operation that a knob does not allow
+* `DrivenKnobError` - a knob that the schedule drives was set from outside
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
-* `NoOracleError` - nobody knows the optimum of this environment
-* `HiddenError` - an agent asked for what only evaluators may know
+* `NoOracleError` - no oracle is known for this environment
+* `HiddenError` - an attribute for evaluators alone was read through a twin
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
-* `DriftWarning` - something that works but is hardly what was meant
+* `DriftWarning` - something that works but is probably unintended
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Problem:
     text: str
 
     def __str__(self) -> str:
-        """The finding in one line, in the form that editors and terminals make clickable."""
+        """The finding in one line, in the format that editors recognise."""
         place = self.where if self.line is None else f"{self.where}:{self.line}"
         return f"{place}: {self.key}: {self.text}" if self.key else f"{place}: {self.text}"
 
@@ -61,16 +61,16 @@ class ScheduleError(DriftEnvsError, ValueError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     def __reduce__(self) -> tuple[type[ScheduleError], tuple[tuple[Problem, ...]]]:
-        """Rebuild from the problems, since workers hand errors over by pickling."""
+        """Rebuild from the problems, since worker processes pickle errors."""
         return type(self), (self.problems,)
 
 
 class KnobError(DriftEnvsError, ValueError):
-    """A knob was given a value, or asked to do something, that it does not allow."""
+    """A value or an operation that a knob does not allow."""
 
 
 class DrivenKnobError(DriftEnvsError, AttributeError):
-    """Somebody other than the schedule tried to turn a knob that the schedule drives.
+    """A knob that the schedule drives was set from outside.
 
     Example:
         >>> print(DrivenKnobError.of("slip", 0.5))
@@ -80,11 +80,11 @@ or build the environment with `schedule=None`
 
     @classmethod
     def of(cls, name: str, value: object) -> DrivenKnobError:
-        """The error of somebody who sets a knob.
+        """Build the error from the knob and the value.
 
         Args:
             name: the knob.
-            value: the value that it was to have.
+            value: the value that was set.
         """
         return cls(
             f"`{name}` is driven by the schedule and should not be set from outside. Received {value!r}; "
@@ -101,11 +101,11 @@ class StateError(DriftEnvsError, RuntimeError):
 
 
 class NoOracleError(DriftEnvsError, AttributeError):
-    """Nobody knows the optimum of this environment."""
+    """No oracle is known for this environment."""
 
 
 class HiddenError(DriftEnvsError, AttributeError):
-    """An agent asked for what only evaluators may know."""
+    """An attribute for evaluators alone was read through a twin."""
 
 
 class MissingDependencyError(DriftEnvsError, ImportError):
@@ -113,4 +113,4 @@ class MissingDependencyError(DriftEnvsError, ImportError):
 
 
 class DriftWarning(UserWarning):
-    """Something that works but is hardly what was meant."""
+    """Something that works but is probably unintended."""

@@ -1,6 +1,6 @@
-"""What can be turned in an environment, and what an environment must offer to be turned.
+"""Knobs: the parameters of an environment that a drift may change, and the protocol of such environments.
 
-* `FrozenMapping` - a dictionary that never changes: the canonical value of a mapping knob
+* `FrozenMapping` - an immutable dictionary: the canonical value of a mapping knob
 * `Knob` - one thing that a drift may change: name, default, bounds and meaning
 * `KnobTable` - the knobs of one environment and the rules between them
 * `Tunable` - the protocol of an environment that declares knobs
@@ -23,7 +23,7 @@ Value = Any
 
 
 class FrozenMapping(dict[str, Any]):
-    """A dictionary that never changes: hashable, picklable, cheap to copy, equal to a `dict` of its content.
+    """An immutable dictionary: hashable, picklable, cheap to copy, equal to a `dict` of the same content.
 
     It inherits from `dict`, so that reading it is as fast, and `json` writes it as it is.
 
@@ -128,17 +128,17 @@ class Knob:
     """One thing that a drift may change.
 
     Args:
-        name: how schedules call it.
+        name: its name in schedules.
         default: the canonical value without any schedule.
         bounds: `(low, high)` for a number, both reachable; the tuple of allowed values for a
             choice; `None` where `parse` alone decides.
         doc: one line of meaning, with the unit.
         kind: `float`, `integer`, `boolean`, `string`, `mapping` or `rows`.
-        parse: turns what a file says into the canonical value, or raises `KnobError`; called
+        parse: converts a written value to the canonical value, or raises `KnobError`; called
             after the check of kind and bounds.
         draw: for knobs whose value a schedule may leave to the seed (`{draw: {...}}`):
-            `draw(arguments, below, generator)` gives a canonical value, `below` being the value
-            that the layers beneath give at that tick (`None` in the base).
+            `draw(arguments, below, generator)` returns a canonical value, `below` being the value
+            that the drifts before it in the file give at that tick (`None` in the base).
 
     Example:
         >>> slip = Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended")
@@ -250,7 +250,7 @@ class KnobTable(Mapping[str, Knob]):
 
 @runtime_checkable
 class Tunable(Protocol):
-    """An environment that declares what can be turned; it has no notion of drift.
+    """An environment that declares knobs; it has no notion of drift.
 
     `turn` takes canonical values, sets all of them at once and recomputes whatever is derived from
     them. It is called between transitions only, possibly before the first `reset`.

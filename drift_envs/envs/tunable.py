@@ -30,7 +30,7 @@ class KnobAttribute:
         return self if env is None else getattr(env, self.place)
 
     def __set__(self, env: TunableEnv, value: Any) -> None:
-        """Turn the knob by hand."""
+        """Set the knob by hand."""
         env.set_knob(self.name, value)
 
 
@@ -38,7 +38,7 @@ class TunableEnv:
     """A mixin for environments that declare what can be turned.
 
     A subclass names its knobs in `knobs` and writes `turn`; it has no notion of why or when
-    somebody turns them. `surfaces` names the attributes that hold drawing surfaces, which can be
+    they are set. `surfaces` names the attributes that hold drawing surfaces, which can be
     neither pickled nor copied; a copy draws its own at the next `render`. `state_names` names the
     attributes that say where an episode stands.
     """
@@ -64,16 +64,16 @@ class TunableEnv:
         """Refuse from now on that these knobs are set as attributes; `turn` still turns them.
 
         Args:
-            names: the knobs that somebody else drives.
+            names: the knobs that a schedule drives.
         """
         self._held = frozenset(names)
 
     def set_knob(self, name: str, value: Any) -> None:
-        """Turn one knob by hand.
+        """Set one knob by hand.
 
         Args:
             name: the knob.
-            value: a value as a person would write it.
+            value: a value as in a schedule.
 
         Raises:
             DrivenKnobError: if a schedule drives that knob.
@@ -88,14 +88,14 @@ class TunableEnv:
         self.turn({name: checked})
 
     def save_state(self) -> dict[str, Any]:
-        """Where the episode stands: no knobs, no random numbers."""
+        """The state of the episode, without knobs and random generator."""
         return {name: getattr(self, name) for name in self.state_names}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another episode stood.
+        """Restore the state of an episode.
 
         Args:
-            state: what `save_state` gave.
+            state: from `save_state`.
         """
         for name, value in state.items():
             setattr(self, name, value)

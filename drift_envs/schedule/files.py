@@ -77,17 +77,17 @@ class _Reader:
     def __init__(self) -> None:
         self._chain: list[str] = []
 
-    def read(self, source: str | os.PathLike[str], asked_by: Mark | None = None) -> Document:
-        """Read a shipped name or a path; `asked_by` is the mark of the `extends` that asked for it."""
-        where, file, is_shipped = _locate(source, asked_by)
+    def read(self, source: str | os.PathLike[str], extending: Mark | None = None) -> Document:
+        """Read a shipped name or a path; `extending` is the mark of the key `extends` that names it."""
+        where, file, is_shipped = _locate(source, extending)
         # `realpath`, since `Path.resolve` raises where links go round in a circle
         identity = os.path.realpath(file) if isinstance(file, Path) and not is_shipped else where
         if identity in self._chain:
-            raise _error(asked_by or Mark(where, None), f"goes round in a circle, back to {where}")
+            raise _error(extending or Mark(where, None), f"goes round in a circle, back to {where}")
         self._chain.append(identity)
         if len(self._chain) > _MOST_EXTENDED:
-            raise _error(asked_by or Mark(where, None), f"a chain of `extends` may have {_MOST_EXTENDED} files")
-        document = _parse_shipped(where) if is_shipped else _parse(file, where, asked_by)
+            raise _error(extending or Mark(where, None), f"a chain of `extends` may have {_MOST_EXTENDED} files")
+        document = _parse_shipped(where) if is_shipped else _parse(file, where, extending)
         if isinstance(document.data, dict):
             document = replace(document, data={"name": _default_name(source), **document.data})
         return self.extend(document, file)
@@ -97,51 +97,53 @@ class _Reader:
         data, mark = document.data, document.mark
         if not isinstance(data, dict) or "extends" not in data:
             return document
-        target, asked_by = data["extends"], mark.find(["extends"])
+        target, extending = data["extends"], mark.find(["extends"])
         if not isinstance(target, str) or not target:
-            raise _error(asked_by, f"should be the name or the path of a schedule. Received {show(target)}")
-        other = self.read(_relative(target, file, asked_by), asked_by)
+            raise _error(extending, f"should be the name or the path of a schedule. Received {show(target)}")
+        other = self.read(_relative(target, file, extending), extending)
         if not isinstance(other.data, dict):
-            raise _error(asked_by, f"`{target}` is no mapping of keys")
+            raise _error(extending, f"`{target}` is no mapping of keys")
         own = {key: value for key, value in data.items() if key != "extends"}
         inherited = {key: value for key, value in other.data.items() if key != "name"}
         marks = {**other.mark.inside, **mark.inside}
         return Document({**inherited, **own}, Mark(mark.where, mark.line, marks), other.problems + document.problems)
 
 
-def _locate(source: str | os.PathLike[str], asked_by: Mark | None) -> tuple[str, Path | Traversable, bool]:
+def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str, Path | Traversable, bool]:
     """What messages call a schedule, its file, and whether it comes with the package."""
     text = os.fspath(source)
     if isinstance(source, str) and not text.endswith(SUFFIXES):
         if _is_shipped(text):
             return f"{text}.yaml", _shipped_root() / f"{text}.yaml", True
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
-        if asked_by is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
+        if extending is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
             known = nearest(text, shipped_schedules())
             rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
-            raise _error(asked_by or Mark("<name>", None), rule)
+            raise _error(extending or Mark("<name>", None), rule)
     if "\0" in text:
-        raise _error(asked_by or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")
+        raise _error(extending or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")
     return text, Path(text), False
 
 
-def _relative(target: str, file: Path | Traversable | None, asked_by: Mark) -> str | Path:
+def _relative(target: str, file: Path | Traversable | None, extending: Mark) -> str | Path:
     if not target.endswith(SUFFIXES):
         return target
     if not isinstance(file, Path) or file.is_relative_to(str(_shipped_root())):
-        raise _error(asked_by, f"only a file can extend another by its path, here a shipped name is needed: {target!r}")
+        raise _error(
+            extending, f"only a file can extend another by its path; a shipped name is needed here: {target!r}"
+        )
     folder = file.parent
     if "\0" in target or "\\" in target or os.path.isabs(target) or ".." in Path(target).parts:
-        raise _error(asked_by, f"should stay in the folder of the file that extends. Received {target!r}")
+        raise _error(extending, f"should stay in the folder of the file that extends. Received {target!r}")
     path = folder / target
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise _error(asked_by, f"should stay in the folder of the file that extends, {target!r} leads out of it")
+        raise _error(extending, f"should stay in the folder of the file that extends, {target!r} leads out of it")
     return path
 
 
-def _parse(file: Path | Traversable, where: str, asked_by: Mark | None) -> Document:
+def _parse(file: Path | Traversable, where: str, extending: Mark | None) -> Document:
     try:
-        return parse_yaml(_read_text(file, where, asked_by), where)
+        return parse_yaml(_read_text(file, where, extending), where)
     except YamlError as error:
         raise ScheduleError([Problem(where, error.line, "", error.text)]) from None
 
@@ -152,9 +154,9 @@ def _parse_shipped(where: str) -> Document:
     return _parse(_shipped_root() / where, where, None)
 
 
-def _read_text(file: Path | Traversable, where: str, asked_by: Mark | None) -> str:
-    here = asked_by or Mark(where, None)
-    shown = "" if asked_by is None else f"`{where}` "
+def _read_text(file: Path | Traversable, where: str, extending: Mark | None) -> str:
+    here = extending or Mark(where, None)
+    shown = "" if extending is None else f"`{where}` "
     try:
         if isinstance(file, Path):
             status = file.stat()

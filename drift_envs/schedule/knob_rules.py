@@ -1,4 +1,4 @@
-"""What a schedule asks of the knobs of an environment, on plain data, so that everything is told at once.
+"""The rules between a schedule and the knobs of an environment, on plain data, to report all findings at once.
 
 * `knob_findings` - unknown knobs, operations that don't fit a knob, values that it does not allow
 * `is_draw` - whether a written value leaves the value to the seed

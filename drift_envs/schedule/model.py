@@ -1,4 +1,4 @@
-"""What a schedule says, as frozen pydantic models; what it means for an environment is checked by the loader.
+"""The content of a schedule as frozen pydantic models; the loader checks it against an environment.
 
 * `Schedule` - a whole schedule: the base values, the drifts and the clock
 * `Drift` - one drift: when, how and what
@@ -131,7 +131,7 @@ class TaskPool(_Model):
     pool: Span = Field(default=5, description="how many different goals an agent meets")
     order: Literal["shuffled", "fixed", "clustered", "mixed"] = Field(
         default="shuffled",
-        description="each goal once in every round of the pool, shuffled anew, or in turn, or one group of like goals "
+        description="each goal once in every round of the pool, reshuffled, or in turn, or one group of like goals "
         "after the other, or the goals of these groups, shuffled",
     )
     clusters: Span = Field(
@@ -166,7 +166,7 @@ class KnobSpec(_Model):
 
 
 class Derived(_Model):
-    """An attribute that follows others: it is computed anew whenever a knob has been turned."""
+    """An attribute derived from others: it is recomputed after a knob was set."""
 
     sum: Names | None = Field(default=None, description="the attributes that are added")
     product: Names | None = Field(default=None, description="the attributes that are multiplied")

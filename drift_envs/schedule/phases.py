@@ -1,7 +1,7 @@
 """The phases of a schedule: a new one begins whenever an occurrence starts or its `for` ends.
 
 * `Phase` - one of them
-* `PhaseTable` - finds phases by tick and by id, in chunks of ticks that are computed when asked for
+* `PhaseTable` - finds phases by tick and by id, in chunks of ticks that are computed on demand
 
 A phase belongs to the drift whose occurrence, among those that hold, has started last (the later in the file
 where two start at once), and to `source` where none holds. Its id is that name; from the second visit on,

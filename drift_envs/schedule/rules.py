@@ -1,7 +1,7 @@
-"""The rules between the keys of a schedule, on plain data, so that every broken one can be told at once.
+"""The rules between the keys of a schedule, on plain data, to report all broken ones at once.
 
-The models in `model.py` check each key for itself. These functions check what one key asks of another. They
-skip whatever has the wrong type, since the models report that.
+The models in `model.py` check each key for itself. These functions check rules between keys. They
+skip values of the wrong type, which the models report.
 
 * `drift_findings` - the rules inside one drift
 * `schedule_findings` - the rules of the whole schedule

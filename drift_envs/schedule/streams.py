@@ -1,9 +1,9 @@
-"""Random numbers that can be asked for in any order: blocks, each with a generator of its own.
+"""Random numbers with random access: blocks, each with a generator of its own.
 
 * `RandomStream` - the source of a drift's random numbers; gives independent generators by purpose and place
 * `Purpose` - what a generator is for
 * `refuse_far` - refuses a question that would take too long
-* `Blocks` - a long chain, cut into blocks that are computed when asked for; ends of blocks are remembered
+* `Blocks` - a long chain, cut into blocks that are computed on demand; the state at the end of each block is stored
 * `RandomWalk` - the running sum of random increments, for random walks and chains of choices
 * `UniformStream` - one uniform number a tick
 """
@@ -74,7 +74,7 @@ class RandomStream:
 
 
 class Blocks(ABC, Generic[Block, Carry]):
-    """A long chain, cut into blocks that are computed when asked for.
+    """A long chain, cut into blocks that are computed on demand.
 
     A block depends on its number and on what is carried over from the block before. What is carried is
     remembered for every block, the last few blocks are kept, so that a chain of ten million events
@@ -177,7 +177,7 @@ class Blocks(ABC, Generic[Block, Carry]):
 
 
 def refuse_far(events: float) -> None:
-    """Refuse a question before so many events are drawn that nobody would wait for the answer.
+    """Refuse ticks before which more events lie than can be drawn in reasonable time.
 
     Raises:
         ArgumentError: if there are more than `MOST_EVENTS`.

@@ -1,4 +1,4 @@
-"""What a schedule means: the value of every driven knob at every tick.
+"""The values that a schedule defines: one for every driven knob at every tick.
 
 * `Timeline` - a pure function of (schedule, seed, tick)
 * `Segment` - a stretch of ticks with equal values
@@ -65,8 +65,8 @@ class KnobChange(NamedTuple):
 class Timeline:
     """The value of every driven knob at every tick: a pure function of (schedule, seed, tick).
 
-    Ticks can be asked for in any order. What is remembered between questions changes nothing but their cost;
-    copies and pickles leave most of it behind. One timeline is not for several threads at once.
+    Ticks can be read in any order. Caches change the cost of a read, never its result; copies and pickles
+    drop most of them. A timeline is not thread-safe.
 
     Args:
         schedule: the schedule; load it with the same table first, which finds what is wrong with it.
@@ -130,8 +130,8 @@ class Timeline:
                 return found
             last = self._last
             if last[0] != tick:
-                # Made when it is asked for: thousands of segments that live on would wake the garbage
-                # collector, which costs more than they do. A dictionary is copied at half the cost of pairs.
+                # Made on demand: thousands of live segments would trigger the garbage collector, which
+                # costs more than they do. A dictionary is copied at half the cost of pairs.
                 name = self._only_name
                 values = FrozenMapping(zip(self.names, found, strict=True) if name is None else {name: found[0]})
                 self._last = last = _MAKE_SEGMENT((tick, tick + 1, values))
@@ -139,7 +139,7 @@ class Timeline:
         return self._find(tick)
 
     def walk(self, tick: int) -> Iterator[tuple[int, Mapping[str, Value]]]:
-        """Go through time, at the least cost for who asks for one tick after the other.
+        """Iterate over the segments from a tick on, at the lowest cost for consecutive ticks.
 
         Args:
             tick: where to start.
@@ -217,7 +217,7 @@ class Timeline:
         return found
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Timeline:
-        """A timeline of its own; schedule and table never change, so that they are shared."""
+        """An independent timeline; schedule and table never change and are shared."""
         other = type(self)(self.schedule, self.table, self.seed)
         other.__setstate__(self.__getstate__())
         return other
@@ -226,7 +226,7 @@ class Timeline:
         return type(self), (self.schedule, self.table, self.seed), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was drawn for knobs, since it may have cost a search."""
+        """The values drawn for knobs, which may have cost a search."""
         drawn = [[layer.drawn for layer in column.layers] for column in self._columns]
         return {"base": dict(self._base_draws), "drawn": drawn}
 
@@ -344,7 +344,7 @@ class Timeline:
         ]
 
     def _cause(self, column: Column, effects: Mapping[int, DriftEffect]) -> str:
-        """The drifts without whose change the value would be another; all that changed, if there is no such one."""
+        """The drifts without whose change the value would differ; all that changed, if there is none."""
         pairs = [effects[id(layer.ramp)] for layer in column.layers]
         before, after = [pair.pick(0) for pair in pairs], [pair.pick(1) for pair in pairs]
         changed = [position for position, effect in enumerate(before) if not effect.equals(after[position])]

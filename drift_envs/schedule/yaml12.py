@@ -38,7 +38,7 @@ _BASED = re.compile(r"(?:0o[0-7]+|0x[0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)\Z")
 _NOT_A_NUMBER = re.compile(r"\.(?:nan|NaN|NAN)\Z")
-_MOST_DIGITS = 400  # Python refuses to read more than 4300, with an error that nobody would understand
+_MOST_DIGITS = 400  # Python refuses to read more than 4300, with an error message of its own
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

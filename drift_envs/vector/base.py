@@ -23,8 +23,8 @@ from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.reset_request import read_request
 from drift_envs.vector.sub_environment import SubEnvironment, VectorRenderer
+from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
-from drift_envs.wrappers.rewinds import IdleRewinds
 
 
 class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):

@@ -1,8 +1,8 @@
-"""Knobs for environments that declare none: their attributes, and what must be computed anew when one is set.
+"""Knobs for environments that declare none: their attributes, and those derived from them.
 
 * `AttributeKnobs` - makes attributes of any environment tunable
 * `AttributeKnob` - one attribute as a knob
-* `DerivedAttribute` - an attribute that follows others: a sum or a product
+* `DerivedAttribute` - an attribute derived from others: a sum or a product
 * `declared_knobs` - those of a schedule's section `knobs`
 * `built_in_knobs` - those of CartPole, Acrobot and Pendulum
 """
@@ -42,7 +42,7 @@ class AttributeKnob:
 
 @dataclass(frozen=True)
 class DerivedAttribute:
-    """An attribute that follows others.
+    """An attribute derived from others.
 
     Args:
         path: the attribute.
@@ -137,13 +137,13 @@ def declared_knobs(knobs: Knobs | None) -> tuple[tuple[AttributeKnob, ...], tupl
 class AttributeKnobs:
     """Makes attributes of any environment tunable.
 
-    An environment of somebody else can't be told to refuse that its attributes are set. So a knob
-    that was set from outside is noticed at the next turn, and refused then.
+    An environment of another package can't refuse that its attributes are set. A knob that was set
+    from outside is therefore detected, and refused, when knobs are set next.
 
     Args:
         env: the environment; attributes belong to the innermost one.
         attributes: its knobs.
-        followers: what is computed anew, in this order, whenever a knob has been turned.
+        followers: the derived attributes, recomputed in this order after a knob was set.
 
     Raises:
         KnobError: if the environment has no such attribute, or its value does not fit the knob.
@@ -168,13 +168,13 @@ class AttributeKnobs:
         self.knobs = KnobTable(tuple(self._knob(attribute) for attribute in attributes))
 
     def turn(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once, and compute what follows.
+        """Set these knobs to canonical values, all at once, and recompute the derived attributes.
 
         Args:
             values: canonical values, by knob.
 
         Raises:
-            DrivenKnobError: if somebody else has set one of them since the last turn.
+            DrivenKnobError: if one of them was set from outside since the last call.
         """
         for name, value in self._set.items():
             found = self._read(self.paths[name])

@@ -1,37 +1,43 @@
-"""What time it is for the drifts.
+"""The clock of the drifts: from resets and steps to ticks.
 
 * `DriftClock` - turns resets and steps into ticks, with the options that hold or move time
-* `ClockJump` - what `reset(options=...)` asks of the clock
-* `read_options` - takes those wishes out of the options, checked
+* `ClockJump` - the part of `reset(options=...)` that moves or stops the clock
+* `read_options` - separates it from the other options, checked
+* `IdleRewinds` - warns once when a schedule is always rewound before its first change
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from drift_envs.errors import ArgumentError
+from drift_envs.checks import check_integer
+from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
 from drift_envs.schedule import NEVER
 from drift_envs.schedule.model import MAX_TICK
 
 NOT_RESET = -1
-"""The `stop` of a clock that waits for its first reset: every step is later than it."""
+"""The `stop` of a clock before its first reset: every step is later than it."""
 
 LAST_TICK = MAX_TICK // 2
-"""The last tick that can be jumped to; time has to go on from there."""
+"""The last tick that can be jumped to; time has to continue from there."""
+
+REWINDS = 10
+"""The number of rewinds before the first change at which the warning is given."""
 
 _CLOCK_OPTIONS = ("continue", "hold")
 
 
 @dataclass(frozen=True)
 class ClockJump:
-    """What `reset(options=...)` asks of the clock.
+    """The part of `reset(options=...)` that moves or stops the clock.
 
     Args:
         tick: the tick to make the present one, or `None`.
-        hold: whether time stands still until the next reset.
+        hold: whether time stops until the next reset.
     """
 
     tick: int | None = None
@@ -42,11 +48,11 @@ NO_JUMP = ClockJump()
 
 
 def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -> tuple[ClockJump, dict[str, Any]]:
-    """What the options ask of the clock, and the options that are left for the environment.
+    """Separate the options of the clock from those of the environment.
 
     Args:
         options: the options of `reset`.
-        first_tick: gives the tick of a phase, or raises an error that names the known ones.
+        first_tick: returns the tick of a phase, or raises an error that names the known phases.
 
     Raises:
         ArgumentError: if an option that begins with `drift_` is unknown or breaks a rule.
@@ -66,10 +72,8 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
     if clock is not None and clock not in _CLOCK_OPTIONS:
         raise ArgumentError(f"`drift_clock` should be one of 'continue', 'hold'. Received {clock!r}")
     tick = options.get("drift_tick")
-    if tick is not None and (isinstance(tick, bool) or not isinstance(tick, int) or not 0 <= tick <= LAST_TICK):
-        raise ArgumentError(
-            f"`drift_tick` should be a whole number in the interval [0, {LAST_TICK}]. Received {tick!r}"
-        )
+    if tick is not None:
+        tick = check_integer("drift_tick", tick, 0, LAST_TICK)
     if options.get("drift_phase") is not None:
         tick = first_tick(options["drift_phase"])
     return ClockJump(tick, hold=clock == "hold"), left
@@ -87,12 +91,12 @@ class DriftClock:
         steps: transitions of this episode so far.
         stop: the number of steps at which knob values may change; `NOT_RESET` before the first reset.
         start: the tick of the episode's first transition.
-        resume: the tick at which time goes on with the next reset that neither jumps nor holds.
-        held: whether time stands still in this episode.
+        resume: the tick of the next reset that neither jumps nor stops time.
+        held: whether time is stopped in this episode.
         episode: episodes before this one since the last rewind.
-        since: the first tick of the present span, through which time has only gone on.
-        until: the tick at which the knob values that are in force may change, as far as `stop` does not say.
-        values: the knob values that are in force.
+        since: the first tick of the present span, in which time has only increased.
+        until: the tick at which the present knob values may change, where `stop` does not determine it.
+        values: the present knob values.
     """
 
     unit: str
@@ -113,12 +117,12 @@ class DriftClock:
 
     @property
     def tick(self) -> int:
-        """The present tick: that of the last transition, or of the first one to come after a reset."""
+        """The present tick: that of the last transition, or of the next one after a reset."""
         return self.start + max(self.steps - 1, 0) if self.is_running else self.start
 
     @property
     def next_tick(self) -> int:
-        """The tick of the transition to come."""
+        """The tick of the next transition."""
         return self.start + self.steps if self.is_running else self.start
 
     def rewind(self) -> None:
@@ -127,11 +131,11 @@ class DriftClock:
         self.episode = -1
         self.held = False
 
-    def go_on(self) -> bool:
-        """Begin an episode the plain way: time was not held and neither jumps nor starts again.
+    def continue_time(self) -> bool:
+        """Begin an episode when time was not stopped and neither jumps nor restarts.
 
         Returns:
-            Whether the values that are in force still hold.
+            Whether the present values still hold.
         """
         until = self.until
         if self.unit == "episode":
@@ -150,7 +154,7 @@ class DriftClock:
         """Begin an episode.
 
         Args:
-            jump: what the options ask for.
+            jump: from the options.
         """
         present = self.tick
         if self.unit == "step" and not self.held:
@@ -179,3 +183,50 @@ class DriftClock:
         """
         self.until = tick
         self.stop = tick - self.start if self.is_running and tick < NEVER else NEVER
+
+
+class IdleRewinds:
+    """Counts rewinds, and warns once when none of ten reached the first change.
+
+    Args:
+        name: the schedule.
+
+    Attributes:
+        is_over: whether counting has ended: it has warned, or the first change has been reached.
+
+    Example:
+        >>> rewinds = IdleRewinds("storms")
+        >>> rewinds.count(has_changed=False)
+        >>> rewinds.count(has_changed=True)
+        >>> rewinds.is_over
+        True
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._idle = 0
+        self.is_over = False
+
+    def count(self, has_changed: bool, stacklevel: int = 3) -> None:
+        """Count a rewind.
+
+        Args:
+            has_changed: whether anything had changed before.
+            stacklevel: where the warning points to, as in `warnings.warn`, seen from the caller.
+
+        Warns:
+            DriftWarning: at the tenth rewind before which nothing had changed.
+        """
+        if self.is_over or has_changed:
+            self.is_over = True
+            return
+        self._idle += 1
+        if self._idle == REWINDS:
+            self.is_over = True
+            warnings.warn(
+                f"`reset(seed=...)` has rewound the schedule `{self._name}` {REWINDS} times before anything "
+                "drifted: each seed starts it from its beginning. Seed only the first reset, or pass "
+                '`options={"drift_clock": "continue"}` together with the seed',
+                DriftWarning,
+                stacklevel=stacklevel + 1,
+            )

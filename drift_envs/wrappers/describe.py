@@ -59,7 +59,7 @@ class LakeDescriber:
 
     def __init__(self, env: FrozenLake) -> None:
         self.env = env
-        self._told: tuple[Any, Any, str] = (None, None, "")
+        self._cached_task: tuple[Any, Any, str] = (None, None, "")
 
     def state(self, observation: int, score: float) -> str:
         """Position, tile and gold.
@@ -79,7 +79,7 @@ class LakeDescriber:
             best: the highest score there is.
         """
         lake = self.env.map
-        if self._told[0] is not lake or self._told[1] != best:
+        if self._cached_task[0] is not lake or self._cached_task[1] != best:
             starts, goals = _places(lake, "S"), _places(lake, "G")
             text = (
                 f"You walk over a frozen lake of {len(lake)} rows x {len(lake[0])} columns, "
@@ -87,8 +87,8 @@ class LakeDescriber:
                 f"There are a total of {len(goals)} destination(s): {', '.join(goals)}. "
                 f"The highest score is {_number(best or 0.0)}. Actions: 0 left, 1 down, 2 right, 3 up."
             )
-            self._told = (lake, best, text)
-        return self._told[2]
+            self._cached_task = (lake, best, text)
+        return self._cached_task[2]
 
     def score(self, before: float, reward: float, terminated: bool) -> float:
         """The gold collected so far.
@@ -124,32 +124,32 @@ class CarDescriber:
         self.env = env
         self.actions = actions
         self._meaning = meaning
-        self._told = ""
+        self._cached_task = ""
 
     def state(self, observation: np.ndarray, score: float) -> str:
         """Position and velocity with six decimals, so that a change of 0.0002 in the force stays visible.
 
         Args:
             observation: position and velocity, shape `(2,)`.
-            score: not told.
+            score: not used.
         """
         position, velocity = observation.tolist()
         return f'{{"position": {position:.6f}, "velocity": {velocity:.6f}}}'
 
     def task(self, best: float | None) -> str:
-        """What to do in this valley; where the flag stands is not told, since it may move.
+        """What to do in this valley; the position of the flag is left out, since it may move.
 
         Args:
             best: the highest score there is.
         """
-        if not self._told:
-            self._told = (
+        if not self._cached_task:
+            self._cached_task = (
                 "You drive a car in a valley. Its engine may be too weak to climb straight up. Reach the flag, "
                 f"somewhere to the right; the valley goes from {self.env.min_position:g} to "
                 f"{self.env.max_position:g}. The highest score is {_number(best or 0.0)}, for reaching the flag. "
                 f"Actions: {self._meaning}."
             )
-        return self._told
+        return self._cached_task
 
     def score(self, before: float, reward: float, terminated: bool) -> float:
         """One at the flag.

@@ -1,7 +1,8 @@
-"""The one wrapper that turns an environment's knobs as a schedule says.
+"""The one wrapper that changes an environment's knobs on a schedule.
 
 * `DriftWrapper` - drifts any Gymnasium environment
-* `NOTIFY` - what `info` may tell about the drift
+* `KnobGuard` - its base class: refuses to set driven knobs from outside
+* `NOTIFY` - what `info` may contain about the drift
 """
 
 from __future__ import annotations
@@ -14,39 +15,68 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
+from drift_envs.checks import check_choice, check_integer
 from drift_envs.envs.tunable import TunableEnv
-from drift_envs.errors import ArgumentError, NoOracleError, StateError
+from drift_envs.errors import DrivenKnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
 from drift_envs.wrappers.binding import KnobBinder
-from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, read_options
-from drift_envs.wrappers.guard import KnobGuard
+from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, IdleRewinds, read_options
 from drift_envs.wrappers.internal import InternalWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
-from drift_envs.wrappers.rewinds import IdleRewinds
 
 NOTIFY = ("none", "change", "full")
-"""What `info["drift"]` tells: nothing, whether something changed, or the whole truth."""
+"""What `info["drift"]` contains: nothing, whether a knob changed, or phase, tick and knob values."""
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
 
 
+class KnobGuard(gym.Wrapper):
+    """Refuses to set an attribute with the name of a driven knob, on this wrapper and on all inside it.
+
+    Set on the wrapper alone, the attribute would hide the knob.
+    """
+
+    _driven: frozenset[str] = frozenset()
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Set an attribute of this wrapper or of what it wraps.
+
+        Args:
+            name: the attribute.
+            value: its value.
+            force: whether to create it where it does not exist.
+
+        Raises:
+            DrivenKnobError: if the schedule drives that knob.
+        """
+        if name in self._driven:
+            raise DrivenKnobError.of(name, value)
+        return super().set_wrapper_attr(name, value, force=force)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of this wrapper, unless it is a driven knob."""
+        if name in self._driven:
+            raise DrivenKnobError.of(name, value)
+        super().__setattr__(name, value)
+
+
 class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
-    """Turns an environment's knobs as a schedule says, and leaves everything else as it is.
+    """Changes an environment's knobs on a schedule, and leaves everything else as it is.
 
     Environments of this package declare their knobs; for CartPole, Acrobot and Pendulum they are
     built in; for any other environment the schedule's section `knobs` declares them. Some knobs need
     no attribute and fit every environment, see `drift_envs.wrappers.effects`.
 
     The knobs for a tick are applied before its transition, and before the environment's `reset`.
-    `reset(seed=...)` starts the schedule from its beginning, `reset()` lets time go on.
+    `reset(seed=...)` restarts the schedule, `reset()` continues it.
 
     | reset option | meaning |
     |---|---|
     | `drift_clock: "continue"` | a seed reseeds the environment without rewinding the schedule |
-    | `drift_clock: "hold"` | time stands at the present tick until the next reset without it |
-    | `drift_tick: n` | this episode (or the next step) is tick `n`; time goes on from there |
-    | `drift_phase: name` | the same with the phase's first tick of full weight |
+    | `drift_clock: "hold"` | time stops at the present tick until a reset omits this option |
+    | `drift_tick: n` | this episode (or the next step) is tick `n`; time continues from there |
+    | `drift_phase: name` | the same with the first tick of the phase at which its drift has full weight |
 
     | info | meaning |
     |---|---|
@@ -55,11 +85,11 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     Args:
         env: the environment.
         schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
-        oracle: called with this wrapper when somebody asks for `oracle`; gives what evaluators ask.
-        notify: what `info["drift"]` tells the agent: `none`, `change` or `full`.
+        oracle: makes the oracle from this wrapper when the attribute `oracle` is first read.
+        notify: what `info["drift"]` contains: `none`, `change` or `full`.
 
     Raises:
-        ArgumentError: if `notify` is none of the three.
+        ArgumentError: if `notify` is another value.
         ScheduleError: if the schedule can't be used with this environment.
 
     Example:
@@ -76,7 +106,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
     """
 
     rewinds: int
-    """How often the schedule has started from its beginning."""
+    """The number of times that the schedule has started."""
 
     def __init__(
         self,
@@ -85,39 +115,38 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         oracle: Callable[[DriftWrapper], Any] | None = None,
         notify: str = "none",
     ) -> None:
-        if notify not in NOTIFY:
-            raise ArgumentError(f"`notify` should be one of {', '.join(map(repr, NOTIFY))}. Received {notify!r}")
-        turner = KnobBinder(env, schedule)
+        check_choice("notify", notify, NOTIFY)
+        binder = KnobBinder(env, schedule)
         arguments: dict[str, Any] = {"schedule": schedule, "notify": notify}
         if oracle is not None:
             arguments["oracle"] = oracle
         # a `Schedule` never changes, so that it is not copied
         RecordConstructorArgs.__init__(self, _disable_deepcopy=isinstance(schedule, Schedule), **arguments)
-        gym.Wrapper.__init__(self, turner.env)
-        self._schedule = turner.schedule
-        self._turner = turner
-        self._table = turner.table
-        self._plan = turner.schedule or Schedule.model_validate({"version": 1, "name": "no-drift"})
-        self._timeline = Timeline(self._plan, self._table, 0)
+        gym.Wrapper.__init__(self, binder.env)
+        self._schedule = binder.schedule
+        self._binder = binder
+        self._table = binder.table
+        self._effective_schedule = binder.schedule or Schedule.model_validate({"version": 1, "name": "no-drift"})
+        self._timeline = Timeline(self._effective_schedule, self._table, 0)
         self._key: int | None = None  # the seed of the present timeline
-        self._clock = DriftClock(self._plan.clock)
+        self._clock = DriftClock(self._effective_schedule.clock)
         self._visited = VisitedTicks()
-        self._tune = turner.turn
+        self._set_knobs = binder.turn
         self._walk: Iterator[tuple[int, Mapping[str, Value]]] | None = None
         self._leader: DriftWrapper | None = None
         self._oracle_factory = oracle
         self._oracle: Any = None
         self._notify = notify
-        self._tells = notify != "none"
-        self._is_plain = not self._tells  # nothing but time to look after when an episode begins
-        self._told: Mapping[str, Value] | None = None
-        self._idle_rewinds = IdleRewinds(self._plan.name)
+        self._notifies = notify != "none"
+        self._is_plain = not self._notifies  # a reset has to advance the clock and nothing else
+        self._notified: Mapping[str, Value] | None = None
+        self._idle_rewinds = IdleRewinds(self._effective_schedule.name)
         self.rewinds = 0
-        turner.hold(self._timeline.names)
-        self._driven = turner.held_names(self._timeline.names)
+        binder.hold(self._timeline.names)
+        self._driven = binder.held_names(self._timeline.names)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Turn the knobs if their time has come, then step.
+        """Apply knob values that are due, then step.
 
         Args:
             action: the action.
@@ -128,41 +157,40 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         clock = self._clock
         steps = clock.steps
         if steps >= clock.stop:
-            self._turn()
+            self._apply_values()
         clock.steps = steps + 1
-        if self._tells:
-            return self._tell(*self.env.step(action))
+        if self._notifies:
+            return self._add_drift_info(*self.env.step(action))
         return self.env.step(action)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.
 
         Args:
-            seed: handed to the environment; starts the schedule from its beginning.
-            options: those that begin with `drift_` move or hold time, the others go to the environment.
+            seed: passed to the environment; restarts the schedule.
+            options: those that begin with `drift_` move or stop time, the others are passed to the environment.
 
         Raises:
-            ArgumentError: if the seed or an option breaks a rule; nothing has changed then.
+            ArgumentError: if the seed or an option breaks a rule; the state is unchanged then.
         """
         clock = self._clock
         if seed is None and not options and self._is_plain and clock.stop != NOT_RESET:
-            self._go_on()
+            self._continue_time()
             return self.env.reset(options=options)
         if self._leader is not None:
-            return self._reset_like(self._leader, seed, options)
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-            raise ArgumentError(f"`seed` should be a whole number, at least 0. Received {seed!r}")
-        seed = None if seed is None else int(seed)  # Gymnasium takes no other whole numbers
+            return self._reset_following(self._leader, seed, options)
+        if seed is not None:
+            seed = check_integer("seed", seed)
         started = clock.stop != NOT_RESET
         keeps_time = bool(options) and options.get("drift_clock") == "continue"  # type: ignore[union-attr]
         rewinds = seed is not None and not (started and keeps_time)
         key = self._key_after(seed if rewinds else None)
-        timeline = self._timeline if key == self._key else Timeline(self._plan, self._table, key)
+        timeline = self._timeline if key == self._key else Timeline(self._effective_schedule, self._table, key)
         jump = NO_JUMP
         if options:
             jump, options = read_options(options, timeline.first_tick)
         if started:
-            self._remember()
+            self._record_visits()
         if rewinds:
             if started:
                 self._count_rewind()
@@ -172,15 +200,15 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
             self.rewinds += 1
         self._timeline, self._key = timeline, key
         clock.begin(jump)
-        self._turn_for_reset()
+        self._apply_first_values()
         if seed is not None and not rewinds and isinstance(self.unwrapped, TunableEnv):
-            self.unwrapped.keep_tasks()  # the world goes on: what recurred still recurs
-        if not self._tells:
+            self.unwrapped.keep_tasks()  # time continues: recurring tasks still recur
+        if not self._notifies:
             return self.env.reset(seed=seed, options=options)
         observation, info = self.env.reset(seed=seed, options=options)
         if not started or rewinds:
-            self._told = self._clock.values  # what holds from the beginning is no change
-        return observation, {**info, "drift": self._news()}
+            self._notified = self._clock.values  # the first values are no change
+        return observation, {**info, "drift": self._drift_info()}
 
     def render(self) -> Any:
         """The environment's picture.
@@ -199,12 +227,12 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     @property
     def timeline(self) -> Timeline:
-        """What the schedule means with the present seed. For evaluators."""
+        """The timeline of the schedule with the present seed. For evaluators."""
         return self._timeline
 
     @property
     def knob_table(self) -> KnobTable:
-        """All knobs that a schedule may turn here."""
+        """All knobs that a schedule may drive in this environment."""
         return self._table
 
     @property
@@ -214,42 +242,40 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     @property
     def drift_state(self) -> DriftState:
-        """Where the world stands, knob values read back from the environment. For evaluators."""
+        """Phase, tick, episode, step and the knob values read back from the environment. For evaluators."""
         clock = self._clock
-        knobs = self._turner.read()
+        knobs = self._binder.read()
         return DriftState(self.phase.id, clock.tick, max(clock.episode, 0), clock.steps, knobs)
 
     @property
     def drift_log(self) -> DriftLog:
         """Every change on visited ticks since the last rewind. For evaluators."""
-        self._remember()
+        self._record_visits()
         return DriftLog.of(self._timeline, self._visited)
 
     @property
     def oracle_factory(self) -> Callable[[Any], Any] | None:
-        """What makes an oracle of this world, `None` if nobody handed it in. For evaluators."""
+        """The function that makes the oracle, `None` if none was passed. For evaluators."""
         return self._oracle_factory
 
     @property
     def oracle(self) -> Any:
-        """What the best policy would reach. For evaluators.
+        """The optimum of each phase. For evaluators.
 
         Raises:
-            NoOracleError: if nobody handed one in.
+            NoOracleError: if no function for it was passed.
         """
         if self._oracle_factory is None:
-            raise NoOracleError(
-                f"no oracle is known for {self.env}; hand one in: `DriftWrapper(env, schedule, oracle)`"
-            )
+            raise NoOracleError(f"no oracle is known for {self.env}; pass one: `DriftWrapper(env, schedule, oracle)`")
         if self._oracle is None:
             self._oracle = self._oracle_factory(self)
         return self._oracle
 
     def follow(self, leader: DriftWrapper) -> None:
-        """From now on stand where another wrapper stands, instead of counting ticks.
+        """Apply the values of another wrapper from now on, instead of counting ticks.
 
         Args:
-            leader: the wrapper of the same schedule that is followed.
+            leader: a wrapper with the same schedule.
         """
         self._leader = leader
         self._is_plain = False
@@ -260,23 +286,23 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         return self._clock.values or {}
 
     def derive_seed(self, *tags: int) -> int:
-        """A seed for a stream of its own, drawn from the seed that the schedule runs with. For evaluators.
+        """The seed of a separate random stream, derived from the seed of the timeline. For evaluators.
 
         Args:
-            *tags: numbers that tell the stream from others.
+            *tags: numbers that identify the stream.
         """
         return int(np.random.SeedSequence([self._key or 0, *tags]).generate_state(1)[0])
 
     def knobs_at(self, tick: int) -> dict[str, Value]:
-        """The value of every knob at a tick; those that the schedule leaves alone as they are now. For evaluators.
+        """The value of every knob at a tick, the present one for knobs that are not driven. For evaluators.
 
         Args:
             tick: the tick.
         """
-        return {**self._turner.read(), **self._timeline.values(tick)}
+        return {**self._binder.read(), **self._timeline.values(tick)}
 
-    def _turn(self) -> None:
-        """Apply the values of the transition to come, and note until when they hold."""
+    def _apply_values(self) -> None:
+        """Apply the values of the next transition, and store until when they hold."""
         clock = self._clock
         stop, values = next(self._walk or self._start_walk())
         if stop < NEVER:
@@ -284,93 +310,93 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         else:
             clock.stop = clock.until = NEVER
         if values is not clock.values:
-            self._tune(values)
+            self._set_knobs(values)
             clock.values = values
 
     def _start_walk(self) -> Iterator[tuple[int, Mapping[str, Value]]]:
-        """Go through time from the tick to come.
+        """Iterate over the segments from the next tick on.
 
         Raises:
             StateError: before the first `reset`.
         """
         clock = self._clock
-        if self._leader is not None:  # what it applies holds for one step, then it is asked again
+        if self._leader is not None:  # its values hold for one step, then they are read again
             return iter([(clock.start, self._leader.applied)])
         if clock.stop == NOT_RESET:
             raise StateError("`step` was called before `reset`; call `reset` first")
         self._walk = self._timeline.walk(clock.next_tick)
         return self._walk
 
-    def _turn_for_reset(self) -> None:
-        """Apply the values of the first transition to come."""
+    def _apply_first_values(self) -> None:
+        """Apply the values of the first transition of an episode."""
         clock = self._clock
         _, stop, values = self._timeline.segment(clock.next_tick)
         clock.stop_at(stop)
         self._walk = None
         if values is not clock.values:
-            self._tune(values)
+            self._set_knobs(values)
             clock.values = values
 
-    def _reset_like(
+    def _reset_following(
         self, leader: DriftWrapper, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode at the tick where the leader stands."""
+        """Begin an episode at the present tick of the leader."""
         self._timeline = leader._timeline
         self._clock.steps = 0
-        self._turn()
+        self._apply_values()
         observation, info = self.env.reset(seed=seed, options=options)
-        return observation, {**info, "drift": self._news()} if self._tells else info
+        return observation, {**info, "drift": self._drift_info()} if self._notifies else info
 
-    def _go_on(self) -> None:
-        """Begin an episode the plain way, at the price of a few comparisons."""
+    def _continue_time(self) -> None:
+        """Begin an episode without seed and options, at the cost of a few comparisons."""
         clock = self._clock
         if clock.held or clock.unit == "episode_step":
-            self._remember()
+            self._record_visits()
             clock.begin(NO_JUMP)
-            self._turn_for_reset()
-        elif not clock.go_on():
+            self._apply_first_values()
+        elif not clock.continue_time():
             if clock.unit == "step":
-                self._turn()
+                self._apply_values()
             else:
-                self._turn_for_reset()
+                self._apply_first_values()
 
     def _key_after(self, seed: int | None) -> int:
-        """The seed of the timeline: a new one, the present one, or the one that the environment gave itself."""
+        """The seed of the timeline: the new one, the present one, or the one that the environment drew."""
         if seed is not None:
             return int(seed)
         if self._key is not None:
             return self._key
         own = self.env.unwrapped.np_random_seed
-        if own is None or own < 0:  # somebody handed in a generator: its seed is not known
+        if own is None or own < 0:  # the generator was set from outside: its seed is unknown
             return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         return int(own)
 
-    def _remember(self) -> None:
-        """Note the ticks of this episode as visited."""
+    def _record_visits(self) -> None:
+        """Record the ticks of this episode as visited."""
         clock = self._clock
         if clock.stop != NOT_RESET:
             self._visited.add(clock.since, clock.tick)
 
     def _count_rewind(self) -> None:
-        """Warn once when rewinds keep the first change from ever happening."""
+        """Warn once when the schedule is always rewound before its first change."""
         if self._timeline.can_change and not self._idle_rewinds.is_over:
             self._idle_rewinds.count(self._visited.last >= self._timeline.valid_until(0), stacklevel=3)
 
-    def _tell(
+    def _add_drift_info(
         self, observation: Any, reward: Any, terminated: bool, truncated: bool, info: dict[str, Any]
     ) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """A transition with the news in its `info`."""
-        return observation, reward, terminated, truncated, {**info, "drift": self._news()}
+        """A transition with the drift in its `info`."""
+        return observation, reward, terminated, truncated, {**info, "drift": self._drift_info()}
 
-    def _news(self) -> dict[str, Any]:
-        """What `notify` lets the agent know; the same keys at every step."""
-        changed = self._told != self._clock.values
-        self._told = self._clock.values
+    def _drift_info(self) -> dict[str, Any]:
+        """What `notify` puts into `info`; the same keys at every step."""
+        changed = self._notified != self._clock.values
+        self._notified = self._clock.values
         if self._notify == "change":
             return {"changed": changed}
         state = (self._leader or self).drift_state
         return {"phase": state.phase, "tick": state.tick, "changed": changed, "knobs": dict(state.knobs)}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the oracle and the walk through time, which begin anew when they are needed."""
+        """Everything except the oracle and the iterator over segments, which are made again when needed."""
         return {**self.__dict__, "_oracle": None, "_walk": None}

@@ -1,6 +1,6 @@
-"""Knobs that need no attribute: what happens between an agent and any environment.
+"""Knobs that need no attribute: effects between an agent and any environment.
 
-* `Effects` - the wrapper that applies them; `DriftWrapper` puts it in where a schedule asks for it
+* `Effects` - the wrapper that applies them; `DriftWrapper` adds it where a schedule drives one
 * `effect_knobs` - which of them fit an environment's spaces
 """
 
@@ -23,7 +23,7 @@ LONGEST_DELAY = 16
 """Steps by which an action may come late."""
 
 _NOISE_TAG = 0xD21F0B5
-"""Sets the stream of the noise apart from all other streams of the same seed."""
+"""Makes the stream of the noise independent of all other streams of the same seed."""
 
 
 def effect_knobs(env: gym.Env) -> tuple[Knob, ...]:
@@ -141,11 +141,11 @@ class Effects(InternalWrapper):
         return dict(self._values)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; no delayed action outlives it.
+        """Begin an episode; delayed actions of the last one are dropped.
 
         Args:
             seed: seeds the environment and the noise.
-            options: handed to the environment.
+            options: passed to the environment.
         """
         self._done.clear()
         observation, info = self.env.reset(seed=seed, options=options)
@@ -157,7 +157,7 @@ class Effects(InternalWrapper):
         return self._seen(observation), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Carry out the action that the knobs put in the place of this one.
+        """Carry out the permuted and delayed action.
 
         Args:
             action: the agent's action.
@@ -175,11 +175,11 @@ class Effects(InternalWrapper):
         return self._seen(observation), reward, terminated, truncated, info
 
     def save_episode(self) -> list[Any]:
-        """The last actions, which may still come late."""
+        """The last actions, some of which may still be delayed."""
         return list(self._done)
 
     def load_episode(self, saved: list[Any]) -> None:
-        """Go on with another episode's actions.
+        """Continue with the actions of another episode.
 
         Args:
             saved: what `save_episode` gave.
@@ -187,7 +187,7 @@ class Effects(InternalWrapper):
         self._done = deque(saved, maxlen=LONGEST_DELAY + 1)
 
     def _seen(self, observation: Any) -> Any:
-        """The observation as noise and mask leave it."""
+        """The observation with noise and mask applied."""
         noise, mask = self._values.get("observation_noise", 0.0), self._values.get("observation_mask", "")
         if not noise and not mask:
             return observation

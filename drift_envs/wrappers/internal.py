@@ -1,4 +1,4 @@
-"""How wrappers that belong to an environment stay out of its spec.
+"""Wrappers that an environment's constructor adds, which its spec leaves out.
 
 * `InternalWrapper` - a mixin: `spec` is the inner one where the environment's own constructor added the wrapper
 * `layers` - a world and everything inside of it
@@ -21,7 +21,7 @@ class InternalWrapper(gym.Wrapper):
     """A wrapper that `gymnasium.make` may or may not have to add again when it rebuilds from a spec.
 
     An id's entry point builds its wrappers itself. If they stood in the spec as well,
-    `gymnasium.make(env.spec)` would hold them against the stored ones and refuse other arguments.
+    `gymnasium.make(env.spec)` would compare them with the stored ones and refuse other arguments.
     """
 
     _is_built_in = False
@@ -39,14 +39,14 @@ class InternalWrapper(gym.Wrapper):
         return spec
 
     def save_episode(self) -> Any:
-        """Where this wrapper's part of the episode stands, as plain data; see `snapshot`."""
+        """This wrapper's part of the episode's state, as plain data; see `snapshot`."""
         return None
 
     def load_episode(self, saved: Any) -> None:
-        """Stand where another episode stood.
+        """Restore the state of an episode.
 
         Args:
-            saved: what `save_episode` gave.
+            saved: from `save_episode`.
         """
 
 

@@ -1,6 +1,6 @@
-"""The truth about a drifting world, for evaluators.
+"""The true state of a drifting environment, for evaluators.
 
-* `DriftState` - where the world stands: phase, tick, episode, step and knob values
+* `DriftState` - phase, tick, episode, step and knob values
 * `DriftLog` - every change on the ticks that were visited, exportable as CSV
 * `VisitedTicks` - which ticks were visited
 """
@@ -22,11 +22,11 @@ from drift_envs.schedule import KnobChange, Timeline
 
 @dataclass(frozen=True)
 class DriftState:
-    """Where a drifting world stands.
+    """The present state of a drifting environment.
 
     Args:
         phase: the id of the present phase.
-        tick: the tick of the last transition, or of the first one to come after a reset.
+        tick: the tick of the last transition, or of the next one after a reset.
         episode: episodes before this one since the last rewind.
         step: transitions of this episode so far.
         knobs: the value of every knob, read back from the environment.
@@ -68,7 +68,7 @@ class VisitedTicks:
             first: the first tick.
             last: the last tick.
         """
-        if self.spans and self.spans[-1][0] <= first <= self.spans[-1][1] + 1:  # time went on, as it nearly always does
+        if self.spans and self.spans[-1][0] <= first <= self.spans[-1][1] + 1:  # time advanced, the usual case
             self.spans[-1] = (self.spans[-1][0], max(last, self.spans[-1][1]))
             return
         apart = [span for span in self.spans if span[1] + 1 < first or last + 1 < span[0]]
@@ -95,7 +95,7 @@ class DriftLog(Sequence[KnobChange]):
         """The log of the visited ticks.
 
         Args:
-            timeline: what the schedule means.
+            timeline: the timeline of the schedule.
             visited: the ticks.
         """
         return cls(

@@ -1,7 +1,7 @@
-"""Going back to an exact state: a privilege that no agent without it should have.
+"""Restoring an exact state; privileged, for references and evaluators.
 
-* `snapshot` - saves where a world's episode stands
-* `Snapshot` - puts it back, into the same world or into its twin
+* `snapshot` - saves the state of an episode
+* `Snapshot` - restores it, in the same world or in its twin
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ _NOT_COPIED = ("pygame",)
 
 
 def snapshot(world: gym.Env) -> Snapshot:
-    """Save where a world's episode stands: the state, the score so far and the random numbers to come.
+    """Save the state of an episode: the environment's state, the score so far and the random generator.
 
-    Drift time, knobs and step limits are no part of it: the state is put back into the world as it
-    is then. Whoever may do this knows more than an agent can learn by acting, so it is for
-    references and evaluators.
+    Drift time, knobs and step limits are not part of it: the state is restored into the world as it
+    is then. An agent can't reach exact states by acting, so this is for references and evaluators.
 
     Args:
         world: the world, or a twin.
@@ -45,7 +44,7 @@ def snapshot(world: gym.Env) -> Snapshot:
 
 
 class Snapshot:
-    """Where a world's episode stood; built by `snapshot`.
+    """The saved state of an episode; built by `snapshot`.
 
     Args:
         world: the world, or a twin.
@@ -62,19 +61,19 @@ class Snapshot:
         self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}
 
     def restore(self, into: gym.Env | None = None) -> None:
-        """Stand there again.
+        """Restore the state.
 
         Args:
             into: a world of the same kind, for instance a twin; by default the one that was saved.
-                Only that one gets its random numbers back, any other goes on with its own.
+                Only there the random generator is restored; others keep their own.
 
         Raises:
             ArgumentError: if the other world is of another kind.
-            StateError: if the other world is a twin that was never reset.
+            StateError: if `into` is a twin that was never reset.
         """
         target = self._world if into is None else into
         if isinstance(target, Twin) and not target.is_ready:
-            raise StateError("a state was put into a twin before its first `reset`; call `reset` first")
+            raise StateError("a state was restored into a twin before its first `reset`; call `reset` first")
         inner = inside(target)
         base = inner.unwrapped
         if type(base) is not self._kind:
@@ -93,7 +92,7 @@ def _layers_of(world: gym.Env) -> dict[str, InternalWrapper]:
 
 
 def _save(base: gym.Env) -> dict[str, Any]:
-    """The attributes that say where the episode stands."""
+    """The attributes that hold the state of the episode."""
     if isinstance(base, TunableEnv):
         return base.save_state()
     return {
@@ -104,7 +103,7 @@ def _save(base: gym.Env) -> dict[str, Any]:
 
 
 def _load(base: gym.Env, state: dict[str, Any]) -> None:
-    """Set them."""
+    """Set the attributes that hold the state of the episode."""
     if isinstance(base, TunableEnv):
         base.load_state(state)
     else:

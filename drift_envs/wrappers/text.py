@@ -1,4 +1,4 @@
-"""Text worlds: states, tasks and actions in words, for agents that read.
+"""Text environments: states, tasks and actions as text, for language agents.
 
 * `TextObservation` - turns the lake and the cars into text worlds
 * `TEXT_CHARACTERS`, `MAX_LENGTH` - the character set and the length that the observation space declares
@@ -40,18 +40,17 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     | `actions` | the admissible actions as numbers in text; for the continuous car a grid of forces |
     | `score` | the score so far: the gold collected on the lake, 1.0 for a car at its flag |
 
-    All keys are there at every step and reset, beside those of the environment. The task never holds
-    the map, nor what a single destination is worth. The highest score is
+    All keys are there at every step and reset, beside those of the environment. The task never contains
+    the map or the reward of a single destination. The highest score is
     that of the schedule's first tick and is never updated: otherwise a change of rewards would show
     in the task. Nor does it say where a car's flag stands. Size and destinations of a lake are those of
-    the present world, since they are what the agent is asked for; a schedule that moves them changes
-    the task for everybody to see.
+    the present map, since they define the task; a schedule that moves them changes the task visibly.
 
     Args:
         env: a lake or a car of this package, drifting or not.
 
     Raises:
-        ArgumentError: if there are no words for that environment.
+        ArgumentError: if the environment has no text form.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -85,8 +84,8 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         """Begin an episode.
 
         Args:
-            seed: handed on.
-            options: handed on.
+            seed: passed on.
+            options: passed on.
 
         Returns:
             The state as text and `info`.
@@ -95,7 +94,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         self._score = 0.0
         if self._best is None or seed is not None:
             self._best = self._describer.best_score(self._knobs_at_first())
-        return self._tell(observation, info)
+        return self._describe(observation, info)
 
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Step.
@@ -108,31 +107,31 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         """
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._score = self._describer.score(self._score, float(reward), terminated)
-        text, told = self._tell(observation, info)
-        return text, reward, terminated, truncated, told
+        text, extended = self._describe(observation, info)
+        return text, reward, terminated, truncated, extended
 
     def save_episode(self) -> float:
         """The score so far."""
         return self._score
 
     def load_episode(self, saved: float) -> None:
-        """Go on with another episode's score.
+        """Continue with the score of another episode.
 
         Args:
             saved: what `save_episode` gave.
         """
         self._score = saved
 
-    def _tell(self, observation: Any, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The state in words, and what an agent is told beside it."""
+    def _describe(self, observation: Any, info: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The state as text, and `info` with task, actions and score."""
         describer = self._describer
-        told = {
+        extended = {
             **info,
             "task": describer.task(self._best),
             "actions": list(describer.actions),
             "score": self._score,
         }
-        return describer.state(observation, self._score), told
+        return describer.state(observation, self._score), extended
 
     def _knobs_at_first(self) -> dict[str, Any]:
         """The value of every knob at the schedule's first tick."""

@@ -48,7 +48,7 @@ def twin(world: gym.Env, stream: int = 0) -> Twin:
     Args:
         world: a world with a `DriftWrapper` in it.
         stream: the number of the twin: those of equal number draw the same random numbers, and
-            draw them again when the world is seeded anew.
+            draw them again when the world is seeded again.
 
     Raises:
         ArgumentError: if there is no `DriftWrapper` in the world.
@@ -155,7 +155,7 @@ class Twin(gym.Env):
     def __getattribute__(self, name: str) -> Any:
         """Refuse what only evaluators may know."""
         if name in HIDDEN:
-            raise HiddenError(f"`{name}` is hidden from whoever holds a twin; ask the world, if you are an evaluator")
+            raise HiddenError(f"`{name}` is hidden from the holder of a twin; evaluators read it from the world itself")
         return super().__getattribute__(name)
 
     def __str__(self) -> str:

@@ -83,8 +83,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         is_slippery: whether the ice is slippery.
         success_rate: probability of moving as intended on slippery ice.
         reward_schedule: rewards of goal, hole and plain ice.
-        show_prob: whether `info["prob"]` shows the transition's probability, which gives the slip away.
-        room_for: rows and columns of the maps that may be laid later. The observation space and the
+        show_prob: whether `info["prob"]` shows the transition's probability, which reveals the slip.
+        room_for: rows and columns of the maps that may be set later. The observation space and the
             picture are as large as the largest of them needs, and stay so.
 
     Example:
@@ -195,7 +195,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             which = 2 if chance < self._until + self._before else 0
         state, reward, terminated = outcomes[which]
         if self._transient:  # no number is drawn otherwise
-            state, reward, terminated = self._answer(here, int(a), (state, reward, terminated))
+            state, reward, terminated = self._false_response(here, int(a), (state, reward, terminated))
         self.s = state
         self.lastaction = a
         if self.render_mode == "human":
@@ -211,7 +211,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             )
         return state, reward, terminated, False, {}
 
-    def _answer(self, here: int, action: int, true: Outcome) -> Outcome:
+    def _false_response(self, here: int, action: int, true: Outcome) -> Outcome:
         """The true outcome or, with the probability `transient`, a false one."""
         chance = self.np_random.random() / self._transient
         if chance >= 1.0 or here in self._tables.ends:
@@ -227,10 +227,10 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         return {"place": divmod(self.s, self.ncol), "lastaction": self.lastaction}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Stand where another episode stood; on a smaller map, at its edge.
+        """Restore the state of an episode; on a smaller map, the position is cut at its edge.
 
         Args:
-            state: what `save_state` gave.
+            state: from `save_state`.
         """
         row, column = state["place"]
         self.s = min(row, self.nrow - 1) * self.ncol + min(column, self.ncol - 1)
@@ -252,12 +252,12 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
                 self._success = success = 1.0 - slip
                 self._before = before = (1.0 - success) / 2.0
                 self._until = before + success
-            if len(values) == 1:  # on a ramp nothing else is turned, and that at every step
+            if len(values) == 1:  # on a ramp no other knob is set, and this one at every step
                 return
         lake = values.get("map", self._map)
         goal_rewards = values.get("goal_rewards", self._goal_rewards)
         if lake is not self._map or goal_rewards is not self._goal_rewards:
-            self._lay(lake, goal_rewards)
+            self._set_map(lake, goal_rewards)
         self._transient = values.get("transient", self._transient)
 
     @property
@@ -296,8 +296,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         self._tables = tables
         self._outcomes = tables.outcomes
 
-    def _lay(self, lake: Map, goal_rewards: FrozenMapping) -> None:
-        """Lay a map and its rewards."""
+    def _set_map(self, lake: Map, goal_rewards: FrozenMapping) -> None:
+        """Set a map and its rewards."""
         rows, columns = len(lake), len(lake[0])
         if rows * columns > self._states:
             raise KnobError(
@@ -328,7 +328,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
     def P(self) -> Table:  # type: ignore[override]
         """The transition table as Gymnasium keeps it, `(probability, state, reward, terminated)`, of the present knobs.
 
-        `step` does not need it, so that it is built anew only when somebody asks for it after a turn.
+        `step` does not need it, so that it is rebuilt only when it is read after a knob was set.
         """
         knobs = self._table_knobs
         if knobs is not None and knobs != (self._map, self._slip, self._goal_rewards, self._transient):

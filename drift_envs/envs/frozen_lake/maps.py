@@ -184,7 +184,7 @@ def _is_good(new: NewMap, lake: Map) -> bool:
 
 
 def _is_fair(moved: MovedHoles, below: Map, lake: Map) -> bool:
-    """Whether the new map meets every condition; the cheap ones are asked first."""
+    """Whether the new map meets every condition; the cheap ones are checked first."""
     if not _is_solvable(lake) or (moved.break_shortest_paths and not breaks_shortest_paths(below, lake)):
         return False
     if not moved.optimum and moved.old_at_most >= 1.0:

@@ -186,7 +186,7 @@ def distances(lake: Map, sources: Sequence[int] | None = None) -> list[int]:
         sources: the states to start from; the map's start tiles by default.
 
     Returns:
-        One number a state, -1 where no way leads. Holes are reached by nobody, and no way leads on
+        One number a state, -1 where no path leads. Holes are unreachable, and no path leads on
         from a goal.
 
     Example:

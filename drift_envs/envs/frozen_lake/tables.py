@@ -55,7 +55,7 @@ def lake_tables(lake: Map, goal_rewards: FrozenMapping, reward_schedule: tuple[f
     outcomes = []
     for state, letter in enumerate(letters):
         if letter in "GH":
-            # Gymnasium's rule: whoever stands here stays, is paid nothing, and the episode ends.
+            # Gymnasium's rule: the agent stays, the reward is 0, and the episode ends.
             stay: Outcome = (state, 0, True)
             outcomes.append(dict.fromkeys(range(4), (stay, stay, stay)))
         else:

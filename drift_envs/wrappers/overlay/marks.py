@@ -1,6 +1,6 @@
-"""What is drawn on a picture itself: where the agent went, what changed, what pushes the car.
+"""Marks on the picture itself: the trajectory, what changed, the force on the car.
 
-* `Marks` - what `DriftOverlay` asks
+* `Marks` - the protocol that `DriftOverlay` uses
 * `LakeMarks`, `CarMarks` - for the lake and for the cars
 * `find_marks` - the one for an environment
 """
@@ -25,11 +25,11 @@ REACH = 70
 """Pixels of the arrow at Gymnasium's own force."""
 
 MOST = 200
-"""Points of a trail that are kept: a car stays long in its valley."""
+"""The largest number of points of a trail."""
 
 
 class Marks(Protocol):
-    """What `DriftOverlay` asks."""
+    """The protocol that `DriftOverlay` uses."""
 
     def begin(self) -> None:
         """An episode has begun."""
@@ -62,7 +62,7 @@ class NoMarks:
 
 
 class LakeMarks:
-    """Frames around tiles that changed, old holes as ghosts, and a line along the agent's way.
+    """Frames around tiles that changed, old holes as ghosts, and the agent's trajectory.
 
     Args:
         env: the lake.
@@ -73,11 +73,11 @@ class LakeMarks:
         self._places: list[tuple[int, int]] = []
 
     def begin(self) -> None:
-        """Begin the trail anew."""
+        """Start a new trail."""
         self._places = [divmod(int(self.env.s), self.env.ncol)]
 
     def note(self, action: Any) -> None:
-        """Go on with the trail."""
+        """Extend the trail."""
         self._places.append(divmod(int(self.env.s), self.env.ncol))
 
     def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
@@ -121,7 +121,7 @@ class LakeMarks:
 
 
 class CarMarks:
-    """An arrow for what the engine does, a ghost of a flag that has moved, and a line along the car's way.
+    """An arrow for what the engine does, a ghost of a flag that has moved, and the car's trajectory.
 
     Args:
         env: the car.
@@ -133,11 +133,11 @@ class CarMarks:
         self._push = 0.0
 
     def begin(self) -> None:
-        """Begin the trail anew; the engine rests."""
+        """Start a new trail; no force acts."""
         self._places, self._push = [float(self.env.state[0])], 0.0
 
     def note(self, action: Any) -> None:
-        """Go on with the trail, and note what the engine did."""
+        """Extend the trail, and store the force."""
         self._places = [*self._places[1 - MOST :], float(self.env.state[0])]
         if isinstance(self.env, MountainCar):
             self._push = (int(action) - 1) * float(self.env.force) / 0.001

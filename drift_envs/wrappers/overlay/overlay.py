@@ -107,7 +107,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
 
 
 def _score(env: gym.Env, before: float, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
-    """The score so far, as the text worlds count it; the sum of rewards where nobody counts."""
+    """The score so far, as in the text worlds; the sum of rewards elsewhere."""
     if "score" in info:
         return float(info["score"])
     if isinstance(env.unwrapped, (MountainCar, MountainCarContinuous)):
