@@ -203,7 +203,7 @@ def test_a_snapshot_in_a_twin():
     world.reset(seed=0)
     second = twin(world)
     saved = snapshot(world)
-    with pytest.raises(StateError, match="put into a twin before its first `reset`"):
+    with pytest.raises(StateError, match="restored into a twin before its first `reset`"):
         saved.restore(second)
     second.reset()
     found = set()
