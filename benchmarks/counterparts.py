@@ -1,14 +1,12 @@
-"""How long `counterparts(s, a)` takes, and whether that grows with memory.
+"""The time of `counterparts(s, a)`, by the size of the memory.
 
-`python -m benchmarks.counterparts` fills one ledger with 10,000, one with 100,000 and one with a
-million records, ten for each state and action, and asks them in turns; the ledgers are all there at
-once, so that other work on the machine falls on all of them alike. Aims: at most 10 microseconds at
-a million records, and no growth from 10,000.
+`python -m benchmarks.counterparts` fills ledgers with 10,000, 100,000 and a million records, ten for
+each state and action, and queries them in interleaved repeats, so that other work on the machine
+affects all of them equally. Targets: at most 10 microseconds at a million records, and no growth from 10,000.
 
-*near*: the same 100 pairs are asked again and again, as an agent does that lives in some place.
-*anywhere*: pairs are drawn from the whole memory. Then the processor's caches miss more often the
-larger the memory is; a plain dictionary of lists, asked the same beside it, shows how much of the
-growth that is.
+*near*: queries of the same 100 pairs, as of an agent that visits few states. *anywhere*: queries of
+pairs drawn from the whole memory, where cache misses increase with its size; *dictionary*: the same
+queries of a dictionary of lists, for comparison.
 """
 
 from __future__ import annotations
@@ -29,15 +27,15 @@ EACH = 10
 """Records for each state and action."""
 ACTIONS = ("0", "1", "2", "3")
 NEAR = 100
-"""States in the place where an agent lives."""
-AIM = 10.0
+"""States of the queries *near*."""
+TARGET = 10.0
 """Microseconds."""
 
-Ask = Callable[[str, str], list[Record]]
+Query = Callable[[str, str], list[Record]]
 
 
 def fill(size: int) -> tuple[Ledger, dict[tuple[str, str], list[Record]]]:
-    """A ledger of that size, and the same as a dictionary of lists."""
+    """Make a ledger of that size, and a dictionary of lists with the same records."""
     ledger = Ledger()
     states = size // (EACH * len(ACTIONS))
     for number in range(size):
@@ -52,48 +50,49 @@ def fill(size: int) -> tuple[Ledger, dict[tuple[str, str], list[Record]]]:
 
 
 def look_up(plain: dict[tuple[str, str], list[Record]], state: str, action: str) -> list[Record]:
-    """The same question to the dictionary."""
+    """Query the dictionary."""
     return list(plain[state, action])
 
 
-def questions(states: int, number: int, rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Pairs of state and action, from the first `states` states."""
+def draw_pairs(states: int, number: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Draw pairs of state and action from the first `states` states."""
     return [(f"state {n}", ACTIONS[n % len(ACTIONS)]) for n in rng.integers(states, size=number).tolist()]
 
 
-def microseconds(ask: Ask, asked: list[tuple[str, str]]) -> float:
-    """The mean time of an answer, in microseconds."""
+def microseconds(query: Query, pairs: list[tuple[str, str]]) -> float:
+    """The mean time of a query."""
     start = time.perf_counter()
-    for state, action in asked:
-        ask(state, action)
-    return (time.perf_counter() - start) / len(asked) * 1e6
+    for state, action in pairs:
+        query(state, action)
+    return (time.perf_counter() - start) / len(pairs) * 1e6
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.counterparts")
-    parser.add_argument("--questions", type=int, default=10_000, help="questions a repeat (default: %(default)s)")
+    parser.add_argument("--queries", type=int, default=10_000, help="queries a repeat (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=9, help="repeats of each size (default: %(default)s)")
     arguments = parser.parse_args()
     rng = np.random.default_rng(0)
-    cases: dict[tuple[int, str], tuple[Ask, list[tuple[str, str]]]] = {}
+    cases: dict[tuple[int, str], tuple[Query, list[tuple[str, str]]]] = {}
     for size in SIZES:
         ledger, plain = fill(size)
         states = size // (EACH * len(ACTIONS))
-        near, anywhere = questions(NEAR, arguments.questions, rng), questions(states, arguments.questions, rng)
+        near = draw_pairs(NEAR, arguments.queries, rng)
+        anywhere = draw_pairs(states, arguments.queries, rng)
         cases[size, "near"] = ledger.counterparts, near
         cases[size, "anywhere"] = ledger.counterparts, anywhere
         cases[size, "dictionary"] = partial(look_up, plain), anywhere
     times: dict[tuple[int, str], list[float]] = {case: [] for case in cases}
     for _ in range(arguments.repeats):
-        for case, (ask, asked) in cases.items():
-            times[case].append(microseconds(ask, asked))
+        for case, (query, pairs) in cases.items():
+            times[case].append(microseconds(query, pairs))
     kinds = ("near", "anywhere", "dictionary")
     print(f"{'records':>10}" + "".join(f"  {kind:>13} {'growth':>6}" for kind in kinds))
     for size in SIZES:
         row = [(statistics.median(times[size, kind]), statistics.median(times[SIZES[0], kind])) for kind in kinds]
         print(f"{size:>10,}" + "".join(f"  {now:>10.2f} us {now / first:>5.2f}x" for now, first in row))
-    print(f"aim at {SIZES[-1]:,} records: at most {AIM:g} us, and no growth")
+    print(f"target at {SIZES[-1]:,} records: at most {TARGET:g} us, and no growth")
 
 
 if __name__ == "__main__":

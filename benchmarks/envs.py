@@ -1,8 +1,8 @@
-"""How fast the drifting environments step, against plain Gymnasium's.
+"""The speed of the drifting environments relative to Gymnasium's.
 
 `python -m benchmarks.envs` prints, for each case, the time of a step (resets included) and the ratio to
-plain `gymnasium.make` measured right before and after; above 1 is faster. The cases take turns, and the
-medians of the repeats of processor time are printed, so that other work on the machine moves the ratios little.
+plain `gymnasium.make` measured directly before and after; above 1 is faster. The cases are interleaved, and
+medians of processor time are printed, so that other work on the machine has little effect on the ratios.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RAMP_TICKS = 10_000_000
 
 
 def ramp(base: dict[str, float], target: dict[str, float]) -> dict[str, Any]:
-    """A schedule that drifts at every step."""
+    """A schedule that drifts at each step."""
     drift = {"name": "ramp", "at": 0, "kind": "incremental", "over": RAMP_TICKS, "set": target}
     return {"version": 1, "name": "ramp", "clock": "step", "base": base, "drifts": [drift]}
 
@@ -33,19 +33,19 @@ LAKE, CAR, CONTINUOUS = "FrozenLake-v1", "MountainCar-v0", "MountainCarContinuou
 CASES: list[tuple[str, str, dict[str, Any], float | None]] = [
     ("lake, default schedule", LAKE, {}, 3.0),
     ("lake, no schedule", LAKE, {"schedule": None}, None),
-    ("lake, slip drifts at every step", LAKE, {"schedule": SLIP}, 2.5),
+    ("lake, slip drifts at each step", LAKE, {"schedule": SLIP}, 2.5),
     ("lake, default schedule as text", LAKE, {"text": True}, None),
     ("car, default schedule", CAR, {}, 5.0),
     ("car, no schedule", CAR, {"schedule": None}, None),
-    ("car, force drifts at every step", CAR, {"schedule": FORCE}, 2.5),
+    ("car, force drifts at each step", CAR, {"schedule": FORCE}, 2.5),
     ("car, default schedule as text", CAR, {"text": True}, None),
     ("continuous car, default schedule", CONTINUOUS, {}, None),
-    ("continuous car, power drifts at every step", CONTINUOUS, {"schedule": POWER}, None),
+    ("continuous car, power drifts at each step", CONTINUOUS, {"schedule": POWER}, None),
 ]
-"""Name, plain id, arguments, and the ratio that is aimed at."""
+"""Name, plain id, arguments, and the target ratio."""
 
 
-def seconds_per_step(env: gym.Env, actions: list[Any]) -> float:
+def seconds_per_step(env: gym.Env[Any, Any], actions: list[Any]) -> float:
     """The mean time of a step, resets included."""
     env.reset()
     start = time.process_time()
@@ -67,15 +67,15 @@ def main() -> None:
     moves = np.random.default_rng(0).integers(3, size=arguments.steps)
     discrete: list[Any] = moves.tolist()
     forces: list[Any] = list((moves - 1.0).astype(np.float32).reshape(-1, 1))
-    worlds: list[tuple[gym.Env, gym.Env]] = []
+    pairs: list[tuple[gym.Env[Any, Any], gym.Env[Any, Any]]] = []
     times: list[tuple[list[float], list[float]]] = []
     for _, plain, keywords, _ in CASES:
-        worlds.append((gym.make(plain), gym.make(f"Drift{plain.rsplit('-', 1)[0]}-v0", **keywords)))
-        for env in worlds[-1]:
+        pairs.append((gym.make(plain), gym.make(f"Drift{plain.rsplit('-', 1)[0]}-v0", **keywords)))
+        for env in pairs[-1]:
             env.reset(seed=0)
         times.append(([], []))
     for _ in range(arguments.repeats):
-        for (_, plain, _, _), pair, (base, ours) in zip(CASES, worlds, times, strict=True):
+        for (_, plain, _, _), pair, (base, ours) in zip(CASES, pairs, times, strict=True):
             actions = forces if plain == CONTINUOUS else discrete
             before = seconds_per_step(pair[0], actions)
             ours.append(seconds_per_step(pair[1], actions))

@@ -1,4 +1,4 @@
-"""The vector environments and drift suites of others, to stand beside ours in a table.
+"""Vector environments and drift suites of other packages, for comparison.
 
 * `peers` - the steps of all that are installed (`pip install "drift-envs[benchmark]"`), by name
 * `LAKE`, `CAR`, `CONTINUOUS` - the plain ids
@@ -22,16 +22,16 @@ NEVER = 1_000_000_000
 
 
 def drifting(plain: str) -> str:
-    """The drifting counterpart of a plain id."""
+    """The id of the drifting environment for a plain id."""
     return f"Drift{plain.rsplit('-', 1)[0]}-v0"
 
 
 def peers(plain: str, number: int) -> Iterator[tuple[str, int, Step]]:
-    """Name, number of sub-environments and step of everything that is installed; says what is missing.
+    """Name, number of sub-environments and step of each installed package; prints the missing ones.
 
     Args:
         plain: the plain id, `LAKE` or `CAR`.
-        number: how many sub-environments, where there can be several.
+        number: the number of sub-environments, for packages with vector environments.
     """
     env = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="sync")
     env.reset(seed=0)
@@ -50,7 +50,7 @@ def peers(plain: str, number: int) -> Iterator[tuple[str, int, Step]]:
     except ImportError as error:
         print(f"ns_gym can't be imported: {error}")
         return
-    for name, period in (("never", NEVER), ("every 10 steps", 10), ("at every step", 1)):
+    for name, period in (("never", NEVER), ("every 10 steps", 10), ("at each step", 1)):
         yield f"NS-Gym, drifts {name}", 1, ns_gym_step(ns_gym, plain, period)
 
 
@@ -62,23 +62,23 @@ def envpool_step(envpool: Any, plain: str, number: int) -> Step:
 
 
 def gymnax_step(gymnax: Any, plain: str, number: int) -> Step:
-    """A step of gymnax, compiled, a step at a time."""
+    """A compiled step of gymnax."""
     jax = importlib.import_module("jax")
     env, parameters = gymnax.make({LAKE: "FrozenLake-misc", CAR: CAR}[plain])
     keys = jax.random.split(jax.random.PRNGKey(0), number)
-    place = [jax.vmap(env.reset, in_axes=(0, None))(keys, parameters)[1]]
+    state = [jax.vmap(env.reset, in_axes=(0, None))(keys, parameters)[1]]
     step = jax.jit(jax.vmap(env.step, in_axes=(0, 0, 0, None)))
 
     def run(actions: Any) -> None:
-        result = step(keys, place[0], actions, parameters)
-        place[0] = result[1]
+        result = step(keys, state[0], actions, parameters)
+        state[0] = result[1]
         jax.block_until_ready(result)
 
     return run
 
 
 def ns_gym_step(ns_gym: Any, plain: str, period: int) -> Step:
-    """A step of one environment of NS-Gym, resets included, whose slip or force changes every so many steps."""
+    """A step of one environment of NS-Gym, resets included, whose slip or force changes with a period in steps."""
     scheduler = ns_gym.schedulers.PeriodicScheduler(period=period, start=1)
     functions = ns_gym.update_functions
     if plain == LAKE:

@@ -1,4 +1,4 @@
-"""Pairs of native and side-by-side vector environments that must tell the same story."""
+"""Fixtures: pairs of a `SyncVectorEnv` and a native vector environment, and schedules."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import drift_envs  # noqa: F401
 
 
 @pytest.fixture
-def pair() -> Callable[..., tuple[Any, Any]]:
-    """The same environment as `SyncVectorEnv` and native."""
+def make_pair() -> Callable[..., tuple[Any, Any]]:
+    """Builds the same environments as `SyncVectorEnv` and as native vector environment."""
 
     def make(env_id: str, number: int, mode: str, **arguments: Any) -> tuple[Any, Any]:
-        side_by_side = gym.make_vec(
+        sync = gym.make_vec(
             env_id,
             num_envs=number,
             vectorization_mode="sync",
@@ -26,14 +26,14 @@ def pair() -> Callable[..., tuple[Any, Any]]:
         native = gym.make_vec(
             env_id, num_envs=number, vectorization_mode="vector_entry_point", autoreset_mode=mode, **arguments
         )
-        return side_by_side, native
+        return sync, native
 
     return make
 
 
 @pytest.fixture
-def written() -> Callable[..., dict[str, Any]]:
-    """A schedule as a dictionary."""
+def make_schedule() -> Callable[..., dict[str, Any]]:
+    """Builds a schedule as a dictionary."""
 
     def write(clock: str, *drifts: dict[str, Any], **base: Any) -> dict[str, Any]:
         return {"version": 1, "name": "written", "clock": clock, "base": base, "drifts": list(drifts)}

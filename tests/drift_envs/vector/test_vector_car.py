@@ -1,4 +1,4 @@
-"""Native cars are single cars, bit for bit; only where they start is drawn otherwise."""
+"""Native cars equal single cars bit by bit, except for the random initial positions."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ ENGINE = {CAR: "force", CONTINUOUS: "power"}
 FOLDER = {CAR: "mountain_car", CONTINUOUS: "mountain_car_continuous"}
 
 
-def schedules(env_id, written):
+def drifting_schedules(env_id, make_schedule):
     engine = ENGINE[env_id]
     ramp = {"name": "r", "at": 3, "every": 300, "kind": "incremental", "over": 100, "for": 280, "set": {engine: 0.002}}
     walk = {"name": "s", "rate": 0.05, "walk": {engine: 0.0002}}
-    coins = {"name": "g", "rate": 0.02, "for": 7, "kind": "gradual", "over": 3, "set": {"gravity": 0.002}}
+    gravity_noise = {"name": "g", "rate": 0.02, "for": 7, "kind": "gradual", "over": 3, "set": {"gravity": 0.002}}
     yield f"{FOLDER[env_id]}/goal"
     for clock in ("episode", "step", "episode_step"):
-        yield written(clock, ramp, {"name": "w", "at": 40, "set": {"gravity": 0.002}})
-        yield written(clock, walk, coins)
+        yield make_schedule(clock, ramp, {"name": "w", "at": 40, "set": {"gravity": 0.002}})
+        yield make_schedule(clock, walk, gravity_noise)
 
 
-def driven(env_id, states, rng):
-    """Actions that swing up, with some noise, so that episodes end in both ways."""
+def swing_up_actions(env_id, states, rng):
+    """Noisy swing-up actions, so that episodes end by termination and by truncation."""
     actions = np.where(rng.random(len(states)) < 0.2, rng.integers(0, 3, len(states)), 2 * (states[:, 1] >= 0))
     if env_id == CAR:
         return actions
-    return ((actions - 1) * 1.3 * rng.random(len(states))).astype(np.float32).reshape(-1, 1)  # some are cut
+    return ((actions - 1) * 1.3 * rng.random(len(states))).astype(np.float32).reshape(-1, 1)  # some are clipped
 
 
-def align(one, states, which, precision):
-    for index in np.flatnonzero(which):
-        one.envs[index].unwrapped.state = np.array(states[index], precision)
+def copy_states(sync, states, mask, precision):
+    for index in np.flatnonzero(mask):
+        sync.envs[index].unwrapped.state = np.array(states[index], precision)
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("env_id", [CAR, CONTINUOUS])
-def test_bit_for_bit(pair, written, env_id, mode):
+def test_cars_equal_single_cars_bit_by_bit(make_pair, make_schedule, env_id, mode):
     number, precision = 4, np.float64 if env_id == CAR else np.float32
-    for schedule in schedules(env_id, written):
-        one, other = pair(env_id, number, mode, schedule=schedule)
-        one.reset(seed=3)
-        other.reset(seed=3)
-        align(one, other.get_attr("state"), np.ones(number), precision)
+    for schedule in drifting_schedules(env_id, make_schedule):
+        sync, native = make_pair(env_id, number, mode, schedule=schedule)
+        sync.reset(seed=3)
+        native.reset(seed=3)
+        copy_states(sync, native.get_attr("state"), np.ones(number), precision)
         rng = np.random.default_rng(0)
-        dead = np.zeros(number, bool)
+        ended_before = np.zeros(number, bool)
         for step in range(650):
-            actions = driven(env_id, np.array(other.get_attr("state")), rng)
-            expected, found = one.step(actions), other.step(actions)
+            actions = swing_up_actions(env_id, np.array(native.get_attr("state")), rng)
+            expected, found = sync.step(actions), native.step(actions)
             ended = expected[2] | expected[3]
-            begun = dead if mode == "NextStep" else ended
-            np.testing.assert_array_equal(expected[0][~begun], found[0][~begun])
+            started = ended_before if mode == "NextStep" else ended
+            np.testing.assert_array_equal(expected[0][~started], found[0][~started])
             for old, new in zip(expected[1:4], found[1:4], strict=True):
                 np.testing.assert_array_equal(old, new)
                 assert old.dtype == new.dtype
-            align(one, other.get_attr("state"), begun, precision)
+            copy_states(sync, native.get_attr("state"), started, precision)
             if step % 47 == 0:
-                assert one.get_attr("drift_state") == other.get_attr("drift_state")
-            dead = ended
-        assert one.get_attr("drift_log") == other.get_attr("drift_log")
+                assert sync.get_attr("drift_state") == native.get_attr("drift_state")
+            ended_before = ended
+        assert sync.get_attr("drift_log") == native.get_attr("drift_log")
 
 
 @pytest.mark.parametrize("env_id", [CAR, CONTINUOUS])
-def test_starts(env_id):
+def test_initial_positions_are_uniform(env_id):
     cars = gym.make_vec(env_id, num_envs=2000)
     starts = cars.reset(seed=0)[0]
     assert starts[:, 0].min() < -0.599
@@ -80,7 +80,7 @@ def test_starts(env_id):
         cars.reset(options={"low": 0.0, "high": -1.0})
 
 
-def test_false_answers_are_those_of_the_other_actions():
+def test_false_responses_are_those_of_the_other_actions():
     schedule = {"version": 1, "name": "n", "base": {"transient": 0.4}, "drifts": []}
     cars = gym.make_vec(CAR, num_envs=30_000, schedule=schedule)
     for action in range(3):
@@ -88,12 +88,12 @@ def test_false_answers_are_those_of_the_other_actions():
         observations = cars.step(np.full(30_000, action))[0]
         velocities = np.array([push * 0.001 - 0.0025 * np.cos(-1.5) for push in (-1, 0, 1)])
         shares = np.array([np.isclose(observations[:, 1], velocity, atol=1e-6).mean() for velocity in velocities])
-        wanted = np.full(3, 0.2)
-        wanted[action] = 0.6
-        np.testing.assert_allclose(shares, wanted, atol=0.012)  # four standard deviations
+        expected = np.full(3, 0.2)
+        expected[action] = 0.6
+        np.testing.assert_allclose(shares, expected, atol=0.012)  # four standard deviations
 
 
-def test_false_forces_are_uniform_and_cost_as_asked():
+def test_false_forces_are_uniform_and_the_reward_uses_the_given_force():
     schedule = {"version": 1, "name": "n", "base": {"transient": 1.0}, "drifts": []}
     cars = gym.make_vec(CONTINUOUS, num_envs=30_000, schedule=schedule)
     cars.reset(seed=0, options={"low": -0.5, "high": -0.5})
@@ -103,7 +103,7 @@ def test_false_forces_are_uniform_and_cost_as_asked():
     assert set(rewards.tolist()) == {-0.025}
 
 
-def test_refusals():
+def test_invalid_arguments_of_cars():
     cars = gym.make_vec(CAR, num_envs=2)
     cars.reset(seed=0)
     with pytest.raises(ArgumentError, match=re.escape("`actions[1]` should be one of 0, 1, 2. Received 3")):
@@ -118,7 +118,7 @@ def test_refusals():
         cars.set_attr("state", [(5.0, 0.0), (0.0, 0.0)])
 
 
-def test_pictures():
+def test_frames_of_cars():
     cars = gym.make_vec(CAR, num_envs=2, render_mode="rgb_array")
     cars.reset(seed=0, options={"low": -0.5, "high": -0.5})
     single = gym.make(CAR, render_mode="rgb_array")

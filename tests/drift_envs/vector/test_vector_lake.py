@@ -1,4 +1,4 @@
-"""Native lakes are single lakes: step for step where nothing is drawn, in frequency where something is."""
+"""Native lakes equal single lakes: step by step without random transitions, in frequency with them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ DRIFTS = {
 SHIPPED = ("frozen_lake/explicit", "frozen_lake/implicit", "frozen_lake/explicit-family", "frozen_lake/tides")
 
 
-def play_alike(one, other, steps, number):
-    """Step both alike and compare everything."""
-    np.testing.assert_array_equal(one.reset(seed=5)[0], other.reset(seed=5)[0])
+def assert_equal_runs(sync, native, steps, number):
+    """Step both with the same actions and compare all results."""
+    np.testing.assert_array_equal(sync.reset(seed=5)[0], native.reset(seed=5)[0])
     rng = np.random.default_rng(0)
     for step in range(steps):
         actions = rng.integers(0, 4, number)
-        expected, found = one.step(actions), other.step(actions)
+        expected, found = sync.step(actions), native.step(actions)
         for old, new in zip(expected[:4], found[:4], strict=True):
             np.testing.assert_array_equal(old, new)
             assert old.dtype == new.dtype
@@ -46,63 +46,70 @@ def play_alike(one, other, steps, number):
             if key != "final_info":
                 np.testing.assert_array_equal(expected[4][key], found[4][key])
         if step % 61 == 0:
-            assert one.get_attr("drift_state") == other.get_attr("drift_state")
-    assert one.get_attr("drift_log") == other.get_attr("drift_log")
+            assert sync.get_attr("drift_state") == native.get_attr("drift_state")
+    assert sync.get_attr("drift_log") == native.get_attr("drift_log")
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("schedule", SHIPPED)
-def test_shipped_schedules_step_for_step(pair, schedule, mode):
-    play_alike(*pair(LAKE, 5, mode, schedule=schedule), steps=1200, number=5)
+def test_shipped_schedules_step_by_step(make_pair, schedule, mode):
+    assert_equal_runs(*make_pair(LAKE, 5, mode, schedule=schedule), steps=1200, number=5)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
 @pytest.mark.parametrize("drifts", DRIFTS)
-def test_maps_that_change_within_episodes_step_for_step(pair, written, drifts, clock, mode):
-    schedule = written(clock, *DRIFTS[drifts], map=MAPS[0])
-    play_alike(*pair(LAKE, 4, mode, schedule=schedule), steps=500, number=4)
+def test_maps_that_change_within_episodes_step_by_step(make_pair, make_schedule, drifts, clock, mode):
+    schedule = make_schedule(clock, *DRIFTS[drifts], map=MAPS[0])
+    assert_equal_runs(*make_pair(LAKE, 4, mode, schedule=schedule), steps=500, number=4)
 
 
 @pytest.mark.parametrize("options", [{"drift_tick": 31}, {"drift_clock": "hold"}, {"drift_phase": "e"}])
 @pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
-def test_time_options_as_in_single_environments(pair, written, clock, options):
-    one, other = pair(LAKE, 3, "NextStep", schedule=written(clock, DRIFTS["both"][0], map=MAPS[0]))
-    one.reset(seed=1)
-    other.reset(seed=1)
+def test_clock_options_equal_those_of_single_environments(make_pair, make_schedule, clock, options):
+    sync, native = make_pair(LAKE, 3, "NextStep", schedule=make_schedule(clock, DRIFTS["both"][0], map=MAPS[0]))
+    sync.reset(seed=1)
+    native.reset(seed=1)
     rng = np.random.default_rng(2)
-    for wishes in (options, None, {"drift_clock": "hold", "drift_tick": 35}, {"drift_clock": "hold"}, None, None):
+    for reset_options in (
+        options,
+        None,
+        {"drift_clock": "hold", "drift_tick": 35},
+        {"drift_clock": "hold"},
+        None,
+        None,
+    ):
         for _ in range(25):
             actions = rng.integers(0, 4, 3)
-            np.testing.assert_array_equal(one.step(actions)[0], other.step(actions)[0])
-            assert one.get_attr("drift_state") == other.get_attr("drift_state")
-        np.testing.assert_array_equal(one.reset(options=wishes)[0], other.reset(options=wishes)[0])
-        assert one.get_attr("drift_state") == other.get_attr("drift_state")
-    assert one.get_attr("drift_log") == other.get_attr("drift_log")
+            np.testing.assert_array_equal(sync.step(actions)[0], native.step(actions)[0])
+            assert sync.get_attr("drift_state") == native.get_attr("drift_state")
+        np.testing.assert_array_equal(sync.reset(options=reset_options)[0], native.reset(options=reset_options)[0])
+        assert sync.get_attr("drift_state") == native.get_attr("drift_state")
+    assert sync.get_attr("drift_log") == native.get_attr("drift_log")
 
 
-def test_numbers_drift_alike(pair, written):
+def test_numeric_knobs_equal_those_of_single_environments(make_pair, make_schedule):
     ramp = {"name": "r", "every": 200, "kind": "incremental", "over": 90, "for": 190, "set": {"slip": 0.6}}
     walk = {"name": "w", "rate": 0.1, "walk": {"slip": 0.05}}
     for clock in ("episode", "step", "episode_step"):
         for drift in (ramp, walk):
-            one, other = pair(LAKE, 3, "NextStep", schedule=written(clock, drift, slip=0.2))
-            one.reset(seed=3)
-            other.reset(seed=3)
-            for _ in range(300):  # walls only, so that both have the same episodes
-                for env in one.envs:
+            sync, native = make_pair(LAKE, 3, "NextStep", schedule=make_schedule(clock, drift, slip=0.2))
+            sync.reset(seed=3)
+            native.reset(seed=3)
+            for _ in range(300):  # actions against the wall, so that both have the same episodes
+                for env in sync.envs:
                     env.unwrapped.s = 0
-                other.set_attr("s", 0)
-                one.step(np.zeros(3, int))
-                other.step(np.zeros(3, int))
-                if not any(state.step == 0 for state in one.get_attr("drift_state")):
-                    assert one.get_attr("drift_state") == other.get_attr("drift_state")
+                native.set_attr("s", 0)
+                sync.step(np.zeros(3, int))
+                native.step(np.zeros(3, int))
+                if not any(state.step == 0 for state in sync.get_attr("drift_state")):
+                    assert sync.get_attr("drift_state") == native.get_attr("drift_state")
 
 
-def test_disabled_mode_needs_a_mask(pair):
-    lakes = pair(LAKE, 4, "Disabled", schedule=None, is_slippery=False)[1]
+def test_disabled_autoreset_needs_a_mask(make_pair):
+    lakes = make_pair(LAKE, 4, "Disabled", schedule=None, is_slippery=False)[1]
     lakes.reset(seed=0)
-    for actions in ([2, 1, 1, 1], [1, 1, 1, 1]):  # the first one falls in
+    for actions in ([2, 1, 1, 1], [1, 1, 1, 1]):  # the first agent reaches a hole
         _, _, terminations, truncations, _ = lakes.step(np.array(actions))
     assert terminations.tolist() == [True, False, False, False]
     with pytest.raises(StateError, match=re.escape("sub-environment 0 has ended its episode")):
@@ -112,15 +119,15 @@ def test_disabled_mode_needs_a_mask(pair):
     lakes.step(np.zeros(4, int))
 
 
-def test_a_dead_step_does_not_tick_a_clock(written):
-    schedule = written("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
+def test_a_reset_step_is_no_tick(make_schedule):
+    schedule = make_schedule("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
     lakes = gym.make_vec(LAKE, num_envs=1, schedule=schedule)
     lakes.reset(seed=0)
     ticks = [lakes.get_attr("tick")[0] for _ in range(6) if lakes.step(np.array([2]))]
     assert ticks == [0, 1, 1, 2, 2, 3]
 
 
-def test_limits():
+def test_step_limits():
     assert gym.make_vec(LAKE, num_envs=2).max_episode_steps == 100
     lakes = gym.make_vec(LAKE, num_envs=2, max_episode_steps=3)
     lakes.reset(seed=0)
@@ -129,7 +136,7 @@ def test_limits():
 
 
 @pytest.mark.parametrize(("slip", "transient"), [(0.4, 0.0), (2 / 3, 0.3), (1.0, 0.0)])
-def test_frequencies_are_those_of_the_exact_table(slip, transient):
+def test_transition_frequencies_agree_with_the_exact_table(slip, transient):
     """Chi-square over all states and actions, at the level 0.001 with a fixed seed."""
     number, steps, lake = 512, 120, MAPS[0]
     schedule = {"version": 1, "name": "n", "base": {"map": lake, "slip": slip, "transient": transient}, "drifts": []}
@@ -154,7 +161,7 @@ def test_frequencies_are_those_of_the_exact_table(slip, transient):
     assert statistic < chi2.ppf(0.999, freedom) if freedom else statistic == 0
 
 
-def test_a_seed_and_a_number_give_one_run():
+def test_random_streams_are_independent_and_reproducible():
     def run(number, actions):
         lakes = gym.make_vec(LAKE, num_envs=number, schedule="frozen_lake/slippery")
         lakes.reset(seed=7)
@@ -164,7 +171,7 @@ def test_a_seed_and_a_number_give_one_run():
     np.testing.assert_array_equal(run(6, actions), run(6, actions))
     other = actions.copy()
     other[:, 0] = (other[:, 0] + 1) % 4
-    # what the first one does never changes the luck of the others
+    # other actions in the first column do not change the other columns
     np.testing.assert_array_equal(run(6, actions)[:, 1:], run(6, other)[:, 1:])
 
 
@@ -182,8 +189,8 @@ def test_timelines_are_seeded_as_side_by_side_or_shared():
     assert shared.get_attr("map") == (singles[0],) * 3
 
 
-def test_a_list_of_seeds_lets_the_time_of_some_go_on(written):
-    schedule = written("episode", {"name": "d", "at": 1, "set": {"slip": 0.5}})
+def test_a_list_of_seeds_lets_the_time_of_some_go_on(make_schedule):
+    schedule = make_schedule("episode", {"name": "d", "at": 1, "set": {"slip": 0.5}})
     lakes = gym.make_vec(LAKE, num_envs=3, schedule=schedule)
     lakes.reset(seed=0)
     lakes.reset()
@@ -199,12 +206,12 @@ def test_several_starts_are_drawn_evenly():
     assert starts[[0, 2, 6]].min() > 280
 
 
-def test_prob_is_shown_without_a_schedule_alone(pair):
-    one, other = pair(LAKE, 4, "NextStep", schedule=None)
-    one.reset(seed=0)
-    other.reset(seed=0)
+def test_prob_is_shown_without_a_schedule_alone(make_pair):
+    sync, native = make_pair(LAKE, 4, "NextStep", schedule=None)
+    sync.reset(seed=0)
+    native.reset(seed=0)
     for _ in range(50):
-        infos = other.step(np.array([0, 1, 2, 3]))[4]
+        infos = native.step(np.array([0, 1, 2, 3]))[4]
         assert set(np.round(infos["prob"], 6)) <= {0.333333, 1.0}
         assert infos["_prob"].all()
     assert gym.make_vec(LAKE, num_envs=2).reset(seed=0)[1] == {}
@@ -212,10 +219,10 @@ def test_prob_is_shown_without_a_schedule_alone(pair):
 
 @pytest.mark.parametrize("notify", ["change", "full"])
 @pytest.mark.parametrize("mode", MODES)
-def test_news_as_side_by_side(pair, written, notify, mode):
-    schedule = written("episode", DRIFTS["every"][0], map=MAPS[0])
-    one, other = pair(LAKE, 3, mode, schedule=schedule, notify=notify)
-    same = [one.reset(seed=0)[1], other.reset(seed=0)[1]]
+def test_notified_changes_equal_those_of_sync(make_pair, make_schedule, notify, mode):
+    schedule = make_schedule("episode", DRIFTS["every"][0], map=MAPS[0])
+    sync, native = make_pair(LAKE, 3, mode, schedule=schedule, notify=notify)
+    same = [sync.reset(seed=0)[1], native.reset(seed=0)[1]]
     rng = np.random.default_rng(0)
     for _ in range(150):
         for key in ("changed", "tick", "phase"):
@@ -223,10 +230,10 @@ def test_news_as_side_by_side(pair, written, notify, mode):
                 np.testing.assert_array_equal(same[0]["drift"][key], same[1]["drift"][key])
         assert set(same[0]["drift"]) == set(same[1]["drift"])
         actions = rng.integers(0, 4, 3)
-        same = [one.step(actions)[4], other.step(actions)[4]]
+        same = [sync.step(actions)[4], native.step(actions)[4]]
 
 
-def test_attributes_with_the_signatures_of_sync():
+def test_attributes_of_sub_environments():
     lakes = gym.make_vec(LAKE, num_envs=3, schedule="frozen_lake/explicit", max_episode_steps=50)
     lakes.reset(seed=0)
     assert lakes.get_attr("slip") == (0.0, 0.0, 0.0)
@@ -242,7 +249,7 @@ def test_attributes_with_the_signatures_of_sync():
         lakes.set_attr("slip", [0.1])
 
 
-def test_refusals():
+def test_invalid_arguments_of_lakes():
     lakes = gym.make_vec(LAKE, num_envs=2)
     with pytest.raises(StateError, match="before `reset`"):
         lakes.step(np.zeros(2, int))
@@ -266,7 +273,7 @@ def test_refusals():
         gym.make_vec(LAKE, num_envs=0)
 
 
-def test_what_numpy_can_not_do_stands_side_by_side():
+def test_arguments_without_vectorized_form_give_sync():
     text = gym.make_vec(LAKE, num_envs=2, text=True)
     assert isinstance(text.unwrapped, SyncVectorEnv)
     assert "cur_pos" in text.reset(seed=0)[0][0]
@@ -277,7 +284,7 @@ def test_what_numpy_can_not_do_stands_side_by_side():
     assert native.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 
-def test_pictures():
+def test_frames_of_lakes():
     lakes = gym.make_vec(LAKE, num_envs=3, render_mode="rgb_array")
     lakes.reset(seed=0)
     single = gym.make(LAKE, render_mode="rgb_array")
@@ -290,20 +297,20 @@ def test_pictures():
     assert lakes.render_grid(columns=2).shape == (2 * height, 2 * width, 3)
 
 
-def test_copies_go_on_alike():
+def test_copies_continue_equally():
     lakes = gym.make_vec(LAKE, num_envs=4, schedule="frozen_lake/slippery-family")
     lakes.reset(seed=0)
     actions = np.random.default_rng(0).integers(0, 4, (60, 4))
     for row in actions:
         lakes.step(row)
-    for other in (copy.deepcopy(lakes), pickle.loads(pickle.dumps(lakes))):
+    for duplicate in (copy.deepcopy(lakes), pickle.loads(pickle.dumps(lakes))):
         copied = copy.deepcopy(lakes)
         for row in actions:
-            np.testing.assert_array_equal(copied.step(row)[0], other.step(row)[0])
+            np.testing.assert_array_equal(copied.step(row)[0], duplicate.step(row)[0])
 
 
-def test_drawn_maps_do_not_pile_up(written):
-    schedule = written("episode", {"name": "d", "every": 1, "set": {"map": {"draw": {"size": 4, "holes": 2}}}})
+def test_slots_of_drawn_maps_are_reused(make_schedule):
+    schedule = make_schedule("episode", {"name": "d", "every": 1, "set": {"map": {"draw": {"size": 4, "holes": 2}}}})
     lakes = gym.make_vec(LAKE, num_envs=3, schedule=schedule, max_episode_steps=2)
     lakes.reset(seed=0)
     for _ in range(300):
@@ -312,18 +319,18 @@ def test_drawn_maps_do_not_pile_up(written):
 
 
 @pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
-def test_rows_that_end_soon_change_nothing(pair, written, clock, monkeypatch):
+def test_short_rows_give_equal_results(make_pair, make_schedule, clock, monkeypatch):
     for name, width in (("_DENSE_WIDTH", 16), ("_SHARED_WIDTH", 2), ("_OWN_WIDTH", 2), ("_WINDOW", 3)):
         place = "clocks" if name == "_WINDOW" else "knob_pool"
         monkeypatch.setattr(f"drift_envs.vector.{place}.{name}", width)
     ramp = {"name": "r", "every": 60, "kind": "incremental", "over": 20, "for": 50, "set": {"transient": 1e-12}}
     for drifts in ([ramp], *DRIFTS.values()):
-        schedule = written(clock, *drifts, map=MAPS[0])
-        play_alike(*pair(LAKE, 4, "NextStep", schedule=schedule), steps=400, number=4)
+        schedule = make_schedule(clock, *drifts, map=MAPS[0])
+        assert_equal_runs(*make_pair(LAKE, 4, "NextStep", schedule=schedule), steps=400, number=4)
 
 
 @pytest.mark.parametrize("schedule", ["frozen_lake/explicit", "frozen_lake/slippery"])
-def test_a_step_allocates_what_it_returns(schedule):
+def test_a_step_allocates_only_its_results(schedule):
     number = 16_384
     lakes = gym.make_vec(LAKE, num_envs=number, schedule=schedule)
     lakes.reset(seed=0)
@@ -337,7 +344,7 @@ def test_a_step_allocates_what_it_returns(schedule):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             result = lakes.step(row)
-            # the results of the last step are freed when the new ones take their name
+            # the results of the last step are freed when `result` is assigned
             assert tracemalloc.get_traced_memory()[1] - before < 1.3 * returned
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""All three autoreset modes tell the story that `SyncVectorEnv` tells, `info` included; seeds, masks and clocks."""
+"""All three autoreset modes equal `SyncVectorEnv`, `info` included; seeds, masks and clocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRIFTS = (
 
 
 def assert_same_infos(one, other):
-    """Compare what counts: keys, masks, and values under the masks."""
+    """Compare keys, masks, and the values under the masks."""
     assert set(one) == set(other)
     for key, value in one.items():
         if isinstance(value, dict):
@@ -36,9 +36,9 @@ def assert_same_infos(one, other):
                 assert np.array_equal(value[index], other[key][index]), (key, index)
 
 
-def step_alike(one, other, actions):
-    """Step both and compare all that they return; give whose episodes ended."""
-    expected, found = one.step(actions), other.step(actions)
+def step_equally(sync, native, actions):
+    """Step both, compare all results, and return which episodes have ended."""
+    expected, found = sync.step(actions), native.step(actions)
     for old, new in zip(expected[:4], found[:4], strict=True):
         np.testing.assert_array_equal(old, new)
         assert old.dtype == new.dtype
@@ -49,40 +49,40 @@ def step_alike(one, other, actions):
 @pytest.mark.parametrize("notify", ["none", "change", "full"])
 @pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
 @pytest.mark.parametrize("mode", MODES)
-def test_three_modes_with_their_infos(pair, written, mode, clock, notify):
+def test_three_modes_with_their_infos(make_pair, make_schedule, mode, clock, notify):
     number = 4
-    schedule = written(clock, *DRIFTS, map=MAPS[0])
-    one, other = pair(LAKE, number, mode, schedule=schedule, notify=notify, max_episode_steps=9)
-    expected, found = one.reset(seed=5), other.reset(seed=5)
+    schedule = make_schedule(clock, *DRIFTS, map=MAPS[0])
+    sync, native = make_pair(LAKE, number, mode, schedule=schedule, notify=notify, max_episode_steps=9)
+    expected, found = sync.reset(seed=5), native.reset(seed=5)
     np.testing.assert_array_equal(expected[0], found[0])
     assert_same_infos(expected[1], found[1])
     rng, ends, truncated = np.random.default_rng(0), 0, 0
     for step in range(200):
-        ended = step_alike(one, other, rng.integers(0, 4, number))
+        ended = step_equally(sync, native, rng.integers(0, 4, number))
         ends += int(ended.sum())
         truncated += int(ended.sum() > 1)
         if mode == "Disabled" and ended.any():
             seed = 40 if step % 50 == 0 else None
-            expected = one.reset(seed=seed, options={"reset_mask": ended.copy()})
-            found = other.reset(seed=seed, options={"reset_mask": ended.copy()})
+            expected = sync.reset(seed=seed, options={"reset_mask": ended.copy()})
+            found = native.reset(seed=seed, options={"reset_mask": ended.copy()})
             np.testing.assert_array_equal(expected[0], found[0])
             assert_same_infos(expected[1], found[1])
-        assert one.get_attr("drift_state") == other.get_attr("drift_state")
+        assert sync.get_attr("drift_state") == native.get_attr("drift_state")
     assert ends > 50
     assert truncated
-    assert one.get_attr("drift_log") == other.get_attr("drift_log")
+    assert sync.get_attr("drift_log") == native.get_attr("drift_log")
 
 
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
 @pytest.mark.parametrize("env_id", ["DriftMountainCar-v0", "DriftMountainCarContinuous-v0"])
-def test_cars_without_dead_steps(pair, env_id, mode):
+def test_cars_without_reset_steps(make_pair, env_id, mode):
     force, number = 1 if env_id == "DriftMountainCar-v0" else np.array([0.0], np.float32), 3
-    one, other = pair(env_id, number, mode, max_episode_steps=20)
-    for env in (one, other):
+    sync, native = make_pair(env_id, number, mode, max_episode_steps=20)
+    for env in (sync, native):
         env.reset(seed=1, options={"low": -0.5, "high": -0.5})
     for _ in range(19):
-        assert not step_alike(one, other, np.array([force] * number)).any()
-    expected, found = one.step(np.array([force] * number)), other.step(np.array([force] * number))
+        assert not step_equally(sync, native, np.array([force] * number)).any()
+    expected, found = sync.step(np.array([force] * number)), native.step(np.array([force] * number))
     assert expected[3].all()
     assert found[3].all()
     if mode == "SameStep":
@@ -92,20 +92,20 @@ def test_cars_without_dead_steps(pair, env_id, mode):
     else:
         np.testing.assert_array_equal(expected[0], found[0])
         with pytest.raises(StateError, match="autoreset is disabled"):
-            other.step(np.array([force] * number))
+            native.step(np.array([force] * number))
 
 
 @pytest.mark.parametrize(("mode", "ticks"), [("NextStep", [0, 1, 1, 2, 2, 3]), ("SameStep", [1, 2, 3, 4, 5, 6])])
-def test_only_transitions_tick_a_clock(written, mode, ticks):
-    """On a map of two tiles every transition ends an episode; with `NextStep` a dead step follows on it."""
-    schedule = written("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
+def test_only_transitions_are_ticks(make_schedule, mode, ticks):
+    """On a map of two tiles every transition ends an episode; with `NextStep` a reset step follows."""
+    schedule = make_schedule("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
     lakes = gym.make_vec(LAKE, num_envs=1, schedule=schedule, autoreset_mode=mode)
     lakes.reset(seed=0)
     assert [lakes.get_attr("tick")[0] for _ in range(6) if lakes.step(np.array([2]))] == ticks
 
 
-def test_disabled_resets_alone_tick_no_clock(written):
-    schedule = written("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
+def test_resets_with_a_mask_are_no_ticks(make_schedule):
+    schedule = make_schedule("step", {"name": "d", "at": 10_000, "set": {"slip": 0.5}}, map=["SG"])
     lakes = gym.make_vec(LAKE, num_envs=2, schedule=schedule, autoreset_mode="Disabled")
     lakes.reset(seed=0)
     for tick in range(4):
@@ -117,89 +117,93 @@ def test_disabled_resets_alone_tick_no_clock(written):
         assert lakes.get_attr("s") == (0, 0)
 
 
-def test_who_has_ended_stays_to_be_seen(pair):
-    """Where the episode has ended is still the state, until the reset; a state set by hand does not stop the reset."""
-    one, other = pair(LAKE, 2, "NextStep", schedule=None, desc=["SH", "FG"], is_slippery=False)
-    for lakes in (one, other):
+def test_the_last_state_is_readable_until_the_reset(make_pair):
+    """The terminal state remains until the reset, and setting another state does not prevent the reset."""
+    sync, native = make_pair(LAKE, 2, "NextStep", schedule=None, desc=["SH", "FG"], is_slippery=False)
+    for lakes in (sync, native):
         lakes.reset(seed=0)
-    assert step_alike(one, other, np.array([2, 1])).tolist() == [True, False]
-    assert other.get_attr("s") == (1, 2)
-    other.set_attr("s", [2, 2])
-    assert other.get_attr("s") == (2, 2)
-    np.testing.assert_array_equal(other.step(np.array([2, 2]))[0], [0, 3])
-    assert other.get_attr("s") == (0, 3)
+    assert step_equally(sync, native, np.array([2, 1])).tolist() == [True, False]
+    assert native.get_attr("s") == (1, 2)
+    native.set_attr("s", [2, 2])
+    assert native.get_attr("s") == (2, 2)
+    np.testing.assert_array_equal(native.step(np.array([2, 2]))[0], [0, 3])
+    assert native.get_attr("s") == (0, 3)
 
 
-def test_a_truncated_lake_begins_again_under_another_map(pair, written):
-    schedule = written("step", {"name": "e", "every": 4, "for": 2, "set": {"map": MAPS[1]}}, map=MAPS[0])
-    one, other = pair(LAKE, 3, "NextStep", schedule=schedule, max_episode_steps=3)
-    for lakes in (one, other):
+def test_a_truncated_lake_restarts_on_a_changed_map(make_pair, make_schedule):
+    schedule = make_schedule("step", {"name": "e", "every": 4, "for": 2, "set": {"map": MAPS[1]}}, map=MAPS[0])
+    sync, native = make_pair(LAKE, 3, "NextStep", schedule=schedule, max_episode_steps=3)
+    for lakes in (sync, native):
         lakes.reset(seed=0)
     for step in range(60):
-        step_alike(one, other, np.array([2, 1, step % 2 + 1]))
+        step_equally(sync, native, np.array([2, 1, step % 2 + 1]))
 
 
-def rewinding(env, times, **options):
+def reset_with_seed(env, times, **options):
     for _ in range(times):
         env.reset(seed=1, **options)
 
 
-def lakes_that_change(written, tick=3):
-    return gym.make_vec(LAKE, num_envs=2, schedule=written("step", {"name": "d", "at": tick, "set": {"slip": 0.5}}))
+def make_lakes_with_change(make_schedule, tick=3):
+    return gym.make_vec(
+        LAKE, num_envs=2, schedule=make_schedule("step", {"name": "d", "at": tick, "set": {"slip": 0.5}})
+    )
 
 
-def test_the_warning_comes_once_after_ten_idle_rewinds(written):
-    lakes = lakes_that_change(written)
+def test_ten_idle_rewinds_give_one_warning(make_schedule):
+    lakes = make_lakes_with_change(make_schedule)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rewinding(lakes, 10)
+        reset_with_seed(lakes, 10)
     with pytest.warns(DriftWarning, match=re.escape('`options={"drift_clock": "continue"}`')) as caught:
         lakes.reset(seed=1)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rewinding(lakes, 30)
+        reset_with_seed(lakes, 30)
 
 
-def test_no_warning_where_one_has_seen_the_drift_or_time_goes_on(written):
+def test_no_warning_after_a_change_or_without_rewinds(make_schedule):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rewinding(gym.make_vec(LAKE, num_envs=2, schedule=None), 30)
-        rewinding(lakes_that_change(written), 30, options={"drift_clock": "continue"})
-        lakes = lakes_that_change(written)
+        reset_with_seed(gym.make_vec(LAKE, num_envs=2, schedule=None), 30)
+        reset_with_seed(make_lakes_with_change(make_schedule), 30, options={"drift_clock": "continue"})
+        lakes = make_lakes_with_change(make_schedule)
         lakes.reset(seed=0)
         for _ in range(4):
             lakes.step(np.zeros(2, int))
-        rewinding(lakes, 30)
+        reset_with_seed(lakes, 30)
 
 
 @pytest.mark.parametrize("name", ["call", "get_attr", "set_attr"])
 @pytest.mark.parametrize("native", [VectorFrozenLake, VectorMountainCar])
-def test_signatures_are_those_of_sync(native, name):
+def test_attribute_methods_have_the_parameters_of_sync(native, name):
     ours, theirs = (inspect.signature(getattr(kind, name)).parameters for kind in (native, SyncVectorEnv))
     assert ours == theirs
 
 
 @pytest.mark.parametrize("name", ["reset", "step"])
-def test_parameters_are_those_of_sync(name):
+def test_reset_and_step_have_the_parameters_of_sync(name):
     ours, theirs = (inspect.signature(getattr(kind, name)).parameters for kind in (VectorFrozenLake, SyncVectorEnv))
     assert [(part.name, part.kind, part.default) for part in ours.values()] == [
         (part.name, part.kind, part.default) for part in theirs.values()
     ]
 
 
-@pytest.mark.parametrize("crowd", [0, 1, 3])
+@pytest.mark.parametrize("most_queued", [0, 1, 3])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_a_crowd_changes_when_a_queue_does(pair, written, mode, crowd, monkeypatch):
-    """However many are due soon, and however they are kept: knobs change at the tick of their timeline."""
-    monkeypatch.setattr("drift_envs.vector.clocks._MOST_QUEUED", crowd)
+def test_queue_and_due_window_give_equal_results(make_pair, make_schedule, mode, most_queued, monkeypatch):
+    """Knobs change at the ticks of their timelines, whether the due sub-environments are queued or in a window."""
+    monkeypatch.setattr("drift_envs.vector.clocks._MOST_QUEUED", most_queued)
     number, rare = 6, {"name": "r", "rate": 0.01, "for": 35, "set": {"map": MAPS[1]}}
     often = {"name": "o", "rate": 0.2, "for": 2, "set": {"map": MAPS[1]}}
     for drift in (rare, often):
-        one, other = pair(LAKE, number, mode, schedule=written("step", drift, map=MAPS[0]), max_episode_steps=12)
-        one.reset(seed=2)
-        other.reset(seed=2)
+        sync, native = make_pair(
+            LAKE, number, mode, schedule=make_schedule("step", drift, map=MAPS[0]), max_episode_steps=12
+        )
+        sync.reset(seed=2)
+        native.reset(seed=2)
         rng = np.random.default_rng(3)
         for _ in range(250):
-            step_alike(one, other, rng.integers(0, 4, number))
-            assert one.get_attr("drift_state") == other.get_attr("drift_state")
+            step_equally(sync, native, rng.integers(0, 4, number))
+            assert sync.get_attr("drift_state") == native.get_attr("drift_state")
