@@ -65,6 +65,7 @@ def commands_in(text: str) -> list[str]:
     shell = re.findall(r"^```(?:sh|bash)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = [line.split("#")[0].strip() for block in shell for line in block.replace("\\\n", " ").splitlines()]
     lines += re.findall(rf"`((?:{'|'.join(APPS)}) [^`]+)`", text)
+    lines = [re.sub(r"\[[^\]]*\]", "", line) for line in lines]  # optional parts of a usage
     return [line for line in lines if line.startswith(tuple(f"{program} " for program in APPS))]
 
 
