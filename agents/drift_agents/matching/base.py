@@ -1,9 +1,9 @@
-"""When two states count as the same, and when two outcomes do (GLOVE, equation 2: s_k ~ s_t).
+"""Matching rules: when two states, or two outcomes, are the same (GLOVE, equation 2: s_k ~ s_t).
 
 * `Matching` - the protocol
-* `RelatedStates` - what a rule can offer beside: which other states have to do with a state
-* `BatchMatching` - and: one outcome compared with many at once
-* `Exact` - states and outcomes are the same when their texts are
+* `RelatedStates` - rules that also define which states are related
+* `BatchMatching` - rules that also compare one outcome with many at once
+* `Exact` - states and outcomes are the same when their texts are equal
 * `make_matching` - a matching rule by name
 """
 
@@ -18,36 +18,36 @@ from drift_agents.types import Experience, Record, Transition
 
 @runtime_checkable
 class Matching(Protocol):
-    """A task's rule for what counts as the same.
+    """The rule of an environment for equality of states and outcomes.
 
-    `state_key` is a pure function. `same_outcome` is symmetric and is asked only about transitions
-    with equal state keys and equal actions; it may use what `learn` has gathered.
+    `state_key` is a pure function. `same_outcome` is symmetric and is called only for transitions with equal
+    state keys and equal actions; it may use what `learn` has fitted.
     """
 
     name: str
 
     def state_key(self, state: str) -> Hashable:
-        """States with equal keys count as the same."""
+        """The key of a state; states with equal keys are the same."""
         ...
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether the two outcomes count as the same response of the world."""
+        """Whether the two outcomes are the same response of the environment."""
         ...
 
     def learn(self, experience: Experience) -> None:
-        """Take note of a lived transition, for rules that fit a local model."""
+        """Update a fitted model with a transition, for rules that have one."""
 
 
 @runtime_checkable
 class RelatedStates(Protocol):
-    """A rule that also says which other states have to do with a state.
+    """A rule that also defines which states are related.
 
-    Where states are long texts, a prompt cannot hold all that memory knows; `drift_agents.prompt.builder`
-    then asks only about those.
+    Where states are long texts, a prompt cannot hold all records; `drift_agents.prompt.builder` then queries
+    memory for related states only.
     """
 
     def related(self, state: str, other: str) -> bool:
-        """Whether what is known about `other` can help in `state`; a pure function."""
+        """Whether records of `other` are relevant in `state`; a pure function."""
         ...
 
 
@@ -55,12 +55,12 @@ class RelatedStates(Protocol):
 class BatchMatching(Protocol):
     """A rule that also compares one outcome with those of many records at once.
 
-    Where no state comes twice a cell holds thousands of records, and every step is compared with all
-    of them. What is counted is what `same_outcome` says, only sooner.
+    Where states are continuous a cell holds thousands of records, and each step is compared with all of them.
+    The count equals that of `same_outcome`, computed faster.
     """
 
     def count_same(self, transition: Transition, records: Sequence[Record]) -> float:
-        """How many of the responses that the records stand for count as the same."""
+        """The number of responses of the records with the same outcome."""
         ...
 
 
@@ -82,11 +82,11 @@ class Exact:
         return state
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether next state, score and end are all equal."""
+        """Whether next state, score and termination are all equal."""
         return a.outcome == b.outcome
 
     def learn(self, experience: Experience) -> None:
-        """Nothing to learn: the rule is fixed."""
+        """Do nothing: the rule is fixed."""
 
 
 def make_matching(name: str, **options: Any) -> Matching:

@@ -1,12 +1,12 @@
-"""When two states, and two outcomes, of a car on a hill count as the same.
+"""The matching rule of the mountain car.
 
-* `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of the hill
-* `Motion` - one transition of a car in numbers
-* `read_motion`, `read_state` - from the texts to the numbers
-* `fit_hill`, `weigh_slopes` - how strongly the hill pulls
+* `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of gravity
+* `Motion` - one transition as numbers
+* `read_motion`, `read_state` - parse texts into numbers
+* `fit_hill`, `weigh_slopes` - fit the strength of gravity
 * `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
 
-The texts are those of the worlds made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
+The texts are those of environments made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from drift_agents.types import Experience, Record, Transition
 POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
 CLOSE = 0.005
-"""Steps whose cos(3x) lie closer than this tell more about rounding than about the hill."""
+"""The least difference of cos(3x) between two steps; below it rounding errors dominate."""
 FEW = 16
-"""Records from which on columns are faster than one after the other."""
+"""The number of records from which on columns are faster than a loop."""
 # Half of the last decimal, for comparing numbers that were rounded for the text.
 _EDGE = 0.5e-6
 
 
 class Motion(NamedTuple):
-    """One transition of a car in numbers.
+    """One transition as numbers.
 
-    A wall or the speed limit hides how strong a push was: then only one bound of the change of
-    velocity is known, and the other one is infinite.
+    At a wall or the speed limit the acceleration is hidden: then only one bound of the change of velocity
+    is known, and the other one is infinite.
 
     Args:
         x: position before.
         v: velocity before.
         x2: position after.
         v2: velocity after.
-        low: the least change of velocity that the push can have meant.
-        high: the greatest one; equal to `low` unless a limit hid it.
-        hill: cos(3x), the slope of Gymnasium's track but for a factor.
+        low: the lower bound of the change of velocity.
+        high: the upper bound; equal to `low` unless a limit hid it.
+        hill: cos(3x), proportional to the slope of Gymnasium's track.
         slide: change of position beyond the velocity after, `nan` at a wall.
     """
 
@@ -66,7 +66,7 @@ class Motion(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def read_state(state: str) -> tuple[float, float]:
-    """Position and velocity out of a state's text.
+    """Parse position and velocity.
 
     Raises:
         ArgumentError: if the text does not hold both as numbers.
@@ -90,7 +90,7 @@ def read_state(state: str) -> tuple[float, float]:
 
 @lru_cache(maxsize=1 << 17)
 def read_motion(state: str, after: str) -> Motion:
-    """A transition in numbers; cached, since every counterpart is asked about again and again.
+    """Parse a transition; cached, since counterparts are compared repeatedly.
 
     Args:
         state: the state before, as text.
@@ -109,7 +109,7 @@ def read_motion(state: str, after: str) -> Motion:
     low = high = v2 - v
     slide = x2 - x - v2
     if x2 <= POSITIONS[0] + _EDGE:
-        # The car stands at the left wall: its velocity became zero, whatever it would have been.
+        # At the left wall the velocity becomes zero.
         low, high, slide = -math.inf, POSITIONS[0] - x - v, math.nan
     elif v2 >= SPEED_LIMIT - _EDGE:
         high = math.inf
@@ -123,8 +123,8 @@ def read_motion(state: str, after: str) -> Motion:
 def fit_hill(pairs: Iterable[tuple[float, float]]) -> float:
     """The slope of the line through zero with the least absolute deviations.
 
-    It is the median of the pairs' own slopes, each weighted with its run. A least-squares line
-    would bend to every pair that a false response or a drift of the engine spoils.
+    It is the weighted median of the pairs' slopes, with their runs as weights. Unlike least squares it is
+    robust to outliers by false responses or a drift of the force.
 
     Args:
         pairs: run, a difference of cos(3x), not zero, and rise, a difference of changes of velocity.
@@ -163,35 +163,30 @@ def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
 class ResidualGrid:
     r"""Cells of position and velocity; outcomes are compared without the pull of gravity.
 
-    A car hardly ever comes to the same state twice, so equal texts say nothing about it (`Exact`
-    never fires there). States count as the same when they lie in one cell. Within a cell .1 wide
-    the hill changes a car's velocity by up to 7.5e-4 more or less, while a drift of the engine from
-    .001 to .0008 changes it by 2e-4: so the hill's part, which is g cos(3x) on Gymnasium's track, is
-    subtracted first. That the track has this shape is this rule's declared knowledge of the task; g
-    itself is learned from what the agent lives through (`learn`): from pairs of steps with the
-    same action, so that the engine's part falls out, with `fit_hill`, which a few false responses
-    or the steps around a drift of the engine do not bend. Only the newest `window` pairs count, so
-    that a drift of gravity is followed. Until there are `minimum` of them no two motions count as
-    different.
+    States of a car rarely recur as equal texts (`Exact` never matches there), so states are the same when
+    they are in one cell. Within a cell of width .1 gravity changes the velocity by up to 7.5e-4 more or less,
+    while a drift of the force from .001 to .0008 changes it by 2e-4: so the part of gravity, g cos(3x) on
+    Gymnasium's track, is subtracted first. The shape of the track is declared prior knowledge; g is fitted
+    (`learn`) to pairs of steps with the same action, where the force cancels, by `fit_hill`, which is robust
+    to a few false responses or steps around a drift of the force. Only the newest `window` pairs count, so
+    that a drift of gravity is tracked. With fewer than `minimum` pairs all motions are the same.
 
     Two outcomes are the same when
 
-    * what remains of the change of velocity agrees within `tolerance`. Where the wall or the speed
-      limit hid the change, one bound of it is known, and outcomes differ only when that bound says
-      so;
-    * the position changes by the velocity alike (within `tolerance`), away from the walls;
-    * no car got as far as the other one's end without ending (ends lie to the right);
+    * the residual changes of velocity agree within `tolerance`. Where a wall or the speed limit hid the
+      change, one bound of it is known, and outcomes differ only if that bound implies it;
+    * the changes of position beyond the velocity agree within `tolerance`, away from the walls;
+    * no car passed the position of the other one's end without ending (ends are on the right);
     * the scores are equal, if both ended or neither did.
 
     Args:
-        position: width of a cell in position; positive. Wide cells spread what was found out at one
-            point: with `.1` a dozen surprises realign the whole valley, with `.02` it takes sixty.
-        velocity: width of a cell in velocity, or `None` for a single one: what an engine and a hill
-            do to a velocity does not depend on it.
-        tolerance: how far two changes of velocity may lie apart; positive. Rounding to six
+        position: the width of a cell in position; positive. A realignment affects a whole cell: with `.1`
+            a dozen surprises realign the whole valley, with `.02` sixty.
+        velocity: the width of a cell in velocity, or `None` for one cell: accelerations do not depend on it.
+        tolerance: the tolerated difference of changes of velocity; positive. Rounding to six
             decimals makes about 2e-6.
-        minimum: pairs of steps before g is believed; at least 2.
-        window: pairs from which g is fitted; at least `minimum`.
+        minimum: the number of pairs of steps before g is used; at least 2.
+        window: the number of newest pairs to which g is fitted; at least `minimum`.
 
     Raises:
         ArgumentError: if an argument breaks its rule.
@@ -249,7 +244,7 @@ class ResidualGrid:
         return _cell(state, self.position, self.velocity)
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether both are the same response of the world, as far as can be told."""
+        """Whether both are the same response, given the known bounds."""
         first, second = read_motion(a.state, a.outcome.state), read_motion(b.state, b.outcome.state)
         if a.outcome.ended != b.outcome.ended:
             ended, passed = (first, second) if a.outcome.ended else (second, first)
@@ -257,7 +252,7 @@ class ResidualGrid:
                 return False
         elif a.outcome.score != b.outcome.score:
             return False
-        # `nan` at a wall makes this comparison false, as it should.
+        # With `nan` at a wall this comparison is false.
         if abs(first.slide - second.slide) > self.tolerance:
             return False
         if self._gravity is None:
@@ -266,11 +261,11 @@ class ResidualGrid:
         return first.low - second.high - hill <= self.tolerance and second.low - first.high + hill <= self.tolerance
 
     def count_same(self, transition: Transition, records: Sequence[Record]) -> float:
-        """How many of the responses that the records stand for are the same as this one.
+        """The number of responses of the records with the same outcome.
 
         Args:
-            transition: the one.
-            records: of the same cell and the same action.
+            transition: the transition.
+            records: those of the same cell and action.
         """
         if len(records) < FEW:
             same = 0.0
@@ -284,11 +279,11 @@ class ResidualGrid:
             self._tables[key] = MotionTable(_responses, len(_Columns._fields))
         others = _Columns(*self._tables[key].columns(records))
         alike = self._are_alike(transition, others)
-        # One after the other, as in the loop above, so that sums of shares are equal to the last bit.
+        # Summed in order, as in the loop above, so that results are equal to the last bit.
         return float(np.cumsum(others.weight[alike])[-1]) if alike.any() else 0.0
 
     def _are_alike(self, transition: Transition, others: _Columns) -> NDArray[np.bool_]:
-        """`same_outcome` with many others: what is said there is done here column by column."""
+        """`same_outcome` with many others, by columns."""
         one, ended = read_motion(transition.state, transition.outcome.state), transition.outcome.ended
         passed = others.x2 < one.x2 if ended else one.x2 < others.x2
         alike: NDArray[np.bool_] = np.where(others.ended != ended, passed, others.score == transition.outcome.score)
@@ -300,7 +295,7 @@ class ResidualGrid:
         return alike
 
     def learn(self, experience: Experience) -> None:
-        """Pair the step with the last one of the same action, and fit g anew."""
+        """Pair the step with the last one of the same action, and fit g."""
         motion = read_motion(experience.state, experience.outcome.state)
         if motion.low != motion.high:
             return
@@ -319,7 +314,7 @@ class ResidualGrid:
 
 
 class _Columns(NamedTuple):
-    """Many responses: what `same_outcome` needs of each, in columns, and how many times it was seen."""
+    """Many responses: what `same_outcome` needs of each, and its number of responses, as columns."""
 
     x2: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -332,18 +327,18 @@ class _Columns(NamedTuple):
 
 
 def _responses(record: Record) -> list[tuple[float, ...]]:
-    """The responses that a record stands for, each as `_Columns` holds it."""
+    """The responses of a record, each with the fields of `_Columns`."""
     found: list[tuple[float, ...]] = []
     for outcome, p in record.outcomes:
         motion = read_motion(record.state, outcome.state)
-        told = motion.x2, motion.low, motion.high, motion.hill, motion.slide
-        found.append((*told, float(outcome.ended), outcome.score, p * record.n))
+        numbers = motion.x2, motion.low, motion.high, motion.hill, motion.slide
+        found.append((*numbers, float(outcome.ended), outcome.score, p * record.n))
     return found
 
 
 @lru_cache(maxsize=1 << 16)
 def _cell(state: str, position: float, velocity: float | None) -> Hashable:
     x, v = read_state(state)
-    # The tiny addition keeps -0.6 / 0.1 = -5.999999999999999 out of its neighbour's cell.
+    # The small addition corrects rounding: -0.6 / 0.1 is -5.999999999999999.
     cell = math.floor(x / position + 1e-9)
     return cell if velocity is None else (cell, math.floor(v / velocity + 1e-9))

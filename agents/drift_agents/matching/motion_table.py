@@ -1,8 +1,6 @@
-"""Many motions of a car at once.
+"""A cache of many motions as columns, for `drift_agents.matching.grid`.
 
-* `MotionTable` - the responses that records stand for, as columns of numbers
-
-`drift_agents.matching.grid` says what the numbers mean and when two motions are the same.
+* `MotionTable` - the responses of records as columns of numbers
 """
 
 from __future__ import annotations
@@ -18,14 +16,14 @@ Numbers = tuple[float, ...]
 
 
 class MotionTable:
-    """The responses that records stand for, as columns of numbers: those of records that are added stand behind.
+    """The responses of records as columns of numbers; those of new records are appended.
 
-    From one step to the next the records of a cell are the same but for the newest, so only what is new is
-    read; whatever else has changed, all of them are read again.
+    Between two steps only the newest records of a cell change, so only new ones are read; after any other
+    change all of them are read again.
 
     Args:
-        read: from a record to its responses, `width` numbers each.
-        width: how many numbers a response has.
+        read: returns the responses of a record, `width` numbers each.
+        width: the number of numbers of a response.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
@@ -46,13 +44,13 @@ class MotionTable:
         """The responses of these records.
 
         Args:
-            records: in the order in which memory holds them.
+            records: in the order of memory.
 
         Returns:
             An array of shape (width, R) for R responses; it is overwritten by the next call.
         """
         known = len(self._records)
-        # Equal lists of the same objects are compared object by object, without a look inside.
+        # Lists of identical objects are compared by identity, which is fast.
         if self._records != records[:known]:
             known = self._rows = 0
         new = [numbers for record in records[known:] for numbers in self._read(record)]

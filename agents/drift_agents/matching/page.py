@@ -23,7 +23,7 @@ from drift_agents.types import Experience, Transition
 
 START, RESULTS, ITEM, SUB_PAGE = "index", "search_results", "item_page", "item_sub_page"
 AD, CONFIRM, DONE = "ad", "confirm", "done"
-"""The kinds of pages, as the original's addresses call them (its start page has no name there)."""
+"""The kinds of pages, as in the original's addresses (its start page has no name there)."""
 
 INSTRUCTION = "Instruction:"
 _ASIN = {ITEM: 0, SUB_PAGE: 0, AD: 0, CONFIRM: 0, DONE: 0}
@@ -33,14 +33,14 @@ _CLASS = re.compile(r"\bin an? (\w+) colou?r\b", re.IGNORECASE)
 
 
 class ShopState(NamedTuple):
-    """A page of a shop as a text state shows it.
+    """A page of a shop, parsed from a text state.
 
     Args:
-        kind: what kind of page it is.
-        parts: what follows the session in its address, quoted as it stands there.
-        instruction: the task, where the page shows it.
+        kind: the kind of page.
+        parts: the parts of its address after the session, still quoted.
+        instruction: the task, if the page shows it.
         lines: the other visible texts, in reading order.
-        key: pages with equal keys count as the same.
+        key: pages with equal keys are the same.
     """
 
     kind: str
@@ -51,12 +51,12 @@ class ShopState(NamedTuple):
 
     @property
     def asin(self) -> str:
-        """The listing that the page is about, or ""."""
+        """The listing of the page, or ""."""
         return self._part(_ASIN)
 
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
-        """What has been chosen, as pairs of a group's name and a value."""
+        """The chosen options, as pairs of a group's name and a value."""
         try:
             chosen = json.loads(unquote(self._part(_OPTIONS)))
         except ValueError:
@@ -65,7 +65,7 @@ class ShopState(NamedTuple):
 
     @property
     def color_class(self) -> str:
-        """The class of colours that the instruction asks for, such as `warm`, or ""."""
+        """The requested class of colours, such as `warm`, or ""."""
         found = _CLASS.search(self.instruction)
         return found[1].lower() if found else ""
 
@@ -76,7 +76,7 @@ class ShopState(NamedTuple):
 
 @lru_cache(maxsize=16384)
 def read_shop_state(state: str) -> ShopState | None:
-    """A page out of its text; `None` where the text shows no page of a shop.
+    """Parse a page; `None` if the text is no page of a shop.
 
     Args:
         state: the text state.
@@ -100,7 +100,7 @@ def read_shop_state(state: str) -> ShopState | None:
     if INSTRUCTION in lines[:2]:
         at = lines.index(INSTRUCTION)
         instruction, rest = lines[at + 1] if at + 1 < len(lines) else "", lines[:at] + lines[at + 2 :]
-    # What an advertisement's buttons do has nothing to do with the listing, the choices or the task.
+    # The effect of an advertisement's buttons does not depend on listing, choices or task.
     key = (AD, *parts[2:], _hash(rest)) if kind == AD else (kind, *parts, _hash(lines))
     return ShopState(kind, parts, instruction, rest, key)
 
@@ -112,14 +112,13 @@ def _hash(lines: tuple[str, ...]) -> str:
 class PageMatching:
     """A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).
 
-    A page shows the instruction, so that the same page under another task is another state; what a
-    purchase pays depends on both. On an advertisement alone task, listing and choices do not count,
-    neither in its text nor in its address: it is the same page whatever is being bought, so that
-    what its buttons do is known for all tasks at once. An outcome there is therefore the kind of page
-    that follows. Everywhere else an outcome is the page that follows, with its text. The score and
-    whether the episode ended count always.
+    A page shows the instruction, so the same page under another task is another state; the score of a
+    purchase depends on both. Advertisements are the exception: task, listing and choices are removed from
+    text and address, so that records of their buttons apply to all tasks, and an outcome there is the kind of
+    the next page. Elsewhere an outcome is the next page with its text. Score and termination are compared
+    always.
 
-    Texts that show no page of a shop are compared as they are.
+    Texts that are no pages of a shop are compared as they are.
 
     Example:
         >>> rule = PageMatching()
@@ -135,12 +134,12 @@ class PageMatching:
         self._plain = Exact()
 
     def state_key(self, state: str) -> Hashable:
-        """The address without its session and a hash of the text."""
+        """The URL without its session, and a hash of the text."""
         page = read_shop_state(state)
         return self._plain.state_key(state) if page is None else page.key
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether page, score and end are the same; after an advertisement the kind of page is enough."""
+        """Whether page, score and termination are the same; after an advertisement, only the kind of page."""
         if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
             return False
         one, other = read_shop_state(a.outcome.state), read_shop_state(b.outcome.state)
@@ -152,18 +151,17 @@ class PageMatching:
         return one.key == other.key
 
     def learn(self, experience: Experience) -> None:
-        """Nothing to learn: the rule is fixed."""
+        """Do nothing: the rule is fixed."""
 
     def related(self, state: str, other: str) -> bool:
-        """Whether what is known about `other` can help in `state`.
+        """Whether records of `other` are relevant in `state`.
 
-        Pages of the same task can; so can purchases under another task that asks for the same class
-        of colours, and on an advertisement other advertisements. Without this, a prompt would hold
-        every page that was ever seen.
+        Pages of the same task are; so are purchases under another task with the same class of colours, and
+        on an advertisement other advertisements. Otherwise a prompt would contain all pages ever seen.
 
         Args:
             state: the present state.
-            other: a state that memory knows.
+            other: a state with records.
         """
         here, there = read_shop_state(state), read_shop_state(other)
         if here is None or there is None:

@@ -1,12 +1,12 @@
-"""What a verifier is: it decides what becomes of an experience, and whether memory is still true.
+"""The interface of verifiers, which write experiences and check memory against the environment.
 
 * `Verifier` - the protocol
-* `Prober` - the protocol of whatever does the same again
-* `FollowingProber` - a prober that is told the agent's steps
-* `Probed` - what a probe brought
-* `BaseVerifier` - what most verifiers do alike
-* `later_doubt` - when memory was found wrong, after one more contradiction
-* `NoVerifier` - writes every experience and never doubts
+* `Prober` - the protocol of probing: repeating an action in a state
+* `FollowingProber` - a prober that observes the agent's steps
+* `Probed` - the responses of a probe and their cost
+* `BaseVerifier` - common defaults
+* `later_doubt` - the time since when memory is in doubt, after another contradiction
+* `NoVerifier` - writes every experience and never probes
 * `make_verifier` - a verifier by name
 """
 
@@ -24,13 +24,13 @@ from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCo
 
 
 class Probed(NamedTuple):
-    """What a probe brought.
+    """The responses of a probe and their cost.
 
     Args:
-        transitions: what the world answered, in order, each with the state in which it was asked
-            (by a matching rule that knows cells it may be another one of the same cell); fewer
-            than asked for when the state could not be reached again within the prober's bound.
-        cost: what it cost, prefixes and retries included.
+        transitions: the responses in order, each with the state of the probe (by a matching rule with
+            cells it may be another one of the same cell); fewer than requested if the state could
+            not be reached within the prober's bounds.
+        cost: the cost, prefixes and retries included.
     """
 
     transitions: tuple[Transition, ...] = ()
@@ -38,31 +38,31 @@ class Probed(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What the world answered, in order."""
+        """The outcomes of the transitions, in order."""
         return tuple(transition.outcome for transition in self.transitions)
 
 
 @runtime_checkable
 class Prober(Protocol):
-    """Whatever can do the same again.
+    """Repeats an action in a state.
 
-    A prober is told only what the agent itself knows: the state, the action, and the actions that
-    led there since the episode began.
+    A prober gets only what the agent has observed: the state, the action, and the actions that led there
+    since the episode began.
     """
 
     privileged: bool
-    """Whether it uses what no agent in the world could: saved states."""
+    """Whether it uses what is not available to agents: saved states."""
     live: bool
-    """Whether it probes in the agent's own world, which it can do only between two episodes."""
+    """Whether it probes in the agent's own environment, which is possible only between two episodes."""
 
     def bind(self, matching: Matching) -> None:
-        """Called by the verifier that uses it, with the agent's matching rule."""
+        """Take the agent's matching rule; called by the verifier."""
 
     def begin_episode(self) -> None:
-        """A new episode of the real world has begun."""
+        """An episode of the agent begins."""
 
     def moved(self) -> None:
-        """The agent has made a step in the real world, and all probing that concerns it is over."""
+        """A step of the agent is complete, and all its probing is over."""
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
         """Execute `action` in `state` up to `times` times."""
@@ -71,18 +71,18 @@ class Prober(Protocol):
 
 @runtime_checkable
 class FollowingProber(Protocol):
-    """A prober that wants to know more of what the agent knows: each of its steps, before it is asked about it."""
+    """A prober that observes each step of the agent, before it is probed."""
 
     def follow(self, experience: Experience) -> None:
-        """Note a step that the agent has made in the real world."""
+        """Observe a step of the agent."""
 
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Decides what becomes of an experience.
+    """Writes experiences, and checks memory against the environment.
 
-    `verify` is called once after every step, before anything is written; it writes the experience
-    itself (or quarantines it), so that the counterparts it compares with do not contain it.
+    `verify` is called once after each step, before anything is written; it writes the experience itself
+    (or quarantines it), so that its counterparts do not contain it.
     """
 
     name: str
@@ -90,16 +90,16 @@ class Verifier(Protocol):
     """For the tables: `none`, `own reward`, `judge` or `privileged`."""
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Called once by the agent: the task's matching rule and the verifier's own generator."""
+        """Take the matching rule and a generator; called once by the agent."""
 
     def begin_episode(self) -> None:
         """A new episode begins."""
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Decide what becomes of an experience.
+        """Write an experience, quarantine it, or respond to a surprise.
 
         Args:
-            experience: what was just lived through.
+            experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
             now: the agent's clock.
@@ -109,14 +109,14 @@ class Verifier(Protocol):
     def consider(
         self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
     ) -> Verdict | None:
-        """The policy has this action in mind: a verdict when that made the verifier check what memory says of it.
+        """Check the records of an action before it is executed; returns a verdict if it was probed.
 
-        When the verdict says `realigned`, the policy is asked again. A verifier should check the same
-        state and action only once as long as nothing new speaks against it.
+        If the verdict has `realigned`, the policy decides again. A verifier should probe the same state and
+        action only once until there is a new contradiction.
 
         Args:
-            state: where the agent stands.
-            action: what the policy wants to do.
+            state: the present state.
+            action: the action that the policy has chosen.
             memory: the agent's memory.
             prefix: the actions that led to `state` since the episode began.
             now: the agent's clock.
@@ -124,14 +124,14 @@ class Verifier(Protocol):
         ...
 
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
-        """An episode ended; verdicts when that made the verifier change memory or probe."""
+        """Respond to the end of an episode; returns verdicts if memory was changed or probes were made."""
         ...
 
 
 class BaseVerifier:
-    """What most verifiers do alike: keep the matching rule, prepare nothing, conclude nothing.
+    """Common defaults: keeps the matching rule; does nothing before actions and at the end of episodes.
 
-    A convenience, not a requirement: `Verifier` is the contract.
+    Subclassing is optional: `Verifier` is the interface.
     """
 
     supervision = "none"
@@ -140,32 +140,32 @@ class BaseVerifier:
         self._matching: Matching = Exact()
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the matching rule; nothing is drawn."""
+        """Take the matching rule; the generator is unused."""
         self._matching = matching
 
     def begin_episode(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def consider(
         self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
     ) -> Verdict | None:
-        """Nothing to check: what memory says is taken as it is."""
+        """Do nothing."""
         return None
 
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
-        """Nothing to conclude."""
+        """Do nothing."""
         return ()
 
 
 def later_doubt(since: int | None, newest: int, step: int) -> int | None:
-    """When memory was found wrong, after it has been found wrong once more.
+    """The step before which records are in doubt, after another contradiction.
 
-    A contradiction of something that was written since then shows that the world has changed again,
-    so the doubt moves. A contradiction of something older is the same change, met at another place.
+    A contradiction of a record written since the last one shows another drift, so the step moves. A
+    contradiction of an older record is attributed to the same drift.
 
     Args:
-        since: the step at which memory was found wrong before; `None` if it never was.
-        newest: the step at which memory had last written about what was now contradicted.
+        since: the step of the last contradiction that moved it; `None` if there was none.
+        newest: the step of the newest contradicted record.
         step: the present step.
 
     Example:
@@ -181,11 +181,11 @@ class NoVerifier(BaseVerifier):
     name = "none"
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write it; it was a surprise if memory knows this action here and never saw this outcome."""
+        """Write it; it is a surprise if there are records of the pair, and none with this outcome."""
         known = memory.counterparts(experience.state, experience.action)
         surprise = bool(known) and not any(
             self._matching.same_outcome(experience.transition, transition)
-            # The newest first: what memory has seen of late is most likely to be seen again.
+            # The newest first: recent outcomes are most likely to recur.
             for record in reversed(known)
             for transition, _ in record.transitions()
         )

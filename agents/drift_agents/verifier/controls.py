@@ -1,14 +1,14 @@
-"""Controls: verifiers that do a part of what GLOVE does, so that each part's worth can be told.
+"""Controls: verifiers with a part of GLOVE, which measure the effect of each part.
 
 * `Overwrite` - the newest outcome of each (state, action) wins, no probe
 * `Forget` - GLOVE's detection; the counterparts go, no probe
 * `ProbeKeep` - GLOVE's detection and probes; nothing is removed
 * `RandomProbe` - GLOVE's detection and number of probes, spent on random known pairs
 * `BaseExtra` - no verification; an experiment gives it GLOVE's probe steps as extra episodes
-* `PeriodicWipe` - everything goes every so many episodes, seen or not
+* `PeriodicWipe` - removes all records at a fixed interval of episodes
 
-On deterministic worlds `Overwrite` and GLOVE make identical decisions, so a table without it
-cannot show that probing helps.
+In deterministic environments `Overwrite` and GLOVE make identical decisions, so a table without it
+cannot show an effect of probing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerif
 class Overwrite(BaseVerifier):
     """The newest outcome of each (state, action) replaces counterparts that differ; no probes.
 
-    A record says otherwise when its most probable outcome does not count as the same.
+    A record differs if its most probable outcome is not the same by the matching rule.
 
     Example:
         >>> from drift_agents.memory.vanilla import VanillaMemory
@@ -48,7 +48,7 @@ class Overwrite(BaseVerifier):
     name = "overwrite"
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Remove the counterparts that say otherwise, and write the experience."""
+        """Remove the counterparts that differ, and write the experience."""
         known = memory.counterparts(experience.state, experience.action)
         new = experience.transition
         wrong = [
@@ -71,9 +71,9 @@ class Forget(SurpriseVerifier):
     """GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.
 
     Args:
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row it takes; positive.
-        minimum: how many responses memory must hold before there is a test; positive.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the response; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -103,15 +103,15 @@ class Forget(SurpriseVerifier):
 class ProbeKeep(ProbingVerifier):
     """GLOVE's detection and probes without removal: the summary is added to what it contradicts.
 
-    The surprising experiences are dropped in favour of the summary, as by GLOVE, so that removal
-    is the one difference. When the prober gives up they are written.
+    The surprising experiences are dropped, as by GLOVE, so that removal is the only difference. If the
+    prober returns no response they are written.
 
     Args:
-        prober: does the same again.
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row start the probing; positive.
-        budget: how many probes, as for `Glove`.
-        minimum: how many responses memory must hold before there is a test; positive.
+        prober: repeats an action in a state.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the probing; positive.
+        budget: the number of probes, as for `Glove`.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -138,18 +138,17 @@ class ProbeKeep(ProbingVerifier):
 class RandomProbe(ProbingVerifier):
     """GLOVE's detection and number of probes, spent on a random known pair instead of the surprising one.
 
-    At GLOVE's moments one (state, action) is drawn from those that memory knows and that the agent
-    has been to; it is probed `budget` times by the way on which the agent last came there, and its
-    counterparts give way to the summary. The surprising experiences are written, their
-    counterparts stay. Ways are of different lengths, so the number of probes is GLOVE's and the
-    number of steps is not.
+    When GLOVE would probe, one (state, action) is drawn from the pairs that memory holds and the agent has
+    visited; it is probed `budget` times along the path of its last visit, and its counterparts are replaced by
+    the summary. The surprising experiences are written, their counterparts stay. The number of probes is
+    GLOVE's, the number of steps is not, since paths differ in length.
 
     Args:
-        prober: does the same again; a privileged one goes back to the last step alone, so it is refused.
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row start the probing; positive.
-        budget: how many probes, as for `Glove`.
-        minimum: how many responses memory must hold before there is a test; positive.
+        prober: does the same again; a privileged one is refused, since it restores the last state only.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the probing; positive.
+        budget: the number of probes, as for `Glove`.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
 
     Raises:
         ArgumentError: if an option is outside its range, or the prober is privileged.
@@ -163,27 +162,27 @@ class RandomProbe(ProbingVerifier):
         super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
         if prober.privileged:
             raise ArgumentError(
-                "`prober` should be one that can go to any state, as `ReplayProber`. "
-                f"Received {type(prober).__name__}, which goes back to the last state alone"
+                "`prober` should be one that can reach any state, as `ReplayProber`. "
+                f"Received {type(prober).__name__}, which restores the last state only"
             )
-        self._ways: dict[tuple[Hashable, str], tuple[str, tuple[str, ...]]] = {}
+        self._visits: dict[tuple[Hashable, str], tuple[str, tuple[str, ...]]] = {}
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the task's matching rule and a generator; the ways belong to the rule."""
+        """Take the task's matching rule and a generator; clear the visits, which depend on the rule."""
         super().bind(matching, rng)
-        self._ways.clear()
+        self._visits.clear()
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Note the way, then write the experience, quarantine it, or respond to the dissonance."""
+        """Record the visit, then write the experience, quarantine it, or respond to the surprise."""
         key = (self._matching.state_key(experience.state), experience.action)
-        self._ways[key] = (experience.state, tuple(prefix))
+        self._visits[key] = (experience.state, tuple(prefix))
         return super().verify(experience, memory, prefix, now)
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         observed = write_all(found.experiences, memory)
-        known = [(key[1], *way) for key, way in self._ways.items() if memory.counterparts(way[0], key[1])]
+        known = [(key[1], *visit) for key, visit in self._visits.items() if memory.counterparts(visit[0], key[1])]
         verdict = Verdict(surprise=True, statistic=found.share, observed=observed)
-        if not known:  # the memory's own rule kept nothing
+        if not known:  # memory holds no record of a visited pair
             return verdict
         action, state, prefix = known[int(self._rng.integers(len(known)))]
         probed = self.prober.probe(state, action, prefix, self.budget)
@@ -202,12 +201,11 @@ class RandomProbe(ProbingVerifier):
 class BaseExtra(NoVerifier):
     """The agent without a verifier, with as many more interactions as a verifier spends on probes.
 
-    An experiment plays the extra episodes (`drift_agents.experiment.extra_episodes`), since a verifier cannot;
-    what they took stands where the steps of probes stand. Elsewhere this is the plain agent. It answers
-    whether GLOVE gains by verifying or by acting more.
+    An experiment plays the extra episodes (`drift_agents.experiment.extra_episodes`); their steps are logged
+    in the fields of probes. It separates the effect of verification from that of more interaction.
 
     Args:
-        like: the verifier whose probe steps are spent: its name, or its name with its options.
+        like: the verifier whose number of probe steps is played: its name, or its name with its options.
 
     Example:
         >>> BaseExtra(like={"glove": {"budget": 3}}).like
@@ -224,11 +222,10 @@ class BaseExtra(NoVerifier):
 class PeriodicWipe(NoVerifier):
     """Removes all records at a fixed interval of episodes.
 
-    A wipe finds nothing out, so it is no realignment; what fell stands in the verdict of
-    `end_episode`.
+    That is no realignment, since nothing was detected; the verdict of `end_episode` has the removed records.
 
     Args:
-        every: episodes between two wipes; positive.
+        every: the interval in episodes; positive.
 
     Raises:
         ArgumentError: if `every` is not positive.
@@ -245,7 +242,7 @@ class PeriodicWipe(NoVerifier):
         self.every = check_integer("every", every)
 
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
-        """Wipe when it is time."""
+        """Remove all records at the end of an interval."""
         known = [record.id for record in memory.records()]
         if (now.episode + 1) % self.every or not known:
             return ()

@@ -1,11 +1,11 @@
-"""Controls that forget by time or by score: none of them asks what memory says.
+"""Controls that remove records by time or score, independent of their content.
 
-* `SlidingWindow` - memory holds the newest interactions alone
-* `Adwin` - wipes memory when ADWIN finds that the episodes' scores have fallen
-* `PageHinkley` - wipes memory when a Page-Hinkley test finds it
+* `SlidingWindow` - keeps the records of the newest interactions only
+* `Adwin` - removes all records when ADWIN detects a fall of the episodes' scores
+* `PageHinkley` - removes all records when a Page-Hinkley test detects it
 
-The two tests come from River (the extra `drift`). They stand for the usual way to meet concept
-drift: watch one number, and begin anew when it gets worse.
+The two tests are those of River (the extra `drift`). They represent common drift detectors: monitor one
+statistic, and restart when it gets worse.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from drift_agents.verifier.base import NoVerifier
 class SlidingWindow(NoVerifier):
     """Keeps the records of the newest interactions only, whether they are still true or not.
 
-    After every step the records that were written `size` interactions ago, or earlier, are removed.
-    That finds nothing out, so it is no realignment; what fell stands in the verdict.
+    After each step the records written `size` interactions ago, or earlier, are removed. That is no
+    realignment, since nothing was detected; the verdict has the removed records.
 
     Args:
-        size: w, how many of the newest interactions memory may hold; positive.
+        size: w, the number of newest interactions that are kept; positive.
 
     Raises:
         ArgumentError: if `size` is not positive.
@@ -53,7 +53,7 @@ class SlidingWindow(NoVerifier):
         self.size = check_integer("size", size)
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write the experience, and remove what is too old by now."""
+        """Write the experience, and remove records older than the window."""
         verdict = super().verify(experience, memory, prefix, now)
         limit = now.step - self.size
         # The records come oldest first, so that the first young one ends the search.
@@ -62,10 +62,10 @@ class SlidingWindow(NoVerifier):
 
 
 class ScoreAlarm(NoVerifier, ABC):
-    """Writes every experience, and wipes memory when a test says that the scores have fallen.
+    """Writes every experience, and removes all records when a test detects a fall of the scores.
 
-    The test is fed the score of every episode. An alarm with nothing in memory is none. A wipe
-    counts as one realignment, about all of memory.
+    The test is updated with the score of each episode. An alarm with empty memory is ignored. A removal
+    counts as one realignment of all records.
     """
 
     supervision = "own reward"
@@ -80,10 +80,10 @@ class ScoreAlarm(NoVerifier, ABC):
 
     @abstractmethod
     def _has_fallen(self, score: float) -> bool:
-        """Feed the test; whether it says that scores have fallen."""
+        """Update the test; whether it detects a fall of the scores."""
 
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
-        """Feed the test, and wipe at an alarm."""
+        """Update the test, and remove all records at an alarm."""
         if not self._has_fallen(result.score):
             return ()
         known = list(memory.records())
@@ -97,11 +97,10 @@ class ScoreAlarm(NoVerifier, ABC):
 class Adwin(ScoreAlarm):
     """Removes all records when ADWIN detects a fall of the episodes' scores (Bifet and Gavalda 2007).
 
-    ADWIN keeps a window of scores and cuts it where the means before and after differ by more than
-    chance allows. It also fires when scores rise, which is no reason to forget: such an alarm only
-    shortens its window. It needs many episodes: with River's own `delta` of .002 a fall from 1 to 0
-    after twenty episodes is not found within twenty more, with .2 it is after twelve. (River 0.21, the
-    last one for Python 3.10, counts otherwise and finds it after thirty-one.)
+    ADWIN keeps a window of scores and cuts it where the means before and after differ significantly. An
+    alarm at a rise of scores is ignored: it only shortens the window. It needs many episodes: with River's
+    default `delta` of .002 a fall from 1 to 0 after twenty episodes is not detected within twenty more, with
+    .2 it is after twelve. (River 0.21, the last one for Python 3.10, detects it after thirty-one.)
 
     Args:
         delta: the confidence of a cut, in (0, 1); smaller values make alarms rarer.
@@ -122,7 +121,7 @@ class Adwin(ScoreAlarm):
         super().__init__()
 
     def _make(self) -> Any:
-        # A score is rare: look at every one, not at every 32nd as for streams.
+        # Scores are few: test at each one, not at every 32nd as for streams.
         return _river().ADWIN(delta=self.delta, clock=1)
 
     def _has_fallen(self, score: float) -> bool:
@@ -134,13 +133,13 @@ class Adwin(ScoreAlarm):
 class PageHinkley(ScoreAlarm):
     """Removes all records when a Page-Hinkley test detects a fall of the scores (Page 1954; Gama et al. 2014).
 
-    The test adds up how far scores lie below their mean so far, and fires when the sum has grown by
-    more than `threshold`. It starts anew after every alarm.
+    The test adds up the deviations of scores below their mean, and detects a fall when the sum exceeds its
+    minimum by more than `threshold`. It restarts after each alarm.
 
     Args:
         threshold: lambda, in scores: 3 is three failures in a row after a perfect past; positive.
-        delta: how far below the mean is tolerated, in (0, 1).
-        minimum: how many episodes must have been seen; positive.
+        delta: the tolerated deviation below the mean, in (0, 1).
+        minimum: the number of episodes before the first alarm; positive.
 
     Raises:
         ArgumentError: if an option is outside its range.

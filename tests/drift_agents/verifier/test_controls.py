@@ -142,5 +142,5 @@ def test_refusals_of_those_that_probe(name: str, ScriptedProber) -> None:
 
 
 def test_random_probe_refuses_a_prober_that_only_goes_back(ScriptedProber) -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`prober` should be one that can go to any state")):
+    with pytest.raises(ArgumentError, match=re.escape("`prober` should be one that can reach any state")):
         make_verifier("random_probe", prober=ScriptedProber(privileged=True))

@@ -1,9 +1,9 @@
-"""What records say about an outcome, and what probes say together: pure functions.
+"""Distributions over outcomes from records and probes: pure functions.
 
 * `VerifiedSummary` - a verified distribution
-* `share` - Q_hist: the share of the remembered responses that count as the same (GLOVE, equation 3)
-* `summarise` - fresh responses as distributions, ready for `Memory.insert_summary`
-* `contradicts` - whether fresh responses speak against what was remembered
+* `share` - Q_hist: the share of the recorded responses with the same outcome (GLOVE, equation 3)
+* `summarise` - responses of probes as distributions for `Memory.insert_summary`
+* `contradicts` - whether responses of probes contradict records
 * `tabulate`, `modes` - responses as counts by outcome
 """
 
@@ -24,10 +24,10 @@ class VerifiedSummary(NamedTuple):
     """A verified distribution, as `Memory.insert_summary` takes it.
 
     Args:
-        state: where the probes were made, as the world showed it.
-        action: the action that was probed.
+        state: the probed state, as text.
+        action: the probed action.
         distribution: pairs of outcome and probability, in order of first mention.
-        n: how many probes it rests on.
+        n: the number of probes.
     """
 
     state: str
@@ -37,7 +37,7 @@ class VerifiedSummary(NamedTuple):
 
 
 def share(transition: Transition, records: Iterable[Record], matching: Matching) -> tuple[float, int]:
-    """Q_hist of a transition's outcome: which share of the remembered responses counts as the same.
+    """Q_hist of a transition: the share of the recorded responses with the same outcome.
 
     Args:
         transition: the new one; it must not be among the records.
@@ -45,7 +45,7 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
         matching: when two outcomes count as the same.
 
     Returns:
-        The share in [0, 1] (0 without responses) and how many responses there are.
+        The share in [0, 1] (0 without responses) and the number of responses.
 
     Example:
         >>> from drift_agents.matching.base import Exact
@@ -55,13 +55,13 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
         >>> share(Transition("s", "1", hole), [summary], Exact())
         (0.25, 4)
     """
-    # `Counting`, asked for by its method: `isinstance` of a protocol would take longer than all of the loop.
+    # `BatchMatching`, by its method: `isinstance` of a protocol takes longer than the loop.
     count_same = getattr(matching, "count_same", None)
     if count_same is not None:
         known = list(records)
         count, responses = count_same(transition, known), sum([record.n for record in known])
         return (count / responses if responses else 0.0), responses
-    # The innermost loop of every step of every agent: hence no generators and no `transitions()`.
+    # The innermost loop of each step: no generators and no `transitions()`, for speed.
     same, n, is_same = 0.0, 0, matching.same_outcome
     for record in records:
         n += record.n
@@ -72,14 +72,14 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
 
 
 def summarise(transitions: Sequence[Transition], matching: Matching) -> list[VerifiedSummary]:
-    """Fresh responses as distributions: one for each text of the state where they were made.
+    """Responses of probes as distributions, one for each text of the state.
 
-    In a discrete world that is one. Where states are matched by cells, a probe may have been made
-    elsewhere in the cell, and an outcome belongs to the state that it followed from: the change of
-    a car's velocity would be wrong if it were told from another place.
+    In a discrete environment that is one. Where states are matched by cells, a probe may be at another
+    place of the cell, and its outcome belongs to that place: from another one the change of a car's velocity
+    would be wrong.
 
     Args:
-        transitions: what the probes brought, in order.
+        transitions: the probes' transitions, in order.
         matching: when two outcomes count as the same; the first of them stands for all.
 
     Returns:
@@ -104,15 +104,15 @@ def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Ver
 
 
 def contradicts(fresh: Sequence[Transition], records: Iterable[Record], matching: Matching) -> bool:
-    """Whether fresh responses speak against what was remembered.
+    """Whether responses of probes contradict records.
 
-    They do when two different distributions explain both lots better than one does: when the
-    Bayes factor of `drift_agents.verifier.statistics.log_ratio` is above 1. For one probe in a
-    deterministic world that is: its outcome differs. There is no threshold to choose.
+    They do when two different distributions explain both samples better than one does: when the Bayes
+    factor of `drift_agents.verifier.glove.statistics.log_ratio` is above 1. For one probe in a
+    deterministic environment: when its outcome differs. There is no threshold to choose.
 
     Args:
-        fresh: what the probes brought.
-        records: what memory said before.
+        fresh: the probes' transitions.
+        records: their counterparts in memory.
         matching: when two outcomes count as the same.
     """
     remembered = list(records)
@@ -124,13 +124,12 @@ def tabulate(rows: Sequence[Record | Transition], matching: Matching, outcomes: 
     """Responses as counts by outcome.
 
     Args:
-        rows: records, each with all the responses that it stands for, and fresh responses.
+        rows: records, each with all its responses, and single responses.
         matching: when two outcomes count as the same.
-        outcomes: how many outcomes there may be at the least; two, since an outcome that stands
-            alone has nothing to be told from.
+        outcomes: the least number of columns; at least two, since one outcome alone has no alternative.
 
     Returns:
-        Counts of shape (len(rows), K), K being `outcomes` or what was seen, if that is more.
+        Counts of shape (len(rows), K), K being `outcomes` or the number of observed ones, if that is larger.
 
     Example:
         >>> from drift_agents.matching.base import Exact
@@ -140,20 +139,20 @@ def tabulate(rows: Sequence[Record | Transition], matching: Matching, outcomes: 
                [0., 1., 0.],
                [1., 0., 0.]])
     """
-    answers = [
+    responses = [
         (index, transition, weight)
         for index, row in enumerate(rows)
         for transition, weight in (row.transitions() if isinstance(row, Record) else ((row, 1.0),))
     ]
-    examples, places = modes([transition for _, transition, _ in answers], matching)
+    examples, places = modes([transition for _, transition, _ in responses], matching)
     table = np.zeros((len(rows), max(outcomes, len(examples))))
-    for (index, _, weight), place in zip(answers, places, strict=True):
+    for (index, _, weight), place in zip(responses, places, strict=True):
         table[index, place] += weight
     return table
 
 
 def modes(transitions: Iterable[Transition], matching: Matching) -> tuple[list[Transition], list[int]]:
-    """The first example of each outcome, and for every transition which of them it counts as."""
+    """The first example of each outcome, and the index of each transition's outcome among them."""
     examples: list[Transition] = []
     places: list[int] = []
     for transition in transitions:

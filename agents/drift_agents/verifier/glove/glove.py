@@ -1,9 +1,9 @@
 """GLOVE, the global verifier (paper, sections 3 and 4, algorithm 1).
 
-* `Glove` - watches for surprises, probes, and rewrites what memory holds
-* `GloveSpread` - GLOVE whose doubt spreads; ours, not the paper's
-* `DETERMINISTIC`, `STOCHASTIC` - its options for the two kinds of world
-* `DoubtSpread` - the time since when what memory holds is doubted, and what has been probed since
+* `Glove` - detects surprises, probes, and realigns memory
+* `GloveSpread` - GLOVE with `spread`; ours, not the paper's
+* `DETERMINISTIC`, `STOCHASTIC` - its options for the two kinds of environments
+* `DoubtSpread` - the time before which records are in doubt, and the pairs probed since
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, Realign
 from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
 
 DETERMINISTIC: Mapping[str, Any] = {"epsilon": 0.5, "persistence": 1, "budget": 1, "minimum": 1}
-"""The defaults: where one response is the whole truth, the first other one is a surprise."""
+"""The defaults, for deterministic environments: the first different outcome is a surprise."""
 
 STOCHASTIC: Mapping[str, Any] = {
     "epsilon": 0.05,
@@ -32,7 +32,7 @@ STOCHASTIC: Mapping[str, Any] = {
     "budget": {"outcomes": 3, "accuracy": 0.2, "confidence": 0.05},
     "minimum": 10,
 }
-"""For worlds that answer by chance, with up to three outcomes: 254 probes by theorem 4.2."""
+"""For stochastic environments with up to three outcomes: 254 probes by theorem 4.2."""
 
 
 class Glove(ProbingVerifier):
@@ -41,28 +41,26 @@ class Glove(ProbingVerifier):
     Phase I finds the counterparts of an experience (without it) and tests for surprise, see
     `SurpriseVerifier`. Phase II probes: the same action in the same state, `budget` times. Phase
     III removes the counterparts and inserts the probes' distribution as one verified record; the
-    surprising experiences are dropped in its favour, since the probes have told more than they.
+    surprising experiences are dropped, since the probes contain more information.
 
-    When the prober gives up before the first probe, memory keeps what it has, the experiences are
-    written beside it, and the next row of surprises starts from nothing. When it gives up later,
-    the summary rests on the probes that there are.
+    If the prober returns no response, memory is unchanged, the experiences are written, and the next row of
+    surprises starts anew. If it returns fewer than `budget`, the summary rests on those.
 
-    The defaults are for deterministic worlds; `STOCHASTIC` holds those for worlds with chance in
-    them: `Glove(prober=prober, **STOCHASTIC)`.
+    The defaults are for deterministic environments; `STOCHASTIC` has options for stochastic ones:
+    `Glove(prober=prober, **STOCHASTIC)`.
 
-    With `spread` (ours, not the paper's) a confirmed contradiction puts all older records in doubt.
-    When the policy then has an action in mind about which memory knows nothing newer, that action is
-    probed in that state before it is used; what memory says about it is realigned, or confirmed by the
-    summary, and the policy is asked again if it was wrong. A state and action are checked once for each
-    drift that was found.
+    With `spread` (ours, not the paper's) a confirmed contradiction puts all older records in doubt. When
+    the policy then chooses an action without newer records, that action is probed before it is executed;
+    its records are realigned, or confirmed by the summary, and if they were wrong the policy decides again.
+    A state and action are probed once for each detected drift.
 
     Args:
-        prober: does the same again.
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row start the probing; positive.
-        budget: alpha, how many probes; a positive whole number, or a mapping with `outcomes`,
+        prober: repeats an action in a state.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the probing; positive.
+        budget: alpha, the number of probes; a positive whole number, or a mapping with `outcomes`,
             `accuracy` and `confidence`, from which theorem 4.2 computes it.
-        minimum: how many responses memory must hold before there is a test; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
         spread: whether doubt spreads to all records older than a confirmed contradiction; by default not, and so for
             `GloveSpread`.
 
@@ -102,18 +100,18 @@ class Glove(ProbingVerifier):
         self._doubt = DoubtSpread()
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the task's matching rule and a generator; nothing is in doubt yet."""
+        """Take the matching rule and a generator, and clear all doubt."""
         super().bind(matching, rng)
         self._doubt = DoubtSpread()
 
     def consider(
         self, state: str, action: str, memory: Memory, prefix: Sequence[str], now: AgentClock
     ) -> Verdict | None:
-        """Check what memory says about the action, when doubt has spread to it.
+        """Probe the action if its records are in doubt.
 
         Args:
-            state: where the agent stands.
-            action: what the policy wants to do.
+            state: the present state.
+            action: the action that the policy has chosen.
             memory: the agent's memory.
             prefix: the actions that led to `state` since the episode began.
             now: the agent's clock.
@@ -141,7 +139,7 @@ class Glove(ProbingVerifier):
         )
 
     def _note(self, counterparts: Sequence[Record], realigned: RealignmentResult, now: AgentClock) -> None:
-        """Let doubt spread when the probes have contradicted memory."""
+        """Put older records in doubt if the probes have contradicted memory."""
         if self.spread and realigned.contradicted:
             self._doubt.note_drift(counterparts[-1].now.step, now.step)
 
@@ -176,10 +174,10 @@ class GloveSpread(Glove):
 
 
 class DoubtSpread:
-    """Since when what memory says is doubted, and what has been checked since.
+    """The time before which records are in doubt, and the pairs probed since.
 
-    A contradiction that probes have confirmed puts everything that was written before it in doubt.
-    When the world changes once more (`later_doubt`), everything is in doubt again, checked or not.
+    A contradiction confirmed by probes puts all records written before it in doubt. At another drift
+    (`later_doubt`) all records are in doubt again, probed or not.
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
@@ -200,10 +198,10 @@ class DoubtSpread:
         self._checked: set[tuple[Hashable, str]] = set()
 
     def note_drift(self, newest: int, step: int) -> None:
-        """Note a contradiction that probes have confirmed.
+        """Record a contradiction confirmed by probes.
 
         Args:
-            newest: the step at which memory had last written about what was contradicted.
+            newest: the step of the newest contradicted record.
             step: the present step.
         """
         since = later_doubt(self.since, newest, step)
@@ -212,16 +210,16 @@ class DoubtSpread:
             self._checked.clear()
 
     def note_check(self, key: Hashable, action: str) -> None:
-        """Note that a state and action have been checked, with or without an answer."""
+        """Record that a state and action have been probed, with or without a response."""
         self._checked.add((key, action))
 
     def covers(self, key: Hashable, action: str, known: Sequence[Record]) -> bool:
-        """Whether what memory says about a state and action is in doubt: all of it is old, none of it checked.
+        """Whether the records of a state and action are in doubt: all of them old, the pair not probed since.
 
         Args:
             key: the state by the matching rule.
             action: the action.
-            known: what memory says, oldest first.
+            known: the records of the pair, oldest first.
         """
         if self.since is None or not known or (key, action) in self._checked:
             return False

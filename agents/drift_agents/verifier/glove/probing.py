@@ -29,18 +29,18 @@ Budget = int | Mapping[str, Any]
 
 
 class ProbingVerifier(SurpriseVerifier):
-    """A `SurpriseVerifier` that probes: what GLOVE and the controls that spend its budget share.
+    """A `SurpriseVerifier` that probes: the base of GLOVE and of the controls that spend its budget.
 
-    With a prober that is `live` the response waits until the episode is over, since the agent stands
-    in the world that would have to be reset. Until then memory stays as it was.
+    With a `live` prober the response is postponed to the end of the episode, since probing resets the
+    agent's environment. Until then memory is unchanged.
 
     Args:
-        prober: does the same again.
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row it takes; positive.
-        budget: how many probes; a positive whole number, or a mapping with `outcomes`, `accuracy`
+        prober: repeats an action in a state.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the probing; positive.
+        budget: the number of probes; a positive whole number, or a mapping with `outcomes`, `accuracy`
             and `confidence`, from which theorem 4.2 computes it.
-        minimum: how many responses memory must hold before there is a test; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -60,17 +60,17 @@ class ProbingVerifier(SurpriseVerifier):
             self.supervision = "privileged"
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the task's matching rule and a generator, and hand the rule on to the prober."""
+        """Take the matching rule and a generator, and bind the prober to the rule."""
         super().bind(matching, rng)
         self._waiting.clear()
         self.prober.bind(matching)
 
     def begin_episode(self) -> None:
-        """Tell the prober."""
+        """Begin an episode of the prober."""
         self.prober.begin_episode()
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write the experience, quarantine it, or respond to the dissonance; then tell the prober."""
+        """Write the experience, quarantine it, or respond to the surprise; notify the prober before and after."""
         if isinstance(self.prober, FollowingProber):
             self.prober.follow(experience)
         verdict = super().verify(experience, memory, prefix, now)
@@ -79,12 +79,12 @@ class ProbingVerifier(SurpriseVerifier):
 
     @property
     def quarantined(self) -> tuple[Experience, ...]:
-        """Experiences that are neither written nor replaced yet, those that wait for a probe included."""
+        """Experiences that are neither written nor dropped yet, postponed ones included."""
         waiting = [experience for found in self._waiting.values() for experience in found.experiences]
         return tuple(sorted([*super().quarantined, *waiting], key=lambda experience: experience.now))
 
-    def _meet(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
-        """Respond at once, or put it off until the world may be reset."""
+    def _handle(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
+        """Respond at once, or postpone it until the environment may be reset."""
         if not self.prober.live:
             return self._respond(found, memory, now)
         newest = found.experiences[-1]
@@ -94,7 +94,7 @@ class ProbingVerifier(SurpriseVerifier):
         return Verdict(surprise=True, statistic=found.share)
 
     def end_episode(self, result: Episode, memory: Memory, now: AgentClock) -> Sequence[Verdict]:
-        """Respond to what was put off, in the order in which it was met."""
+        """Respond to postponed surprises, in order of detection."""
         waiting, self._waiting = self._waiting, {}
         verdicts = []
         for found in waiting.values():
@@ -106,13 +106,13 @@ class ProbingVerifier(SurpriseVerifier):
 
 
 class RealignmentResult(NamedTuple):
-    """What phase III did.
+    """The result of phase III.
 
     Args:
-        removed: what fell.
-        inserted: the id of the verified summary (of the last one, when probes were made in several
-            states that count as the same), `None` for a memory that holds nothing.
-        contradicted: whether the probes speak against what memory said.
+        removed: the removed records and items.
+        inserted: the id of the verified summary (of the last one, if probes were in several states
+            that count as the same), `None` for a memory that holds nothing.
+        contradicted: whether the probes contradict the counterparts.
     """
 
     removed: Removed
@@ -123,12 +123,12 @@ class RealignmentResult(NamedTuple):
 def realign(
     counterparts: Sequence[Record], fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock
 ) -> RealignmentResult:
-    """Phase III: counterparts out, verified summary in.
+    """Phase III: remove the counterparts, insert the verified summary.
 
     Args:
-        counterparts: what falls.
-        fresh: what the probes brought; at least one.
-        memory: whose records they are.
+        counterparts: the records to remove.
+        fresh: the probes' transitions; at least one.
+        memory: the memory of the records.
         matching: when two outcomes count as the same.
         now: the time of the summary.
     """
@@ -138,7 +138,7 @@ def realign(
 
 
 def insert_all(fresh: Sequence[Transition], memory: Memory, matching: Matching, now: AgentClock) -> RecordId | None:
-    """Insert the verified summary of what probes brought; returns the id of the last record."""
+    """Insert the verified summary of probes; returns the id of the last record."""
     inserted = None
     for summary in summarise(fresh, matching):
         inserted = memory.insert_summary(summary.state, summary.action, summary.distribution, summary.n, now)
@@ -146,7 +146,7 @@ def insert_all(fresh: Sequence[Transition], memory: Memory, matching: Matching, 
 
 
 def read_budget(budget: Any) -> int:
-    """A number of probes, from a number or from what theorem 4.2 needs.
+    """The number of probes, given directly or by the arguments of theorem 4.2.
 
     Args:
         budget: a positive whole number, or a mapping with `outcomes`, `accuracy` and `confidence`.

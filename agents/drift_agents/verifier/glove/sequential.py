@@ -1,10 +1,10 @@
-"""Sequential tests of our own, for worlds that answer by chance: not GLOVE, labelled so.
+"""Sequential tests for stochastic environments; ours, not part of GLOVE.
 
-* `GlovePassive` - a Shiryaev-Roberts statistic over the records of each pair, no probe at all
+* `GlovePassive` - a Shiryaev-Roberts statistic over the records of each pair, without probes
 * `GloveActive` - GLOVE's trigger, then probes one by one until a ratio test has decided
 
-GLOVE's threshold must choose between firing at every slip and hardly ever; these tests weigh all
-that was seen. Both rest on the Dirichlet-multinomial ratio of `statistics.log_ratio`, and both
+GLOVE's threshold either detects every slip as a surprise or hardly any change; these tests use all
+responses. Both rest on the Dirichlet-multinomial ratio of `statistics.log_ratio`, and both
 guarantees hold on average over its prior.
 """
 
@@ -26,15 +26,15 @@ from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
 class GlovePassive(BaseVerifier):
     """A change-point test on the records of each pair, without probes. Ours.
 
-    Every experience is written. Then M is computed over the newest `window` records of its state
-    and action (`statistics.change_statistic`); at M >= `alarm` the records before the best split
-    are removed, those after it stay. Without a change, and as long as the window forgets nothing, an
-    alarm comes after `alarm` visits or later on average. A pair that has answered alike all the time is not looked at.
+    Every experience is written. Then M is computed over the newest `window` records of its state and action
+    (`statistics.change_statistic`); at M >= `alarm` the records before the best split are removed. Without a
+    change, and while the window drops no record, the mean time to an alarm is at least `alarm` visits. Pairs
+    with one observed outcome are skipped.
 
     Args:
-        alarm: A, the mean number of visits of a pair without a change until a false alarm; above 1.
-        window: how many of the newest records are looked at; at least 2.
-        outcomes: K, how many outcomes a pair may have; what was seen, if that is more.
+        alarm: A, a lower bound on the mean number of visits until a false alarm; above 1.
+        window: the number of newest records that are tested; at least 2.
+        outcomes: K, the number of outcomes of a pair; the number of observed ones, if that is larger.
         strict: whether the guarantee holds for every distribution instead of on average over the prior.
 
     Raises:
@@ -61,7 +61,7 @@ class GlovePassive(BaseVerifier):
         self.strict = check_flag("strict", strict)
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write it, and remove what it and its like have shown to be of another time."""
+        """Write it, and remove the records before a detected change."""
         observed = memory.observe(experience, now)
         known = memory.counterparts(experience.state, experience.action)
         recent = known[-self.window :]
@@ -86,22 +86,21 @@ class GlovePassive(BaseVerifier):
 class GloveActive(ProbingVerifier):
     """GLOVE's trigger, then probes one by one until a ratio test has decided. Ours.
 
-    After a surprise (`SurpriseVerifier`) it probes until the ratio of memory against the probes
-    says drift (l >= ln(1 / `delta`)) or no drift (l <= ln `stable`), `limit` times at the most. At
-    a drift memory is realigned as by GLOVE. Otherwise the surprising experiences are written, and
-    the probes' summary beside them: they were paid for, and are answers of this world too.
+    After a surprise (`SurpriseVerifier`) it probes until the log ratio l of memory against the probes shows
+    drift (l >= ln(1 / `delta`)) or no drift (l <= ln `stable`), at most `limit` times. After a drift memory is
+    realigned as by GLOVE. Otherwise the surprising experiences and the probes' summary are written.
 
     Args:
-        prober: does the same again.
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row start the probing; positive.
-        minimum: how many responses memory must hold before there is a test; positive.
-        delta: the chance of taking chance for drift that is accepted; in (0, 1).
-        stable: the ratio at which the probes are taken to confirm memory; in (0, 1).
-        limit: how many probes at the most; positive.
-        outcomes: K, how many outcomes a pair may have; what was seen, if that is more.
+        prober: repeats an action in a state.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the probing; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
+        delta: the accepted probability of a false detection; in (0, 1).
+        stable: the ratio at which the probes confirm memory; in (0, 1).
+        limit: the maximum number of probes; positive.
+        outcomes: K, the number of outcomes of a pair; the number of observed ones, if that is larger.
         strict: whether the guarantee holds for every distribution instead of on average over the prior; it
-            makes a drift harder to find, and does not touch when the probes are taken to confirm memory.
+            delays the detection of drift, and does not affect the confirmation of memory.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -145,10 +144,10 @@ class GloveActive(ProbingVerifier):
         return verdict._replace(observed=observed, inserted=inserted)
 
     def _test(self, found: DetectedSurprise) -> tuple[list[Transition], ProbeCost, bool]:
-        """Probe until it is decided; the probes, what they cost, and whether the world has drifted."""
+        """Probe until the test decides; returns the probes, their cost, and whether there was drift."""
         newest = found.experiences[-1]
-        # All that was lived before the probes stands against them. Memory alone is what was lived until something
-        # rare came: without that, the first probe that meets the rare outcome too would pass for a drift.
+        # The sample before the probes includes the surprising experiences. Memory alone ends just before a rare
+        # outcome: then the first probe with that outcome would count as drift.
         surprising = [experience.transition for experience in found.experiences]
         fresh: list[Transition] = []
         cost = ProbeCost()
@@ -161,8 +160,8 @@ class GloveActive(ProbingVerifier):
             before, after = self._count([*found.counterparts, *surprising], fresh)
             if log_ratio(before, after, strict=self.strict) >= -math.log(self.delta):
                 return fresh, cost, True
-            # The strict ratio is no measure of peace: with a long memory its first value lies far below
-            # any bound. The plain one says when there is nothing to be found.
+            # With many records the first value of the strict ratio is far below any bound, so the plain ratio
+            # decides that there is no drift.
             if log_ratio(before, after) <= math.log(self.stable):
                 break
         return fresh, cost, False
@@ -170,7 +169,7 @@ class GloveActive(ProbingVerifier):
     def _count(
         self, remembered: Sequence[Record | Transition], fresh: Sequence[Transition]
     ) -> tuple[list[float], list[float]]:
-        """What memory says and what the probes brought, as counts by outcome."""
+        """Records and probes as counts by outcome."""
         table = tabulate([*remembered, *fresh], self._matching, self.outcomes)
         before, after = table[: len(remembered)].sum(axis=0), table[len(remembered) :].sum(axis=0)
         return before.tolist(), after.tolist()

@@ -1,14 +1,14 @@
-"""The statistics of detection and verification: pure functions, no memory, no world.
+"""The statistics of detection and verification: pure functions.
 
-* `deviation_bound` - how far a share of `n` responses may lie from the truth (theorem 4.1, corrected)
+* `deviation_bound` - the deviation of a share of `n` responses from its probability (theorem 4.1, corrected)
 * `printed_deviation_bound` - the same as the paper prints it, for comparison
-* `probe_budget` - how many probes make a summary accurate (theorem 4.2)
-* `log_evidence` - how well a Dirichlet-multinomial explains counts
-* `log_ratio` - whether two lots of counts speak for two distributions or for one
-* `change_statistic` - whether a row of responses changed its distribution somewhere, and where
+* `probe_budget` - the number of probes for an accurate summary (theorem 4.2)
+* `log_evidence` - the evidence of counts under a Dirichlet-multinomial
+* `log_ratio` - the evidence for two distributions against one
+* `change_statistic` - a test for a change of distribution in a sequence, and its most probable place
 
-The theorems are those of GLOVE, section 4 and appendix A. What is wrong with the first one as
-printed stands in `docs/glove.md`.
+The theorems are those of GLOVE, section 4 and appendix A; `docs/glove.md` has the error of the first one
+as printed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ CONCENTRATION = 0.5
 
 
 def deviation_bound(n: int, delta: float) -> float:
-    """How far a share of `n` responses may lie from the true probability (theorem 4.1, corrected).
+    """The deviation of a share of `n` responses from its probability (theorem 4.1, corrected).
 
     The two-sided Hoeffding bound: P(|share - truth| >= e) <= 2 exp(-2 n e^2), solved for e.
 
     Args:
-        n: how many responses the share rests on; positive.
-        delta: probability of lying farther away, in (0, 1).
+        n: the number of responses; positive.
+        delta: the probability of a larger deviation, in (0, 1).
 
     Returns:
-        The half width; values above 1 say nothing.
+        The half width; values above 1 are vacuous.
 
     Raises:
         ArgumentError: if an argument is outside its range.
@@ -54,12 +54,12 @@ def deviation_bound(n: int, delta: float) -> float:
 def printed_deviation_bound(n: int, delta: float) -> float:
     """Theorem 4.1 as the paper prints it (equation 4), which loses the factor 2 of its own proof.
 
-    What it guarantees on both sides is `2 * delta`, not `delta`. With a fair coin, n = 2 and
+    The two-sided probability of a larger deviation is `2 * delta`, not `delta`. With a fair coin, n = 2 and
     delta = .4 it is violated in 50 % of trials (the corrected bound never); at n = 10 and
-    delta = .5 in 34 % (the corrected one in 11 %). No verifier uses it; it is here to be compared.
+    delta = .5 in 34 % (the corrected one in 11 %). It is for comparison; no verifier uses it.
 
     Args:
-        n: how many responses the share rests on; positive.
+        n: the number of responses; positive.
         delta: the probability that the paper states, in (0, 1).
 
     Returns:
@@ -78,14 +78,14 @@ def printed_deviation_bound(n: int, delta: float) -> float:
 
 
 def probe_budget(outcomes: int, accuracy: float, confidence: float) -> int:
-    """How many probes make a summary accurate (theorem 4.2, after Weissman et al. 2003).
+    """The number of probes for an accurate summary (theorem 4.2, after Weissman et al. 2003).
 
     The smallest alpha with alpha >= 2 (K ln 2 + ln(1 / delta)) / eps^2: then the L1 distance
     between summary and truth is at most eps with probability at least 1 - delta.
 
     Args:
-        outcomes: K, how many outcomes there may be; positive.
-        accuracy: eps, the L1 distance that is tolerated, in (0, 2].
+        outcomes: K, the number of possible outcomes; positive.
+        accuracy: eps, the tolerated L1 distance, in (0, 2].
         confidence: delta, the probability of a worse summary, in (0, 1).
 
     Returns:
@@ -105,7 +105,7 @@ def probe_budget(outcomes: int, accuracy: float, confidence: float) -> int:
 
 
 def log_evidence(counts: Sequence[float]) -> float:
-    """How well a Dirichlet-multinomial explains counts: ln DM(c).
+    """The logarithm of the evidence of counts under a Dirichlet-multinomial: ln DM(c).
 
     DM(c) = Gamma(aK) / Gamma(aK + n) * prod Gamma(a + c_k) / Gamma(a), the probability of one
     sequence with these counts when the distribution itself is drawn from a Dirichlet(a, ..., a), with
@@ -132,16 +132,15 @@ def log_evidence(counts: Sequence[float]) -> float:
 
 
 def log_ratio(before: Sequence[float], after: Sequence[float], *, strict: bool = False) -> float:
-    """Whether two lots of counts speak for two distributions (positive) or for one (negative).
+    """The logarithm of the Bayes factor for two distributions (positive) against one (negative).
 
-    l(h, x) = ln DM(h) + ln DM(x) - ln DM(h + x), the logarithm of a Bayes factor. Without a change
-    e^l is 1 on average over the prior; `strict` puts the highest likelihood that any distribution
-    gives to both lots in the place of DM(h + x), so that the average is at most 1 whatever the
-    distribution is. Ours, not the paper's.
+    l(h, x) = ln DM(h) + ln DM(x) - ln DM(h + x). Without a change e^l is 1 on average over the prior;
+    `strict` replaces DM(h + x) by the maximum likelihood of both samples, so that the average is at most 1
+    for every distribution. Ours, not the paper's.
 
     Args:
-        before: remembered responses by outcome, shape (K,).
-        after: fresh responses by outcome, shape (K,), in the same order.
+        before: recorded responses by outcome, shape (K,).
+        after: responses of probes by outcome, shape (K,), in the same order.
         strict: whether the guarantee holds for every distribution instead of on average.
 
     Returns:
@@ -162,20 +161,19 @@ def log_ratio(before: Sequence[float], after: Sequence[float], *, strict: bool =
 
 
 def change_statistic(rows: ArrayLike, *, strict: bool = False) -> tuple[float, int]:
-    """Whether a row of responses changed its distribution somewhere, and where.
+    """A test for a change of distribution in a sequence of responses, and its most probable place.
 
     M = sum over j of exp l(rows up to j, rows after j), a Shiryaev-Roberts statistic. Without a
-    change its expected value is at most the number of splits, so an alarm at M >= A comes after A
-    responses or later on average: on average over the prior, or, when `strict`, whatever the
-    distribution is. Ours, not the paper's.
+    change its expected value is at most the number of splits, so the mean time to an alarm at M >= A is at
+    least A responses: on average over the prior, or, when `strict`, for every distribution. Ours, not the paper's.
 
     Args:
-        rows: responses in order of time, shape (n, K): row i holds what response i says for each of
-            the K outcomes (one 1 for a lived one, several numbers for a summary).
+        rows: responses in order of time, shape (n, K): row i holds the counts of response i for the
+            K outcomes (one 1 for a single response, several numbers for a summary).
         strict: as for `log_ratio`.
 
     Returns:
-        M (0 for less than two rows) and the best split: how many rows lie before it.
+        M (0 for less than two rows) and the best split: the number of rows before it.
 
     Raises:
         ArgumentError: if `rows` has no two axes.
@@ -186,17 +184,17 @@ def change_statistic(rows: ArrayLike, *, strict: bool = False) -> tuple[float, i
         >>> statistic > 1000, split
         (True, 10)
     """
-    told = np.asarray(rows, dtype=np.float64)
-    if told.ndim != 2 or told.shape[1] < 1:
-        raise ArgumentError(f"`rows` should have the shape (n, K). Received {told.shape}")
-    if len(told) < 2:
+    responses = np.asarray(rows, dtype=np.float64)
+    if responses.ndim != 2 or responses.shape[1] < 1:
+        raise ArgumentError(f"`rows` should have the shape (n, K). Received {responses.shape}")
+    if len(responses) < 2:
         return 0.0, 0
-    total = told.sum(axis=0)
-    before = np.cumsum(told, axis=0)[:-1]
+    total = responses.sum(axis=0)
+    before = np.cumsum(responses, axis=0)[:-1]
     one = _log_likelihood(total.tolist()) if strict else log_evidence(total.tolist())
-    # The difference of two sums of floats may be a little less than nothing.
+    # The difference of two sums of floats may be slightly negative.
     ratios = _log_evidences(before) + _log_evidences(np.maximum(total - before, 0.0)) - one
-    # More than e^700 says no more than that, and would not fit a float.
+    # Larger exponents would overflow.
     return float(np.exp(np.minimum(ratios, 700.0)).sum()), int(np.argmax(ratios)) + 1
 
 
@@ -209,6 +207,6 @@ def _log_evidences(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _log_likelihood(counts: Sequence[float]) -> float:
-    """The highest logarithm of a probability that any distribution gives to one sequence with these counts."""
+    """The logarithm of the maximum likelihood of one sequence with these counts."""
     total = sum(counts)
     return sum(c * math.log(c / total) for c in counts if c > 0)

@@ -1,10 +1,8 @@
-"""Phase I of GLOVE: is the new outcome at odds with what memory says, and has it been so for long enough?
+"""Phase I of GLOVE: detect outcomes that contradict memory.
 
-* `DetectedSurprise` - what was found when it has
-* `SurpriseVerifier` - the part that GLOVE and its controls share; they differ in what they do next
-
-A control that differs from GLOVE in one respect must not differ in another by accident. So all of
-them watch with this code, and `_respond` is the one thing that each writes for itself.
+* `DetectedSurprise` - surprising experiences with their counterparts
+* `SurpriseVerifier` - the detection that GLOVE and its controls share; they differ in `_respond`
+* `write_all` - writes experiences with their own times
 """
 
 from __future__ import annotations
@@ -24,12 +22,11 @@ from drift_agents.verifier.glove.evidence import share
 
 
 class DetectedSurprise(NamedTuple):
-    """An outcome at odds with memory, `persistence` times in a row.
+    """Surprising experiences of one state and action, `persistence` in a row.
 
     Args:
-        experiences: the surprising experiences, oldest first; the last one is new. None of them is
-            written yet.
-        counterparts: what memory says about this state and action.
+        experiences: the experiences, oldest first; none of them is written yet.
+        counterparts: the records about this state and action.
         share: Q_hist of the last one.
         prefix: the actions that led to the state since the episode began.
     """
@@ -41,21 +38,19 @@ class DetectedSurprise(NamedTuple):
 
 
 class SurpriseVerifier(BaseVerifier, ABC):
-    """Watches for outcomes that memory holds to be unlikely (GLOVE, equations 2 and 3).
+    """Detects outcomes with a small share of the recorded responses (GLOVE, equations 2 and 3).
 
-    An experience whose state and action memory does not know (fewer than `minimum` responses) is
-    exploration and is written. One with Q_hist >= `epsilon` is no surprise and is written. A
-    surprise is quarantined, not written, since it would raise the Q_hist of the next one. With the
-    `persistence`-th in a row for the same state (by the matching rule) and action, `_respond`
-    decides what becomes of all of them. When an unsurprising experience breaks the row, the
-    quarantined ones are written first, each with the time at which it was lived: they were the
-    world's answers too, and without them rare outcomes could never enter Q_hist. A row may reach
-    over several episodes.
+    An experience with fewer than `minimum` recorded responses of its state and action is exploration
+    and is written. One with Q_hist >= `epsilon` is no surprise and is written. A surprise is quarantined,
+    not written, since it would raise the Q_hist of the next one. At the `persistence`-th in a row for the
+    same state (by the matching rule) and action, `_respond` handles all of them. When an unsurprising
+    experience ends the row, the quarantined ones are written first, each with its own time: otherwise rare
+    outcomes could never enter Q_hist. A row may extend over several episodes.
 
     Args:
-        epsilon: outcomes with a smaller share of the counterparts surprise; in (0, 1].
-        persistence: how many surprises in a row it takes; positive.
-        minimum: how many responses memory must hold before there is a test; positive.
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the response; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -73,20 +68,20 @@ class SurpriseVerifier(BaseVerifier, ABC):
 
     @property
     def quarantined(self) -> tuple[Experience, ...]:
-        """Experiences that are neither written nor replaced yet, in order of time."""
+        """Experiences that are neither written nor dropped yet, in order of time."""
         held = [experience for experiences in self._quarantine.values() for experience in experiences]
         return tuple(sorted(held, key=lambda experience: experience.now))
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
-        """Take the task's matching rule and a generator; whatever was quarantined is forgotten."""
+        """Take the matching rule and a generator, and clear the quarantine."""
         self._matching, self._rng = matching, rng
         self._quarantine.clear()
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
-        """Write the experience, quarantine it, or respond to the dissonance.
+        """Write the experience, quarantine it, or respond to the surprise.
 
         Args:
-            experience: what was just lived through.
+            experience: the newest transition.
             memory: the agent's memory, without this experience.
             prefix: the actions that led to `experience.state` since the episode began.
             now: the agent's clock.
@@ -103,15 +98,15 @@ class SurpriseVerifier(BaseVerifier, ABC):
         if len(row) < self.persistence:
             return Verdict(surprise=True, statistic=q_hist)
         del self._quarantine[key]
-        return self._meet(DetectedSurprise(tuple(row), tuple(known), q_hist, tuple(prefix)), memory, now)
+        return self._handle(DetectedSurprise(tuple(row), tuple(known), q_hist, tuple(prefix)), memory, now)
 
-    def _meet(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
-        """Respond at once; verifiers that cannot do so put it off."""
+    def _handle(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
+        """Respond at once; subclasses may postpone it."""
         return self._respond(found, memory, now)
 
     @abstractmethod
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
-        """Decide what becomes of the experiences and of their counterparts; nothing may get lost."""
+        """Write, replace or remove the experiences and their counterparts."""
 
     def _write(self, experience: Experience, memory: Memory, now: AgentClock) -> RecordId | None:
         """Write an experience, after those that were quarantined for its state and action."""
@@ -123,7 +118,7 @@ class SurpriseVerifier(BaseVerifier, ABC):
 
 
 def write_all(experiences: Sequence[Experience], memory: Memory) -> RecordId | None:
-    """Write experiences, each with the time at which it was lived; returns the id of the last one."""
+    """Write experiences, each with its own time; returns the id of the last one."""
     written = None
     for experience in experiences:
         written = memory.observe(experience, experience.now)
