@@ -84,16 +84,14 @@ def render_html(page: PageModel) -> str:
     return _template("page.html").render(page=page, href=href, fit=page.fit, image=build_image_path)
 
 
-def render_message(title: str, text: str, *, back: str = "/", label: str = "Start shopping") -> str:
+def render_message(title: str, text: str) -> str:
     """Return the document of an error.
 
     Args:
         title: the error in a few words.
         text: the reason.
-        back: the target of the link below.
-        label: the text of the link.
     """
-    return _template("message.html").render(title=title, text=text, back=back, label=label)
+    return _template("message.html").render(title=title, text=text)
 
 
 def build_image_path(asin: str, options: tuple[tuple[str, str], ...] = ()) -> str:
