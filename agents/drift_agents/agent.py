@@ -1,12 +1,13 @@
 """The reference agent: memory, verifier and policy in one loop.
 
 * `Agent` - acts, remembers and verifies, on any Gymnasium environment that shows text
+* `StepRenderer` - renders the prompts of one step, for a controller
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -23,45 +24,45 @@ from drift_agents.memory.views import NO_ID, EpisodeView
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.builder import PromptBuilder, Recall
 from drift_agents.types import (
+    NO_USAGE,
     AgentClock,
     Episode,
     Experience,
     ProbeCost,
     RecordId,
     StepTrace,
-    Usage,
     Verdict,
 )
 from drift_agents.verifier.base import NoVerifier, Verifier, later_doubt
-from drift_agents.world import check_text_world, read_outcome, to_env
+from drift_agents.world import read_outcome, reset_text_world, to_env
 
 
 class Agent:
     """Acts, remembers and verifies (GLOVE, algorithm 1, when the verifier is GLOVE).
 
-    The world must show text: its observations are strings, `info["task"]` is the task in words,
+    The environment must show text: its observations are strings, `info["task"]` is the task in words,
     `info["actions"]` the admissible actions and `info["score"]` the score so far, as
-    `drift_envs.wrappers.text.TextObservation` gives them. The policy gets the rendered prompt and
-    nothing else.
+    `drift_envs.wrappers.text.TextObservation` gives them. The rendered prompt is the policy's only input.
 
-    The prompt also says when memory was found wrong (`doubt_since`), so that a policy can doubt
-    what is older. That is the first step at which the verifier realigned memory and the result
-    contradicts what memory said; without a verifier, the first step whose outcome memory had never
-    seen for that state and action, and then the prompt says "surprised", not "wrong". It moves to a
-    later such step when what was contradicted there had been written since: then the world has
-    changed once more. A contradiction of something older is the same change, met at another place.
+    The prompt also says since when memory has been found wrong (`doubt_since`), so that a policy can discount
+    older records. That is the first step at which the verifier realigned memory and the result contradicted
+    it; without a verifier, the first step whose outcome memory had never recorded for that state and action,
+    and then the prompt says "surprised", not "wrong". It moves to a later such step if the contradicted record
+    had been written since then: the world has changed again. A contradiction of an older record is the same
+    change, observed at another place.
 
     Args:
         policy: rendered text in, text out.
-        memory: what is remembered; nothing if not given.
-        verifier: what becomes of an experience; all are written and none is doubted if not given.
-        controller: how one decision is made; memory and policy are asked once if not given.
-        matching: when two states, and two outcomes, count as the same; give the memory the same one.
-        recall: what of memory goes into a prompt.
-        seed: of the agent's own generators: one for the policy's ties, one for the verifier.
-        keep_trace: whether episodes carry their steps.
-        meter: what the language models of memory and verifier cost, if they have any
-            (`drift_agents.llm.budget`); what the policy's model costs, its replies say.
+        memory: stores experiences; none if not given.
+        verifier: decides what is written and whether memory is still true; all is written and nothing is verified
+            if not given.
+        controller: makes one decision; one retrieval and one call of the policy if not given.
+        matching: when two states, and two outcomes, count as the same; the memory should have the same rule.
+        recall: which records go into a prompt.
+        seed: of the agent's two generators, for the policy's ties and for the verifier.
+        keep_trace: whether episodes contain their steps.
+        meter: the usage of the language models of memory and verifier, if there are any
+            (`drift_agents.llm.budget`); the policy's usage is in its replies.
     """
 
     def __init__(
@@ -78,202 +79,268 @@ class Agent:
         meter: Meter | None = None,
     ) -> None:
         self.policy = policy
-        self.memory: Memory = NoMemory() if memory is None else memory
+        self.memory = NoMemory() if memory is None else memory
         self.verifier: Verifier = NoVerifier() if verifier is None else verifier
         self.controller: Controller = Direct() if controller is None else controller
         self.matching: Matching = Exact() if matching is None else matching
         self.recall = Recall() if recall is None else recall
-        self._prompts = PromptBuilder(self.matching, self.recall)
         self.keep_trace = keep_trace
         self.meter = Meter() if meter is None else meter
         self.clock = AgentClock()
         self.doubt_since: int | None = None
-        self._known: Memory | None = None
-        self._told: StepObserver | None = None
-        self._lived: list[Experience] = []
+        self._prompts = PromptBuilder(self.matching, self.recall)
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         policy_seed, verifier_seed = sequence.spawn(2)
         self._rng = np.random.default_rng(policy_seed)
         self.verifier.bind(self.matching, np.random.default_rng(verifier_seed))
 
+    @property
+    def memory(self) -> Memory:
+        """Where experiences are stored; it can be replaced between two episodes, as by a frozen one."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        self._memory = memory
+        # Protocol checks are slow, so this one is made once for each memory.
+        self._step_observer = memory if isinstance(memory, StepObserver) else None
+
     def run_episode(
         self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> Episode:
-        """Play one episode to its end.
+        """Reset an environment and play one episode to its end.
 
         Args:
-            world: the environment; it is reset first.
-            seed: handed to `reset`; a drifting world starts its schedule anew with a seed.
-            options: handed to `reset`.
-
-        Returns:
-            What happened.
+            world: the environment.
+            seed: passed to `reset`; a drifting environment starts its schedule anew with a seed.
+            options: passed to `reset`.
 
         Raises:
-            ArgumentError: if the world does not show text.
+            ArgumentError: if the environment does not show text.
         """
-        observation, info = world.reset(seed=seed, options=None if options is None else dict(options))
-        check_text_world(observation, info)
+        return self.play(world, *reset_text_world(world, seed, options))
+
+    def play(self, world: gym.Env[str, Any], observation: str, info: dict[str, Any]) -> Episode:
+        """Play one episode to its end in an environment that has been reset.
+
+        Args:
+            world: the environment.
+            observation: of its `reset`.
+            info: of its `reset`.
+        """
+        task, state, first_step = str(info["task"]), observation, self.clock.step
+        score, terminated, truncated = float(info["score"]), False, False
         self.verifier.begin_episode()
-        task, started = str(info["task"]), self.clock.step
         self.controller.begin_episode(task)
-        self._lived = []
+        experiences: list[Experience] = []
         prefix: list[str] = []
         trace: list[StepTrace] = []
-        total = _Totals()
-        state, score, terminated, truncated = str(observation), float(info["score"]), False, False
+        totals = _EpisodeTotals()
+
         while not (terminated or truncated):
-            choice = self._choose(task, state, info["actions"], prefix, total)
-            action, now = choice.action, self.clock
-            observation, reward, terminated, truncated, info = world.step(to_env(world.action_space, action))
+            choice = self._choose(task, state, info["actions"], experiences, prefix, totals)
+            observation, reward, terminated, truncated, info = world.step(to_env(world.action_space, choice.action))
             outcome = read_outcome(observation, terminated, info)
-            experience = Experience(state, action, outcome, float(reward), now)
-            self.matching.learn(experience)
-            self._lived.append(experience)
-            if (following := self._following()) is not None:
-                following.follow(experience)
-            newest = self._newest(state, action)
-            verdict = self.verifier.verify(experience, self.memory, prefix, now)
-            self._note_doubt(verdict, newest, now)
-            total.add(verdict)
-            self._tell(verdict)
+            experience = Experience(state, choice.action, outcome, float(reward), self.clock)
+            experiences.append(experience)
+            verdict = self._learn(experience, prefix)
+            totals.add_verdict(verdict)
             if self.keep_trace:
                 trace.append(choice.trace(experience, verdict))
-            prefix.append(action)
-            self.clock = AgentClock(now.episode, now.step + 1)
+            prefix.append(choice.action)
+            self.clock = self.clock._replace(step=self.clock.step + 1)
             state, score = outcome.state, outcome.score
-        episode = Episode(
-            task, score, self.clock.step - started, bool(terminated), trace=tuple(trace), **total.as_arguments()
-        )
+
+        steps = self.clock.step - first_step
+        episode = Episode(task, score, steps, bool(terminated), trace=tuple(trace), **vars(totals))
         self.memory.end_episode(episode, self.clock)
         closing = tuple(self.verifier.end_episode(episode, self.memory, self.clock))
         for verdict in closing:
-            total.add(verdict._replace(surprise=False))
-            self._tell(verdict)
-            self._note_doubt(verdict, verdict.newest, self.clock)
+            totals.add_check(verdict)
+            self._apply(verdict, verdict.newest)
         self.controller.end_episode(episode)
-        total.usage += self.meter.take()
-        self.clock = AgentClock(self.clock.episode + 1, self.clock.step)
-        return replace(episode, closing=closing, **total.as_arguments())
+        totals.usage += self.meter.take()
+        self.clock = self.clock._replace(episode=self.clock.episode + 1)
+        return replace(episode, closing=closing, **vars(totals))
 
     def construct_episode(
         self, world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> list[Episode]:
-        """Play one task to fill memory, as a team does (`drift_agents.team_agent`): here one episode of it.
+        """Play one task in order to fill memory; `TeamAgent` may play it several times, an agent plays it once.
 
         Args:
             world: the environment; it is reset first.
-            seed: handed to `reset`.
-            options: handed to `reset`.
+            seed: passed to `reset`.
+            options: passed to `reset`.
         """
         return [self.run_episode(world, seed, options)]
 
-    def _choose(self, task: str, state: str, actions: list[str], prefix: list[str], total: _Totals) -> _Choice:
-        """Ask the policy; ask it again when its verifier, on hearing the answer, put memory right."""
+    def _choose(
+        self,
+        task: str,
+        state: str,
+        actions: list[str],
+        experiences: Sequence[Experience],
+        prefix: Sequence[str],
+        totals: _EpisodeTotals,
+    ) -> _Choice:
+        """Decide, and decide again as long as the verifier realigns memory about the chosen action."""
         checks: list[Verdict] = []
-
-        render = _Renderer(self, task, state, actions)
         while True:
+            render = self._renderer(task, state, actions, experiences)
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
-            action, valid = _read_action(decision.reply.text, actions)
-            total.note(decision, valid)
-            newest = self._newest(state, action)
+            action, is_valid = _read_action(decision.reply.text, actions)
+            totals.add_decision(decision, is_valid)
+            newest = self._newest_step(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
-                total.add(verdict._replace(surprise=False))
+                totals.add_check(verdict)
                 checks.append(verdict)
-                self._tell(verdict)
-                self._note_doubt(verdict, newest, self.clock)
+                self._apply(verdict, newest)
             if verdict is None or not verdict.realigned:
                 return _Choice(action, decision, tuple(checks))
 
-    def _tell(self, verdict: Verdict) -> None:
-        """Tell the controller what fell out of memory."""
+    def _renderer(self, task: str, state: str, actions: list[str], experiences: Sequence[Experience]) -> StepRenderer:
+        doubt, surprise = (self.doubt_since, None) if self._is_verified else (None, self.doubt_since)
+        return StepRenderer(self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, surprise)
+
+    def _learn(self, experience: Experience, prefix: Sequence[str]) -> Verdict:
+        """Pass an experience to the matching rule, to memory and to the verifier, which writes it."""
+        self.matching.learn(experience)
+        if self._step_observer is not None:
+            self._step_observer.follow(experience)
+        newest = self._newest_step(experience.state, experience.action)
+        verdict = self.verifier.verify(experience, self.memory, prefix, self.clock)
+        self._apply(verdict, newest)
+        return verdict
+
+    def _apply(self, verdict: Verdict, newest: int) -> None:
+        """Update `doubt_since`, and pass removed records on to the controller.
+
+        Args:
+            verdict: of the verifier.
+            newest: the step of the newest record about its state and action, before the verdict.
+        """
+        if verdict.contradicted if self._is_verified else verdict.surprise:
+            self.doubt_since = later_doubt(self.doubt_since, newest, self.clock.step)
         if verdict.removed.records or verdict.removed.notes:
             self.controller.on_removed(verdict.removed)
 
-    def _following(self) -> StepObserver | None:
-        """The memory, if it is told every step; looked up once for each memory, since looking up protocols is slow."""
-        if self._known is not self.memory:
-            self._known, self._told = self.memory, self.memory if isinstance(self.memory, StepObserver) else None
-        return self._told
-
-    def _newest(self, state: str, action: str) -> int:
-        """When memory last wrote about this state and action; -1 if it knows nothing."""
-        known = self.memory.counterparts(state, action)
-        return known[-1].now.step if known else -1
+    def _newest_step(self, state: str, action: str) -> int:
+        """The step of the newest record about this state and action; -1 if there is none."""
+        records = self.memory.counterparts(state, action)
+        return records[-1].now.step if records else -1
 
     @property
     def _is_verified(self) -> bool:
         return not isinstance(self.verifier, NoVerifier)
 
-    def _doubts(self) -> tuple[int | None, int | None]:
-        """What the prompt says of doubt: found by a verifier, and by the eye."""
-        return (self.doubt_since, None) if self._is_verified else (None, self.doubt_since)
 
-    def _note_doubt(self, verdict: Verdict, newest: int, now: AgentClock) -> None:
-        """Remember when memory was found wrong: by the verifier, or by the eye where there is none."""
-        wrong = verdict.contradicted if self._is_verified else verdict.surprise
-        if wrong:
-            self.doubt_since = later_doubt(self.doubt_since, newest, now.step)
+@dataclass(frozen=True)
+class StepRenderer:
+    """Renders the prompts of one step, for a controller (`drift_agents.controller.base.Render`).
 
+    Args:
+        prompts: the agent's prompt builder.
+        memory: what prompts are made from.
+        task: the task in words.
+        state: the present state.
+        actions: the admissible actions.
+        now: the agent's clock.
+        experiences: the steps of this episode so far.
+        doubt_since: the step since which a verifier has found memory wrong.
+        surprised_since: the same without a verifier.
 
-class _Renderer:
-    """Makes the prompt of the present step, for controllers."""
+    Example:
+        >>> prompts = PromptBuilder(Exact(), Recall())
+        >>> render = StepRenderer(prompts, NoMemory(), "Cross.", "{}", ["0", "1"], AgentClock(), [])
+        >>> text, ids = render()
+        >>> text.splitlines()[0], ids
+        ('Cross.', ())
+    """
 
-    def __init__(self, agent: Agent, task: str, state: str, actions: list[str]) -> None:
-        self.now, self.matching = agent.clock, agent.matching
-        self._agent, self._step = agent, (task, state, actions, agent.clock)
+    prompts: PromptBuilder
+    memory: Memory
+    task: str
+    state: str
+    actions: list[str]
+    now: AgentClock
+    experiences: Sequence[Experience]
+    doubt_since: int | None = None
+    surprised_since: int | None = None
+
+    @property
+    def matching(self) -> Matching:
+        """When two states count as the same."""
+        return self.prompts.matching
 
     def __call__(self, recall: bool = True, strategy: str | None = None) -> tuple[str, tuple[RecordId, ...]]:
-        agent = self._agent
-        source = agent.memory if recall else EpisodeView(agent.memory, self.matching, agent._lived)
-        text, ids = agent._prompts.make(source, *self._step, *agent._doubts(), strategy=strategy)
-        # Only what lies outside of memory has no number.
+        """Render a prompt.
+
+        Args:
+            recall: whether memory is queried; without it the prompt holds the present step, those of this
+                episode, and verified summaries (`drift_agents.memory.present`).
+            strategy: a text that precedes the memory's own items.
+
+        Returns:
+            The text, and the ids of its records and items.
+        """
+        source = self.memory if recall else EpisodeView(self.memory, self.matching, self.experiences)
+        text, ids = self.prompts.make(
+            source,
+            self.task,
+            self.state,
+            self.actions,
+            self.now,
+            self.doubt_since,
+            self.surprised_since,
+            strategy,
+        )
+        # The steps of this episode have no id.
         return text, ids if recall else tuple(number for number in ids if number != NO_ID)
 
 
 class _Choice(NamedTuple):
-    """What the policy wants to do, how that was decided, and what was checked before."""
+    """The action of a step, the decision for it, and the verdicts before it was executed."""
 
     action: str
     decision: Decision
     checks: tuple[Verdict, ...]
 
     def trace(self, experience: Experience, verdict: Verdict) -> StepTrace:
-        made = self.decision
-        told = made.prompt, made.reply.text, made.retrieved
-        return StepTrace(experience, *told, verdict, self.checks, made.thought, made.strategy)
+        prompt, reply, retrieved, strategy, thought, _ = self.decision
+        return StepTrace(experience, prompt, reply.text, retrieved, verdict, self.checks, thought, strategy)
 
 
-class _Totals:
-    """Sums over the steps of an episode."""
+class _EpisodeTotals:
+    """Sums over the steps of an episode; its attributes are fields of `Episode`."""
 
     def __init__(self) -> None:
         self.probes = ProbeCost()
         self.surprises = self.realignments = self.invalid_actions = 0
         self.refreshes = self.tokens_estimated = 0
-        self.usage = Usage()
+        self.usage = NO_USAGE
 
-    def add(self, verdict: Verdict) -> None:
-        self.probes += verdict.cost
-        self.surprises += verdict.surprise
-        self.realignments += verdict.realigned
-
-    def note(self, decision: Decision, valid: bool) -> None:
-        self.invalid_actions += not valid
+    def add_decision(self, decision: Decision, is_valid: bool) -> None:
+        self.invalid_actions += not is_valid
         self.refreshes += decision.thought is not None
         self.tokens_estimated += count_tokens((decision.prompt, decision.reply.text, *decision.aside))
         self.usage += decision.reply.usage
 
-    def as_arguments(self) -> dict[str, Any]:
-        return dict(vars(self))
+    def add_verdict(self, verdict: Verdict) -> None:
+        self.surprises += verdict.surprise
+        self.add_check(verdict)
+
+    def add_check(self, verdict: Verdict) -> None:
+        """Add a verdict that belongs to no outcome, so that it cannot be a surprise."""
+        self.probes += verdict.cost
+        self.realignments += verdict.realigned
 
 
 def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:
-    """The admissible action that the reply names, and whether it named one; the first one if it did not.
+    """The admissible action that the reply names, and whether it names one.
 
-    An invalid answer still needs an action, since Gymnasium has no empty one; it is counted.
+    Gymnasium has no empty action, so an invalid reply stands for the first one; it is counted.
     """
     text = reply.strip()
     if text in admissible:

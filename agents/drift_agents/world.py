@@ -1,8 +1,9 @@
-"""What the agents' side takes a text world to be: strings in, strings out, over Gymnasium's interface.
+"""Text environments behind Gymnasium's interface: strings in, strings out.
 
-* `check_text_world` - refuses a world that does not show text
-* `to_env` - an action as text, in the form that the world takes
-* `read_outcome` - what a step brought, in the agents' terms
+* `check_text_world` - refuses an environment that does not show text
+* `reset_text_world` - resets an environment and checks it
+* `to_env` - an action as text, as an element of an action space
+* `read_outcome` - the result of a step
 """
 
 from __future__ import annotations
@@ -19,14 +20,10 @@ from drift_agents.types import Outcome
 
 
 def check_text_world(observation: Any, info: Mapping[str, Any]) -> None:
-    """Refuse a world that does not show text.
-
-    Args:
-        observation: what `reset` showed.
-        info: what `reset` told; it should hold `task`, `actions` and `score`.
+    """Check the result of `reset`.
 
     Raises:
-        ArgumentError: if the observation is no string, or a key is missing.
+        ArgumentError: if the observation is no string, or `task`, `actions` or `score` is missing in the info.
     """
     missing = [key for key in ("task", "actions", "score") if key not in info]
     if not isinstance(observation, str) or missing:
@@ -36,15 +33,36 @@ def check_text_world(observation: Any, info: Mapping[str, Any]) -> None:
         )
 
 
-def to_env(space: gym.Space[Any], action: str) -> Any:
-    """An action as text, in the form that the world takes.
+def reset_text_world(
+    world: gym.Env[str, Any], seed: int | None = None, options: Mapping[str, Any] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """Reset an environment, and check that it shows text.
 
     Args:
-        space: the world's action space.
-        action: one of the admissible actions that it named.
+        world: the environment.
+        seed: passed to `reset`.
+        options: passed to `reset`, as a dictionary.
 
     Returns:
-        A whole number for a `Discrete` space, an array for a `Box`, else the text itself.
+        Observation and info; the info holds `task`, `actions` and `score`.
+
+    Raises:
+        ArgumentError: if the observation is no string, or a key is missing.
+    """
+    observation, info = world.reset(seed=seed, options=None if options is None else dict(options))
+    check_text_world(observation, info)
+    return observation, info
+
+
+def to_env(space: gym.Space[Any], action: str) -> Any:
+    """Convert an action as text into an element of an action space.
+
+    Args:
+        space: the environment's action space.
+        action: one of its admissible actions.
+
+    Returns:
+        An integer for a `Discrete` space, an array for a `Box`, else the text itself.
 
     Example:
         >>> to_env(gym.spaces.Discrete(4), "2")
@@ -58,12 +76,12 @@ def to_env(space: gym.Space[Any], action: str) -> Any:
 
 
 def read_outcome(observation: Any, terminated: bool, info: Mapping[str, Any]) -> Outcome:
-    """What a step brought, in the agents' terms.
+    """Convert the result of a step into an outcome.
 
     Args:
-        observation: the next state as the world shows it.
-        terminated: whether the episode ended by itself.
-        info: it holds `score`, the score so far.
+        observation: the next state.
+        terminated: whether the episode has terminated; truncation does not count.
+        info: holds `score`, the score so far.
 
     Example:
         >>> read_outcome("{}", False, {"score": 0})

@@ -19,7 +19,7 @@ from drift_agents.checks import check_number
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.registry import LEARNERS
 from drift_agents.types import Episode
-from drift_agents.world import check_text_world, read_outcome, to_env
+from drift_agents.world import read_outcome, reset_text_world, to_env
 
 Pair = tuple[Hashable, str]
 """A state by the matching rule, and an action."""
@@ -110,10 +110,9 @@ class Learner(ABC):
         Raises:
             ArgumentError: if the world does not show text.
         """
-        observation, info = world.reset(seed=seed, options=None if options is None else dict(options))
-        check_text_world(observation, info)
+        observation, info = reset_text_world(world, seed, options)
         task, started = str(info["task"]), self.steps
-        state, score = self.matching.state_key(str(observation)), float(info["score"])
+        state, score = self.matching.state_key(observation), float(info["score"])
         terminated = truncated = False
         while not (terminated or truncated):
             action = self._choose(state, tuple(info["actions"]))
