@@ -1,4 +1,4 @@
-"""AdaMEM: strategies made at test time, as often as the effort says.
+"""AdaMEM: strategies made at test time, as often as the effort requires.
 
 * `AdaMem` - the controller
 * `EFFORTS` - how often a strategy is made
@@ -30,11 +30,11 @@ from drift_agents.prompt.view import ANSWER, parse_prompt
 from drift_agents.types import Episode, Removed, Thought
 
 EFFORTS = ("low", "high", "max")
-"""`low`: a strategy stays until a refresh is asked for. `high`: it is made when memory is asked for, and
-serves one step. `max`: it is made at every step."""
+"""`low`: a strategy stays in force until a refresh is requested. `high`: one is made when memory is requested, for
+one step. `max`: one is made at each step."""
 
 ON_REMOVED = ("drop", "keep")
-"""What `low` does with its strategy when a verifier takes away what it rests on."""
+"""What `low` does with its strategy when a verifier removes a record of its evidence."""
 
 _FIELDS = {"high": "request_memory", "low": "refresh"}
 
@@ -42,32 +42,32 @@ _FIELDS = {"high": "request_memory", "low": "refresh"}
 class AdaMem:
     """Strategies made at test time, as often as the effort requires (AdaMEM, algorithm 1).
 
-    * `high`: from the state alone the policy has an action in mind and says whether memory is asked. If
-      so, memory is asked, a strategy made of what it recalls, the action decided again, the strategy dropped.
-    * `low`: the strategy in force stands in the prompt. The policy has an action in mind and says
-      whether the strategy is made anew. If so, the new one takes its place, and the action is decided again.
-    * `max`: a strategy is made at every step (the paper's ablations).
+    * `high`: given the state alone, the policy proposes an action and whether to query memory. If so, memory is
+      queried, a strategy made from the result, the action decided again, and the strategy dropped.
+    * `low`: the prompt contains the strategy in force. The policy proposes an action and whether to refresh
+      the strategy. If so, a new one replaces it, and the action is decided again.
+    * `max`: a strategy is made at each step (the paper's ablations).
 
-    The state is what `render(recall=False)` shows: the present observation and the whole history of
-    the episode, beside what a verifier vouches for.
+    The state is what `render(recall=False)` shows: the present observation, the history of the episode, and
+    verified summaries.
 
-    A policy that is a language model (`drift_agents.policy.base.LanguagePolicy`) is asked whether it asks, and
-    makes the strategy. In the place of any other, declared rules answer: `high` asks where the prompt
-    holds no experience of the present state; `low` asks where there is no strategy, or where for
-    `patience` steps in a row the present state was none that the strategy names. The strategy tells
-    the ways of what was recalled (`drift_agents.controller.strategy`).
+    A language model as the policy (`drift_agents.policy.base.LanguagePolicy`) decides whether to query or
+    refresh, and makes the strategy. For other policies declared rules do: `high` queries if the prompt has no
+    experience of the present state; `low` refreshes if there is no strategy, or if for `patience` steps in a
+    row the present state was not part of it. The strategy contains the retrieved trajectories
+    (`drift_agents.controller.strategy`).
 
     Args:
         effort: `low`, `high` or `max`.
         strategy: whether strategies are made; without them the prompt shows what memory recalls itself.
-        trajectories: whether memory is asked; without it the strategy is made of the state alone, and
-            the rules then know nothing to say, so that none is made.
-        on_removed: `drop` or `keep`: what `low` does with a strategy when a verifier takes away a
-            record that it rests on.
-        patience: offline, after how many steps in a row that the strategy does not foresee `low` asks
-            for another one; `None` for never.
-        k: how many experiences a strategy is made of; the memory's own number if not given.
-        horizon: offline, steps of a way that a strategy tells for each experience, at the most.
+        trajectories: whether memory is queried; otherwise the strategy is made from the state alone, from which
+            the rules make none.
+        on_removed: `drop` or `keep`: what `low` does with a strategy when a verifier removes a record of its
+            evidence.
+        patience: for rules, the number of steps in a row outside of the strategy after which `low` refreshes it;
+            `None` for never.
+        k: the number of experiences for a strategy; by default the memory's own number.
+        horizon: for rules, the maximum number of steps of each experience in a strategy.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -102,14 +102,14 @@ class AdaMem:
         check_integer("horizon", horizon)
         self._rules = RuleModel({STRATEGY["title"]: partial(make_strategy, horizon=horizon)})
         self._current: Strategy | None = None
-        self._astray = 0
+        self._unforeseen = 0
 
     def begin_episode(self, task: str) -> None:
         """Nothing of the last episode's strategy stays."""
-        self._current, self._astray = None, 0
+        self._current, self._unforeseen = None, 0
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
-        """Decide, with as many questions as the effort asks for."""
+        """Decide by the rule of the effort."""
         if self.effort == "max":
             return self._decide_again(None, state, memory, policy, render, rng)
         inner = None if self._current is None else self._current.text
@@ -127,7 +127,7 @@ class AdaMem:
         render: Render,
         rng: np.random.Generator,
     ) -> Decision:
-        """Ask memory, make a strategy, and decide; what was in mind before stays where memory has nothing."""
+        """Query memory, make a strategy, and decide; without a strategy the first decision stays."""
         if not self.strategy:
             prompt, shown = render(recall=self.trajectories)
             return _after(first, Decision(prompt, policy.decide(prompt, rng), shown))
@@ -140,10 +140,10 @@ class AdaMem:
             return Decision(prompt, policy.decide(prompt, rng), shown)
         thought, answer, strategy = made
         if self.effort == "low":
-            self._current, self._astray = strategy, 0
+            self._current, self._unforeseen = strategy, 0
         prompt, shown = render(recall=False, strategy=strategy.text)
         reply = policy.decide(prompt, rng)
-        # What was in mind under another strategy is no baseline without memory.
+        # An action proposed under another strategy is no baseline without memory.
         baseline = None if first is None or first.strategy is not None else first.reply.text.strip()
         return _after(
             first,
@@ -182,30 +182,32 @@ class AdaMem:
     def _propose(
         self, state: str, policy: Policy, prompt: str, render: Render, rng: np.random.Generator
     ) -> tuple[Reply, bool]:
-        """The action in mind, and whether memory is asked."""
+        """The proposed action, and whether to query memory."""
         if isinstance(policy, LanguagePolicy):
             return policy.decide_and_say(prompt, SideQuestion(_FIELDS[self.effort], _read(self.effort)), rng)
-        wants = not parse_prompt(prompt).here if self.effort == "high" else self._is_astray(state, render)
+        wants = not parse_prompt(prompt).here if self.effort == "high" else self._needs_refresh(state, render)
         return policy.decide(prompt, rng), wants
 
-    def _is_astray(self, state: str, render: Render) -> bool:
-        """The rule of `low`: there is no strategy, or it has not foreseen where one is for too long."""
+    def _needs_refresh(self, state: str, render: Render) -> bool:
+        """The rule of `low`: there is no strategy, or the state was not part of it for `patience` steps."""
         if self._current is None:
             return True
         key = render.matching.state_key
-        foreseen: set[Hashable] = {key(named) for way in parse_trajectories(self._current.text) for named in way.states}
-        self._astray = 0 if key(state) in foreseen else self._astray + 1
-        return self.patience is not None and self._astray >= self.patience
+        foreseen: set[Hashable] = {
+            key(one) for trajectory in parse_trajectories(self._current.text) for one in trajectory.states
+        }
+        self._unforeseen = 0 if key(state) in foreseen else self._unforeseen + 1
+        return self.patience is not None and self._unforeseen >= self.patience
 
     def on_removed(self, removed: Removed) -> None:
         """Drop the strategy when a record that it rests on is gone, unless it is to be kept."""
         current = self._current
         if current is not None and self.rule == "drop" and not current.evidence.isdisjoint(removed.records):
-            self._current, self._astray = None, 0
+            self._current, self._unforeseen = None, 0
 
     def end_episode(self, result: Episode) -> None:
         """The strategy goes with the episode."""
-        self._current, self._astray = None, 0
+        self._current, self._unforeseen = None, 0
 
 
 def _after(first: Decision | None, second: Decision) -> Decision:

@@ -1,7 +1,7 @@
-"""What a controller is: how one decision is made.
+"""The interface of controllers, which make one decision.
 
-* `Render` - makes the prompt of the present step
-* `Decision` - what was decided, with everything that was asked for it
+* `Render` - renders the prompt of the present step
+* `Decision` - the decision, with all texts and costs
 * `Controller` - the protocol
 * `make_controller` - a controller by name
 """
@@ -36,9 +36,9 @@ class Render(Protocol):
         """Make the prompt.
 
         Args:
-            recall: whether memory is asked; a prompt without it shows the present step, those of this
-                episode, and what a verifier vouches for (`drift_agents.memory.views`).
-            strategy: words that stand among the notes, if there are any.
+            recall: whether memory is queried; a prompt without it shows the present step, those of this
+                episode, and verified summaries (`drift_agents.memory.present`).
+            strategy: a text that is shown among the lessons, if there is one.
 
         Returns:
             The text, and the ids of what stands in it.

@@ -1,10 +1,10 @@
-"""Strategies: what is asked for one, and the rule that answers offline.
+"""Strategies: the schema of the model's answer, and the rule without a model.
 
 * `STRATEGY` - the question: the present state and what was retrieved in, a strategy out
 * `Strategy` - a strategy in force, and what it rests on
 * `tell_exemplars` - what was retrieved, in words
 * `make_strategy` - the rule that answers offline
-* `ITEMS`, `HORIZON` - how many bullets a strategy has, and how many steps of a way a bullet tells
+* `ITEMS`, `HORIZON` - the maximum number of bullets of a strategy, and of steps of a bullet
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ITEMS = 3
 """Bullets of a strategy, at the most (AdaMEM, appendix B.2: 1 to 3)."""
 
 HORIZON = 20
-"""Steps of a way that a bullet tells, at the most: a strategy is concise."""
+"""The maximum number of steps of a bullet."""
 
 STRATEGY: Mapping[str, Any] = {
     "title": "adamem_strategy",
@@ -83,11 +83,11 @@ def tell_exemplars(exemplars: Sequence[Exemplar]) -> str:
 
 
 def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
-    r"""The rule that answers `STRATEGY` offline: one bullet for each of the first experiences, the way that it went.
+    r"""The rule that answers `STRATEGY` offline: one bullet for each of the first experiences, its trajectory.
 
     Args:
         text: the question: what stands after `RETRIEVED` is read, and nothing else.
-        horizon: steps of a way that a bullet tells, at the most.
+        horizon: the maximum number of steps of a bullet.
 
     Returns:
         JSON by the schema `STRATEGY`.
@@ -104,13 +104,13 @@ def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
         if head := _HEAD.fullmatch(line):
             groups.append((head["like"], []))
         elif line.startswith("- in ") and groups:
-            with suppress(ArgumentError):  # a state that is no JSON text is not told as a way
+            with suppress(ArgumentError):  # a state that is no JSON text is left out
                 groups[-1][1].append(parse_line(line))
     bullets = []
     for like, steps in groups[:ITEMS]:
-        ways = " ".join(render_trajectory(way) for way in build_trajectories(steps[:horizon]))
-        if ways:
-            bullets.append(f"What worked before (similarity {like}): {ways}")
+        trajectories = " ".join(map(render_trajectory, build_trajectories(steps[:horizon])))
+        if trajectories:
+            bullets.append(f"What worked before (similarity {like}): {trajectories}")
     if not bullets:
         return {"reasoning": "Nothing like it is remembered.", "strategy": ["Nothing like this is remembered."]}
     reasoning = f"{len(groups)} past experiences were retrieved; the most similar ones are told as ways to go."

@@ -1,7 +1,7 @@
-"""What tabular learners have in common: they stand where an `Agent` would.
+"""The base of tabular learners, which take the place of an `Agent`.
 
-* `Learner` - plays episodes, learns after every step; subclasses say how it learns
-* `LearnerStep` - one interaction as a learner sees it
+* `Learner` - plays episodes and learns after each step; subclasses define the update
+* `LearnerStep` - one interaction of a learner
 * `Pair` - a state by the matching rule, and an action
 * `make_learner` - a learner by name
 """
@@ -26,13 +26,13 @@ Pair = tuple[Hashable, str]
 
 
 class LearnerStep(NamedTuple):
-    """One interaction as a learner sees it.
+    """One interaction of a learner.
 
     Args:
         pair: the state before, and the action.
-        gain: by how much the score grew.
+        gain: the increase of the score.
         state: the next state, by the matching rule.
-        actions: what can be done there; empty when the episode ended.
+        actions: the admissible actions there; empty if the episode ended.
     """
 
     pair: Pair
@@ -42,21 +42,20 @@ class LearnerStep(NamedTuple):
 
 
 class Learner(ABC):
-    """A tabular learner over the text states of a world; it learns from the score alone.
+    """A tabular learner over text states; it learns from the score alone.
 
-    It sees what the agents see: the state as text, the admissible actions and the score so far. It
-    reads neither the task nor what stands in a state; states are the same when the matching rule
-    says so. Its reward is the gain in score, so that all worlds pay in the same coin.
+    Its input is that of agents: the state as text, the admissible actions and the score so far. It parses
+    neither the task nor states; states are the same by the matching rule. Its reward is the increase of the
+    score, so that rewards are comparable across environments.
 
-    Actions are epsilon-greedy on Q, ties at random. An episode that runs out of time does not end in
-    a state without a future.
+    Actions are epsilon-greedy on Q, ties at random. A truncated episode bootstraps from its last state.
 
     Args:
         matching: when two states count as the same; texts must be equal if not given.
-        rate: alpha, how far a value moves towards its new estimate; in (0, 1].
-        discount: gamma, what a score is worth one step earlier; in (0, 1).
-        explore: the chance of a random action; in [0, 1).
-        initial: Q of what was never tried, not negative; 1 (all that there is to get) makes it try everything.
+        rate: alpha, the learning rate; in (0, 1].
+        discount: gamma; in (0, 1).
+        explore: epsilon, the probability of a random action; in [0, 1).
+        initial: Q of untried pairs, in [0, inf); 1, the highest score, is optimistic.
         seed: of the learner's own generator.
 
     Raises:
@@ -89,8 +88,8 @@ class Learner(ABC):
         """Q of an action in a state.
 
         Args:
-            state: as the world shows it.
-            action: as the world names it.
+            state: the state, as text.
+            action: the action, as text.
         """
         return self._value((self.matching.state_key(state), action))
 
@@ -105,10 +104,10 @@ class Learner(ABC):
             options: handed to `reset`.
 
         Returns:
-            What happened, without its steps.
+            The episode, without its steps.
 
         Raises:
-            ArgumentError: if the world does not show text.
+            ArgumentError: if the environment has no text states.
         """
         observation, info = reset_text_world(world, seed, options)
         task, started = str(info["task"]), self.steps

@@ -1,4 +1,4 @@
-"""Which kinds of tasks are better handled by which members.
+"""The success rates of members by kind of task.
 
 * `AbilityMatrix` - success rate by kind of task and member, from what agents can see
 * `kind_of_task` - what a task has in common with others of its kind
@@ -24,7 +24,7 @@ _THING = re.compile(
 )
 _VALUE = re.compile(r"(?<=: )(?!\[)[^,]+(?=, and )")
 PRIOR = (1.0, 2.0)
-"""Successes and attempts that every member is believed to have had beforehand: a rate of one half."""
+"""Prior successes and attempts of each member: a rate of one half."""
 
 
 @lru_cache(maxsize=4096)
@@ -48,17 +48,17 @@ def kind_of_task(task: str) -> str:
 class AbilityMatrix:
     """Success rate by kind of task and member.
 
-    A rate is shrunk towards one half (`PRIOR`), so that one lucky attempt does not decide for ever.
-    A kind that nobody has tried is judged by what the members did on all kinds together.
+    A rate is shrunk towards one half (`PRIOR`), so that one attempt has a limited effect. For an untried kind
+    the rate over all kinds is used.
 
     Args:
-        members: their names; of equally able ones the first is taken.
-        enough: the score from which an attempt counts as a success, in (0, 1]: as the world told the
-            agent. Below it the share of the score counts (`score / enough`), where `partial` is set.
-        partial: whether part of the score counts for something.
+        members: their names; ties are resolved in this order.
+        enough: the score from which an attempt counts as a success, in (0, 1]: as shown to
+            the agent. With `partial`, lower scores count as `score / enough`.
+        partial: whether lower scores count in part.
 
     Raises:
-        ArgumentError: if a value cannot be meant.
+        ArgumentError: if a value is outside its range.
 
     Example:
         >>> matrix = AbilityMatrix(["bold", "careful"])
@@ -74,12 +74,12 @@ class AbilityMatrix:
         self._counts: dict[tuple[str, str], tuple[float, int]] = {}
 
     def note(self, task: str, member: str, score: float) -> None:
-        """An attempt is over.
+        """Record an attempt.
 
         Args:
             task: the task in words.
-            member: who played it.
-            score: the score at the end, as the world told it.
+            member: the member that played it.
+            score: the final score, as shown to the agent.
         """
         won = min(1.0, score / self.enough) if self.partial else float(score >= self.enough)
         key = (kind_of_task(task), member)

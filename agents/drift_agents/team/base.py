@@ -1,9 +1,9 @@
-"""What a team is: who plays a task, who decides a step, and what is made of several trajectories.
+"""The interface of teams: which member plays a task, which action is taken, and how trajectories are distilled.
 
-* `Member` - one of a team: a name, a policy and the model that speaks for it
+* `Member` - a member: a name, a policy and its model
 * `Rollout` - plays one episode of the present task with a member
 * `Team` - the protocol
-* `check_members` - refuses a team that cannot be meant
+* `check_members` - checks the names and error rates of members
 * `make_team` - a team by name
 """
 
@@ -24,14 +24,14 @@ from drift_agents.types import Episode
 
 
 class Member(NamedTuple):
-    """One of a team.
+    """A member of a team.
 
     Args:
-        name: how the team calls it; memories and logs do too.
-        policy: who acts.
-        model: who distils, votes or adjudicates in its name; declared rules if not given.
-        errs: the probability that such a judgement of its turns out the wrong way round, in [0, 1]: what stands for
-            a weak judge where there is no language model. 0 where there is one.
+        name: its name in the team, in memories and in logs.
+        policy: its policy.
+        model: the model that distils, votes or adjudicates for it; by default declared rules.
+        errs: the probability that such a judgement is inverted, in [0, 1]: a model of a weak judge for
+            declared rules; 0 with a language model.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Member(NamedTuple):
 
 
 Rollout = Callable[[str], Episode]
-"""Plays one episode of the present task with the member of that name; whoever constructs gives it."""
+"""Plays one episode of the present task with the member of that name; given by the caller of `construct`."""
 
 
 @runtime_checkable
 class Team(Protocol):
-    """Several members who share one memory: pure logic, it never touches a world.
+    """Several members with one shared memory; it has no access to the environment.
 
     `drift_agents.team_agent.TeamAgent` plays with it. A team chooses who plays a task and may weigh
     proposed *actions*; it never chooses among executed episodes, which would be best-of-N.
@@ -55,7 +55,7 @@ class Team(Protocol):
     name: str
     members: tuple[Member, ...]
     adjudicates: bool
-    """Whether every member is asked at every step, and `propose` decides."""
+    """Whether all members propose an action at each step, and `propose` chooses one."""
 
     def bind(self, memory: Memory, rng: np.random.Generator) -> None:
         """Take note of the memory that the team shares, and of the generator of its own draws.
@@ -95,13 +95,13 @@ class Team(Protocol):
 
 
 def check_members(members: Iterable[Member]) -> tuple[Member, ...]:
-    """The members, if they can be told apart.
+    """Return the members as a tuple.
 
     Args:
-        members: who belongs to a team.
+        members: the members of a team.
 
     Raises:
-        ArgumentError: if there is none, two have one name, or a chance of error lies outside [0, 1].
+        ArgumentError: if there is none, two have the same name, or `errs` is outside [0, 1].
 
     Example:
         >>> from drift_agents.policy.random_policy import RandomPolicy

@@ -1,7 +1,7 @@
 """Execute, distil, verify: a team that constructs experience together.
 
 * `EDV` - the team
-* `RoleAssignment` - who does what for one task
+* `RoleAssignment` - the roles of members for one task
 
 Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
 agentic experience learning". `docs/memories/edv.md` has equations, constants and what was decided here.
@@ -35,12 +35,12 @@ Attempts = list[tuple[Episode, Sequence[Record]]]
 
 
 class RoleAssignment(NamedTuple):
-    """Who does what for one task.
+    """The roles of members for one task.
 
     Args:
-        executors: who plays.
-        distiller: who distils.
-        voters: who votes.
+        executors: the members that play.
+        distiller: the member that distils.
+        voters: the members that vote.
     """
 
     executors: tuple[Member, ...]
@@ -78,9 +78,9 @@ class EDV(Solo):
         solver: who plays in the test, one of `SOLVERS`.
         rotate: whether roles are drawn anew for each task; otherwise they follow the order of the pool.
         online: whether the episodes of the test are distilled and voted on too, one trajectory at a time,
-            with who played as the execution group. Not in the paper, whose memory is built beforehand.
+            with the player as the execution group. Not in the paper, whose memory is built beforehand.
         contaminate: the share of wrong candidates that are put before the vote, in [0, 1).
-        correlation: the probability that two voters err together instead of each by itself, in [0, 1].
+        correlation: the probability that the errors of two voters are equal instead of independent, in [0, 1].
         enough: the score from which an attempt counts as a success, in (0, 1].
         partial: whether part of the score counts for something in the ability matrix.
 
@@ -247,7 +247,7 @@ class EDV(Solo):
     def _learn(
         self, memory: TeamMemory, task: str, group: RoleAssignment, attempts: Attempts, players: Sequence[Member]
     ) -> None:
-        """Distil these trajectories, and write what the voters let pass."""
+        """Distil these trajectories, vote, and write the accepted items."""
         # What a later trajectory's verifier took out of memory can no longer be cited.
         there = {record.id for record in memory.records()}
         attempts = [(episode, [record for record in steps if record.id in there]) for episode, steps in attempts]
@@ -293,7 +293,7 @@ class EDV(Solo):
         players: Sequence[Member],
         candidates: Sequence[tuple[ProposedItem, bool]],
     ) -> None:
-        """Let the voters speak, and write what they let pass."""
+        """Vote, and write the accepted items."""
         listed = [candidate for candidate, _ in candidates]
         common = self._rng.random(len(candidates))
         accepted: list[set[int]] = []
@@ -317,14 +317,14 @@ class EDV(Solo):
                 memory.write_item(candidate, task, owners, now)
 
     def _owners(self, approved: Sequence[str], group: RoleAssignment) -> tuple[str, ...]:
-        """Whose banks an item goes into."""
+        """The banks into which an item is written."""
         if not group.voters:
             return tuple(one.name for one in group.executors) if self.banks == "private" else (SHARED,)
         if not approved:
             return ()
         if self.banks == "shared":
             return (SHARED,)
-        # Who votes from outside speaks for the group.
+        # A voter outside of the group votes for the group.
         outside = all(voter not in group.executors for voter in group.voters)
         if self.banks == "private":
             return tuple(one.name for one in group.executors) if outside else tuple(approved)
@@ -338,7 +338,7 @@ class EDV(Solo):
         self.tally["wrong_kept"] += bool(candidate.forged) and kept
 
     def _mind(self, member: Member) -> Model:
-        """Who distils and votes in a member's name."""
+        """The model that distils and votes for a member."""
         return self._rules if member.model is None else member.model
 
     def report(self) -> dict[str, Any]:

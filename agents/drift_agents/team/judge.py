@@ -47,13 +47,13 @@ def choose(text: str) -> dict[str, int]:
 class Judge(Solo):
     """Each member proposes an action at each step, and a judge chooses one (EDV's baseline "Judge").
 
-    It weighs *proposed actions* before anything is done. Choosing among executed episodes would be
-    best-of-N, which no other agent has. Where all propose the same nobody is asked. Every member is
-    asked in full at every step, so it costs as many answers as there are members.
+    It chooses among *proposed actions* before any is executed. Choosing among executed episodes would be
+    best-of-N, which no other agent has. If all proposals are equal the judge is not called. All members
+    decide at each step, so the number of replies is that of the members.
 
     Args:
-        members: who proposes; the judge is the model of the first one that has a model.
-        model: who judges, if it is not one of theirs; the majority (`choose`) if there is none at all.
+        members: the members; the judge is the model of the first member with one.
+        model: the judge, if it is not one of theirs; without any model, the majority (`choose`).
 
     Example:
         >>> from drift_agents.policy.random_policy import RandomPolicy

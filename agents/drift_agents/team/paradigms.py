@@ -13,8 +13,8 @@ from typing import Any
 DISTILLERS = ("third", "executor")
 """`third`: a member outside the execution group. `executor`: the first executor, of its own trajectories."""
 VERIFIERS = ("executors", "distiller", "external", "none")
-"""`executors`: all of them. `distiller`: whoever distilled. `external`: a member outside the execution
-group that did not distil, if there is one. `none`: nobody votes, and all is accepted."""
+"""`executors`: all of them. `distiller`: the member that distilled. `external`: a member outside the execution
+group that did not distil, if there is one. `none`: no vote, all items are accepted."""
 BANKS = ("both", "shared", "private")
 """Where items go: as the vote says; all into the shared bank; all into the private banks of those who approved."""
 SOLVERS = ("ability", "best", "first")

@@ -1,4 +1,4 @@
-"""The team that chooses who plays a task, and does nothing else.
+"""The team that only chooses the member for a task.
 
 * `Router` - the ability matrix alone: EDV's baseline of that name
 """
@@ -22,13 +22,13 @@ class Router(Solo):
     Afterwards the member with the highest rate plays. It distils nothing: memory keeps its own rule.
 
     Args:
-        members: who can be chosen.
+        members: the members.
         enough: the score from which an attempt counts as a success, in (0, 1].
         partial: whether part of the score counts for something.
         online: whether the episodes of the test go into the matrix too.
 
     Raises:
-        ArgumentError: if a value cannot be meant.
+        ArgumentError: if a value is outside its range.
 
     Example:
         >>> from drift_agents.policy.random_policy import RandomPolicy

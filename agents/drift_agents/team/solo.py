@@ -1,6 +1,6 @@
-"""The team that is none.
+"""The team of one acting member.
 
-* `Solo` - one member plays everything
+* `Solo` - one member plays all episodes
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Solo:
         self.members = check_members(members)
 
     def bind(self, memory: Memory, rng: np.random.Generator) -> None:
-        """Nothing: memory writes by its own rule."""
+        """Do nothing: memory writes by its own rule."""
 
     def solver(self, task: str) -> str:
         """The first member."""
@@ -47,8 +47,8 @@ class Solo:
         return proposals[0]
 
     def construct(self, task: str, rollout: Rollout) -> list[Episode]:
-        """One episode of whoever plays the task."""
+        """One episode of the task's member."""
         return [rollout(self.solver(task))]
 
     def end_episode(self, task: str, member: str, result: Episode) -> None:
-        """Nothing."""
+        """Do nothing."""

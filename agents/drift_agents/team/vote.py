@@ -93,7 +93,7 @@ def judge(text: str) -> dict[str, list[int]]:
     * new: the voter does not hold the same text, and no candidate before it says the same.
 
     Args:
-        text: trajectories, whose they are, items held and candidates.
+        text: trajectories, their members, items held and candidates.
 
     Returns:
         JSON by the schema `VOTE`.
