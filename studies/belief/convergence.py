@@ -2,7 +2,7 @@
 
 * `ConvergenceCase` - a state and an action in a world that answers by chance, or lies
 * `find_questions` - those of an instance
-* `convergence_rows`, `convergence_sheet` - the study
+* `convergence_rows`, `convergence_tables` - the study
 
 Source: the BeliefMem paper, section 4.3, figure 4b and appendix B.4: the top-1 rate is the share of questions
 whose true conclusion is told more strongly than every other, compared with raw counts.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from drift_agents.analysis.runs import estimate
-from drift_agents.analysis.table import Table, show
+from drift_agents.analysis.table import Table, format_estimate
 from drift_agents.memory.base import make_memory
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
@@ -100,13 +100,13 @@ def convergence_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES)
                     }
 
 
-def convergence_sheet(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def convergence_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """The top-1 rate of each memory by the number of observations; means over instances.
 
     Args:
         rows: those of `convergence_rows`.
     """
-    sheets = []
+    tables = []
     for schedule in dict.fromkeys(row["schedule"] for row in rows):
         here = [row for row in rows if row["schedule"] == schedule]
         seeds = list(dict.fromkeys(row["seed"] for row in here))
@@ -116,13 +116,13 @@ def convergence_sheet(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
             f"{schedule}: top-1 rate in percent by observations; {len(questions)} questions in {len(seeds)} instances, "
             f"{chance:.0f} % of observations true"
         )
-        sheet = Table(title, ("memory", *map(str, SHOWN)))
+        table = Table(title, ("memory", *map(str, SHOWN)))
         for method in (method.label for method in METHODS):
             own = [row for row in here if row["method"] == method]
             cells = []
             for count in SHOWN:
                 by_seed = [[row["leads"][count - 1] == "1" for row in own if row["seed"] == seed] for seed in seeds]
-                cells.append(show(estimate([100 * sum(leads) / len(leads) for leads in by_seed])))
-            sheet.add(method, *cells)
-        sheets.append(sheet)
-    return sheets
+                cells.append(format_estimate(estimate([100 * sum(leads) / len(leads) for leads in by_seed])))
+            table.add(method, *cells)
+        tables.append(table)
+    return tables

@@ -1,6 +1,6 @@
 """The study `belief-corpus`: how much a memory has to hold before it stops learning.
 
-* `corpus_rows`, `corpus_sheet` - the study
+* `corpus_rows`, `corpus_tables` - the study
 
 Source: the BeliefMem paper, figure 4a and table 4: banks built from 500 to 3,000 trajectories, then tested without
 learning. Here a bank is built from so many episodes; the test plays on the same map, and after it has drifted.
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from drift_agents.analysis.runs import estimate
-from drift_agents.analysis.table import Table, show, show_count
+from drift_agents.analysis.table import Table, format_count, format_estimate
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import plan_cells
@@ -59,28 +59,31 @@ def corpus_rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
             }
 
 
-def corpus_sheet(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def corpus_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Score, records and tokens of a decision by the size of the corpus; means over instances.
 
     Args:
         rows: those of `corpus_rows`.
     """
-    sheets = []
+    tables = []
     measures = (("score before the drift", "before", 100), ("score after it", "after", 100))
     counts = (("records", "records"), ("tokens of a decision", "tokens"))
     for schedule in dict.fromkeys(row["schedule"] for row in rows):
-        sheet = Table(f"{schedule}, by episodes in the corpus", ("memory", *map(str, CORPORA)))
+        table = Table(f"{schedule}, by episodes in the corpus", ("memory", *map(str, CORPORA)))
         here = [row for row in rows if row["schedule"] == schedule]
         for memory in dict.fromkeys(row["memory"] for row in here):
             own = {size: [row for row in here if (row["memory"], row["corpus"]) == (memory, size)] for size in CORPORA}
             for what, field, scale in measures:
-                sheet.add(
-                    f"{memory}: {what}", *(show(estimate([scale * row[field] for row in own[n]])) for n in CORPORA)
+                table.add(
+                    f"{memory}: {what}",
+                    *(format_estimate(estimate([scale * row[field] for row in own[n]])) for n in CORPORA),
                 )
             for what, field in counts:
-                sheet.add(f"{memory}: {what}", *(show_count(estimate([row[field] for row in own[n]])) for n in CORPORA))
-        sheets.append(sheet)
-    return sheets
+                table.add(
+                    f"{memory}: {what}", *(format_count(estimate([row[field] for row in own[n]])) for n in CORPORA)
+                )
+        tables.append(table)
+    return tables
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 * `Flaw` - a conclusion in memory that contradicts the optimum
 * `find_flaws` - those of an instance
 * `correct` - what becomes of one, update by update
-* `correction_rows`, `correction_sheet` - the study
+* `correction_rows`, `correction_tables` - the study
 
 Source: the BeliefMem paper, section 4.3 and appendix B.5. A flaw contradicts the optimum, stands among what is
 retrieved, and the right conclusion does not. A pool holds five valid observations and five noisy ones, which are
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from drift_agents.analysis.runs import estimate
-from drift_agents.analysis.table import MISSING, Table, show
+from drift_agents.analysis.table import MISSING, Table, format_estimate
 from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
 from studies.belief.banks import METHODS, History, Method, find, live, outranks, supports
@@ -140,30 +140,30 @@ def correction_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES) 
                         }
 
 
-def correction_sheet(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
+def correction_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
     """How many flaws each memory corrected, and in how many updates; means over instances.
 
     Args:
         rows: those of `correction_rows`.
     """
-    sheets = []
+    tables = []
     for schedule in dict.fromkeys(row["schedule"] for row in rows):
         here = [row for row in rows if row["schedule"] == schedule]
         flaws = len({(row["seed"], row["flaw"]) for row in here})
         seeds = list(dict.fromkeys(row["seed"] for row in here))
         columns = [f"{what},\n{how} replacement" for how in DRAWS for what in ("corrected, %", "updates")]
         title = f"{schedule}: {flaws} flaws in {len(seeds)} instances"
-        sheet = Table(title, ("memory", *columns))
+        table = Table(title, ("memory", *columns))
         for method in (method.label for method in METHODS):
             cells = []
             for how in DRAWS:
                 own = [row for row in here if (row["method"], row["draws"]) == (method, how)]
                 shares = [_mean([100.0 * row["corrected"] for row in own if row["seed"] == seed]) for seed in seeds]
                 steps = [float(row["steps"]) for row in own if row["corrected"]]
-                cells += [show(estimate(shares)), f"{_mean(steps):.1f}" if steps else MISSING]
-            sheet.add(method, *cells)
-        sheets.append(sheet)
-    return sheets
+                cells += [format_estimate(estimate(shares)), f"{_mean(steps):.1f}" if steps else MISSING]
+            table.add(method, *cells)
+        tables.append(table)
+    return tables
 
 
 def _mean(values: Sequence[float]) -> float:

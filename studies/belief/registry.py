@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.analysis.table import Table, to_markdown
-from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
-from drift_agents.experiment.folder import versions
+from drift_agents.errors import ArgumentError, UnknownNameError
+from drift_agents.experiment.folder import versions, write_text
 
-from studies.belief.convergence import convergence_rows, convergence_sheet
-from studies.belief.corpus import corpus_rows, corpus_sheet
-from studies.belief.correction import correction_rows, correction_sheet
+from studies.belief.convergence import convergence_rows, convergence_tables
+from studies.belief.corpus import corpus_rows, corpus_tables
+from studies.belief.correction import correction_rows, correction_tables
 
 SEEDS = tuple(range(1000, 1030))
 """The instances that nothing was set on."""
@@ -32,22 +32,22 @@ class Study(NamedTuple):
     Args:
         about: what it asks, in one sentence.
         rows: instances to lines.
-        sheets: lines to tables.
+        tables: lines to tables.
     """
 
     about: str
     rows: Callable[[Sequence[int]], Iterator[dict[str, Any]]]
-    sheets: Callable[[Lines], list[Table]]
+    tables: Callable[[Lines], list[Table]]
 
 
 STUDIES: Mapping[str, Study] = {
     "belief-correction": Study(
-        "how a flawed conclusion is put right by evidence that is half wrong", correction_rows, correction_sheet
+        "how a flawed conclusion is put right by evidence that is half wrong", correction_rows, correction_tables
     ),
     "belief-convergence": Study(
-        "whether the true conclusion comes to lead as evidence grows", convergence_rows, convergence_sheet
+        "whether the true conclusion comes to lead as evidence grows", convergence_rows, convergence_tables
     ),
-    "belief-corpus": Study("how much a memory has to hold before it stops learning", corpus_rows, corpus_sheet),
+    "belief-corpus": Study("how much a memory has to hold before it stops learning", corpus_rows, corpus_tables),
 }
 """All studies, by name."""
 
@@ -75,8 +75,8 @@ def run_study(name: str, folder: Path, seeds: int | None = None) -> Path:
     study, instances = STUDIES[name], SEEDS[:seeds]
     rows = list(study.rows(instances))
     text = [f"# {name}", "", f"{study.about[0].upper()}{study.about[1:]}.", ""]
-    for sheet in study.sheets(rows):
-        text += [to_markdown(sheet), ""]
+    for table in study.tables(rows):
+        text += [to_markdown(table), ""]
     text += [
         "Means over instances with a 95 % interval bootstrapped over them. What the rows are stands in "
         "`docs/memories/beliefmem.md`.",
@@ -87,10 +87,6 @@ def run_study(name: str, folder: Path, seeds: int | None = None) -> Path:
         "",
     ]
     report = folder / REPORT
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / LINES).write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), "utf-8")
-        report.write_text("\n".join(text), "utf-8")
-    except OSError as error:
-        raise ExperimentError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    write_text(folder / LINES, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows), make_folder=True)
+    write_text(report, "\n".join(text))
     return report

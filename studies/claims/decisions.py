@@ -95,7 +95,7 @@ def same_episodes(played: ClaimRun) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for schedule, part in played.parts.items():
         groups: dict[tuple[Player, tuple[tuple[Any, ...], ...]], list[str]] = {}
-        for player, run in part.naming.runs.items():
+        for player, run in part.players.runs.items():
             episodes = tuple(
                 (row["seed"], row["episode"], row["score"], row["steps"]) for rows in run.whole.rows for row in rows
             )
@@ -131,7 +131,7 @@ def _instances(played: ClaimRun) -> tuple[dict[str, tuple[int, int]], str]:
     for name, part in played.parts.items():
         known = played.manifest["schedules"].get(name, {})
         own = set(file.seeds_of(known.get("sweep", {}).get("of", name)))
-        seeds = [set(run.seeds) for run in part.naming.runs.values()]
+        seeds = [set(run.seeds) for run in part.players.runs.values()]
         if set.union(*seeds) - own:
             others = ", ".join(map(str, sorted(set.union(*seeds) - own)[:3]))
             foreign = f"`{name}` was played on instances that are not those of the file ({others} ...)"

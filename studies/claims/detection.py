@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.schedule_runs import ScheduleRuns
-from drift_agents.analysis.tables.probing import delays, false_alarms
+from drift_agents.analysis.tables.probing import detection_delays, false_alarms
 
 from drift_envs.metrics import proportion
 from studies.claims.evidence import (
@@ -79,7 +79,7 @@ def _noticed(part: ScheduleRuns, least: float) -> Iterator[Check]:
         for phase in drifts(part):
             if any(row["exposures"] is None for rows in run.phase(phase).rows for row in rows):
                 raise NotPlayedError(f"nobody knows who noticed a drift of `{part.schedule}`")
-            found = delays(run, phase)
+            found = detection_delays(run, phase)
             noticed = sum(map(math.isfinite, found))
             share = proportion(noticed, len(found))
             text = f"{noticed} of {len(found)}: {_percent(share)}"

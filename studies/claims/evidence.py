@@ -18,7 +18,7 @@ import numpy as np
 from drift_agents.analysis.aggregates import LEVEL, RESAMPLES
 from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, group, paired
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
-from drift_agents.analysis.table import show, show_difference
+from drift_agents.analysis.table import format_difference, format_estimate
 from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, holm, sign_flip
 from drift_agents.errors import ExperimentError
 from numpy.typing import ArrayLike, NDArray
@@ -105,12 +105,12 @@ class ClaimRun:
         return [one for part in self.parts.values() for one in compare(*part)]
 
     def corrected(self, more: Sequence[float] = ()) -> list[float]:
-        """The chances of the run's comparisons after Holm's correction, and of further ones in the same family.
+        """The p-values of the run's comparisons after Holm's correction, and of further ones in the same family.
 
         Args:
-            more: the chances of comparisons that a claim adds.
+            more: the p-values of comparisons that a claim adds.
         """
-        return holm([*(one.chance for one in self.comparisons), *more])
+        return holm([*(one.p_value for one in self.comparisons), *more])
 
 
 def run_of(part: ScheduleRuns, player: Player) -> Runs:
@@ -120,7 +120,7 @@ def run_of(part: ScheduleRuns, player: Player) -> Runs:
         NotPlayedError: if they did not play there.
     """
     try:
-        return part.naming.runs[player]
+        return part.players.runs[player]
     except KeyError as error:
         raise NotPlayedError(f"{title(player)} did not play `{part.schedule}`") from error
 
@@ -131,9 +131,9 @@ def drifts(part: ScheduleRuns) -> Sequence[str]:
     Raises:
         NotPlayedError: if there is none.
     """
-    if len(part.order) < 2:
+    if len(part.phases) < 2:
         raise NotPlayedError(f"no drift of `{part.schedule}` was played")
-    return part.order[1:]
+    return part.phases[1:]
 
 
 def title(player: Player, phase: str = "") -> str:
@@ -147,42 +147,42 @@ def title(player: Player, phase: str = "") -> str:
     return ", ".join(filter(None, (who, "" if player.policy == "planner" else player.policy, phase)))
 
 
-def ahead(played: ClaimRun, part: ScheduleRuns, player: Player, rival: Player) -> Iterator[Check]:
+def ahead(played: ClaimRun, part: ScheduleRuns, player: Player, baseline: Player) -> Iterator[Check]:
     """Somebody of GLOVE's family is ahead of the plain agent or of `overwrite` after every drift: `**` in the report.
 
     Raises:
         NotPlayedError: if one of both did not play there.
     """
     for phase in drifts(part):
-        for run in (run_of(part, player), run_of(part, rival)):
+        for run in (run_of(part, player), run_of(part, baseline)):
             if not any(run.phase(phase).rows):
                 raise NotPlayedError(f"`{part.schedule}` was not played up to {phase}")
-        for one, chance in zip(played.comparisons, played.corrected(), strict=True):
-            if (one.schedule, one.player, one.rival, one.phase) == (part.schedule, player, rival, phase):
-                yield surely_above(part, f"{title(player)} - {title(rival)}, {phase}", one.estimate, chance)
+        for one, p_value in zip(played.comparisons, played.corrected(), strict=True):
+            if (one.schedule, one.player, one.baseline, one.phase) == (part.schedule, player, baseline, phase):
+                yield surely_above(part, f"{title(player)} - {title(baseline)}, {phase}", one.estimate, p_value)
 
 
-def surely_above(part: ScheduleRuns, what: str, value: Estimate, chance: float) -> Check:
+def surely_above(part: ScheduleRuns, what: str, value: Estimate, p_value: float) -> Check:
     """A difference is claimed: its interval lies above 0, and so says the test.
 
     Args:
         part: where.
         what: the difference.
         value: with its interval.
-        chance: of the sign-flip test, corrected.
+        p_value: of the sign-flip test, corrected.
     """
-    significant = chance < SIGNIFICANT
-    text = f"{show_difference(value, 1)}{'*' if significant else ''}, {_chance(chance)}{_n(value)}"
+    significant = p_value < SIGNIFICANT
+    text = f"{format_difference(value, 1)}{'*' if significant else ''}, {_show_p_value(p_value)}{_n(value)}"
     holds = significant and value.n > 1 and value.low > 0
     return Check(part.schedule, what, text, "`**`, above 0", holds, value.low if significant else min(value.low, 0.0))
 
 
-def _chance(chance: float) -> str:
-    return "not tested" if math.isnan(chance) else "p < .001" if chance < 0.001 else f"p = {chance:.3f}"
+def _show_p_value(p_value: float) -> str:
+    return "not tested" if math.isnan(p_value) else "p < .001" if p_value < 0.001 else f"p = {p_value:.3f}"
 
 
 def sign_test(differences: Sequence[float], one_run: bool = False) -> tuple[Estimate, float]:
-    """A mean difference over instances with its interval, and its chance before any correction.
+    """A mean difference over instances with its interval, and its p-value before any correction.
 
     Args:
         differences: one an instance.
@@ -204,9 +204,9 @@ def values_of(what: str, *runs: Runs, measure: Measurement) -> list[list[float]]
     return found
 
 
-def gains(part: ScheduleRuns, player: Player, rival: Player, phase: str) -> list[float]:
+def gains(part: ScheduleRuns, player: Player, baseline: Player, phase: str) -> list[float]:
     """The differences of two players in a phase, one an instance."""
-    both = [run_of(part, one).phase(phase) for one in (player, rival)]
+    both = [run_of(part, one).phase(phase) for one in (player, baseline)]
     ours, theirs = values_of(title(player, phase), *both, measure=part.measure.of)
     return [a - b for a, b in zip(ours, theirs, strict=True)]
 
@@ -224,14 +224,14 @@ def at_most(part: ScheduleRuns, what: str, value: Estimate, bound: float) -> Che
 def _bounded(part: ScheduleRuns, what: str, value: Estimate, needed: str, room: float) -> Check:
     if not value.n:
         raise NotPlayedError(f"{what} on `{part.schedule}`: nothing to average")
-    return Check(part.schedule, what, f"{show(value, 2)}{_n(value)}", needed, room >= -SLACK, room)
+    return Check(part.schedule, what, f"{format_estimate(value, 2)}{_n(value)}", needed, room >= -SLACK, room)
 
 
 def above(part: ScheduleRuns, what: str, value: Estimate, bound: float = 0.0) -> Check:
     """A difference is above so much; equal is not."""
     room = value.mean - bound
     holds = room > SLACK
-    return Check(part.schedule, what, f"{show_difference(value, 1)}{_n(value)}", f"above {bound:g}", holds, room)
+    return Check(part.schedule, what, f"{format_difference(value, 1)}{_n(value)}", f"above {bound:g}", holds, room)
 
 
 def share_of(part: ScheduleRuns, phase: str, player: Player, reference: Player, least: float) -> Check:

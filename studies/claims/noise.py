@@ -56,14 +56,14 @@ def ahead_of_blind_probes(played: ClaimRun) -> Iterator[Check]:
     for schedule in (LAKES, CAR, SHOP):
         for part in played.swept(schedule):
             for name in BLIND:
-                rival = player("vanilla", name)
-                one_run = run_of(part, GLOVE).is_one_run and run_of(part, rival).is_one_run
+                baseline = player("vanilla", name)
+                one_run = run_of(part, GLOVE).is_one_run and run_of(part, baseline).is_one_run
                 for phase in drifts(part):
-                    what = f"{title(GLOVE)} - {title(rival)}, {phase}"
-                    found.append((part, what, *sign_test(gains(part, GLOVE, rival, phase), one_run)))
-    chances = played.corrected([chance for *_, chance in found])[-len(found) :]
-    for (part, what, value, _), chance in zip(found, chances, strict=True):
-        yield surely_above(part, what, value, chance)
+                    what = f"{title(GLOVE)} - {title(baseline)}, {phase}"
+                    found.append((part, what, *sign_test(gains(part, GLOVE, baseline, phase), one_run)))
+    p_values = played.corrected([p_value for *_, p_value in found])[-len(found) :]
+    for (part, what, value, _), p_value in zip(found, p_values, strict=True):
+        yield surely_above(part, what, value, p_value)
 
 
 def probes_and_their_price(played: ClaimRun) -> Iterator[Check]:
@@ -75,13 +75,13 @@ def probes_and_their_price(played: ClaimRun) -> Iterator[Check]:
     for schedule in (LAKES, SHOP):
         part = played.part(schedule)
         run_of(part, GLOVE)
-        for one, run in part.naming.runs.items():
+        for one, run in part.players.runs.items():
             probed = any(row["probe_steps"] for rows in run.rows for row in rows)
-            if one.memory == "vanilla" and not part.naming.is_reference(one) and probed:
+            if one.memory == "vanilla" and not part.players.is_reference(one) and probed:
                 yield _worth(part, one, worth_it=False)
     part = played.part(LYING)
     run_of(part, GLOVE)
-    for one in part.naming.runs:
+    for one in part.players.runs:
         if one.memory == "vanilla" and is_glove(one):
             yield _worth(part, one, worth_it=True)
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from drift_agents.analysis.runs import read_run
 from drift_agents.analysis.table import MISSING
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
-from drift_agents.experiment.logs import read_rows
 
 from studies.claims.decisions import HELD, NOT_PLAYED, REFUTED, ClaimDecision, Result, decide, judge, same_episodes
 from studies.claims.evidence import ClaimRun
@@ -57,31 +57,24 @@ def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
         ExperimentError: if a folder holds no finished run, two hold the same experiment, or the page cannot be
             written.
     """
-    manifests = {}
-    for folder in folders:
-        manifest = read_manifest(folder)
-        if not (folder / EPISODES).exists():
-            raise ExperimentError(
-                f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume"
-            )
-        if manifest["name"] in manifests:
-            raise ExperimentError(f"{folder}: a run of {manifest['name']!r} was given already; give one of each")
-        manifests[manifest["name"]] = manifest
+    manifests: dict[str, Mapping[str, Any]] = {}
     found: dict[int, list[Result]] = {number: [] for number in CLAIMS}
     same: dict[str, dict[str, list[str]]] = {}
     tested = {name for claim in CLAIMS.values() for name in claim.experiments}
-    for folder, (name, manifest) in zip(folders, manifests.items(), strict=True):
-        if name in tested:  # one run after the other: their lines together can be many
-            played = ClaimRun(manifest, read_rows(folder / EPISODES))
+    for folder in folders:
+        manifest, rows = read_run(folder)
+        name = manifest["name"]
+        if name in manifests:
+            raise ExperimentError(f"{folder}: a run of {name!r} was given already; give one of each")
+        manifests[name] = manifest
+        if name in tested:
+            played = ClaimRun(manifest, rows)
             for number, result in judge(played).items():
                 found[number].append(result)
             same[name] = same_episodes(played)
     text = to_page([decide(claim, found[number]) for number, claim in CLAIMS.items()], manifests, same)
     if path is not None:
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+        write_text(path, text)
     return text
 
 

@@ -117,6 +117,6 @@ def probes_are_few(played: ClaimRun) -> Iterator[Check]:
     for part in played.parts.values():
         for memory in MEMORIES:
             run = run_of(part, player(memory, "glove"))
-            for what, here, most in (("whole run", run, 5.0), ("source", run.phase(part.order[0]), 3.0)):
+            for what, here, most in (("whole run", run, 5.0), ("source", run.phase(part.phases[0]), 3.0)):
                 shares = estimate(here.per_instance(probe_share), one_run=run.is_one_run)
                 yield at_most(part, f"{title(run.player)}, {what}: probe steps, %", shares, most)

@@ -54,11 +54,11 @@ def gain_is_not_the_rules(played: ClaimRun) -> Iterator[Check]:
             with_it, without = (_gain(part, "vanilla", policy, phase) for policy in ("planner", CONTENT))
             both = sorted(with_it.keys() & without.keys())
             found.append((part, phase, *sign_test([with_it[seed] - without[seed] for seed in both])))
-    chances = played.corrected([chance for *_, chance in found])[-len(found) :]
-    for (part, phase, value, _), chance in zip(found, chances, strict=True):
-        yield surely_above(part, f"GLOVE's gain with aspiration - without, {phase}", value, chance)
+    p_values = played.corrected([p_value for *_, p_value in found])[-len(found) :]
+    for (part, phase, value, _), p_value in zip(found, p_values, strict=True):
+        yield surely_above(part, f"GLOVE's gain with aspiration - without, {phase}", value, p_value)
     part = played.part(LAKES)
-    for policy in part.naming.policies():
+    for policy in part.players.policies():
         plain = player("vanilla", "none", policy)
         for rules in dict.fromkeys((policy, "planner")):
             glove = player("vanilla", "glove", rules)
@@ -81,7 +81,7 @@ def depends_less(played: ClaimRun) -> Iterator[Check]:
     """Each schedule and drift has its own ranges: highest minus lowest mean over all settings that were played."""
     for schedule in (LAKES, IMPLICIT_LAKES):
         part = played.part(schedule)
-        settings = [one for one in part.naming.runs if one.verifier == "glove"]
+        settings = [one for one in part.players.runs if one.verifier == "glove"]
         if len(settings) < 2:
             raise NotPlayedError(f"`{schedule}` was not played with several settings")
         for phase in drifts(part):

@@ -69,7 +69,7 @@ def measure(runs: Mapping[str, Sequence[Sequence[Execution]]]) -> Table:
     Args:
         runs: by name of who played where, the executions of each instance.
     """
-    sheet = Table("Experience following, and which executions were deleted later", HEADS)
+    table = Table("Experience following, and which executions were deleted later", HEADS)
     for name, instances in runs.items():
         pairs = [pair for one in instances for pair in follow_executions(one)]
         by_step = [pair for one in instances for pair in follow_steps(one)]
@@ -80,8 +80,8 @@ def measure(runs: Mapping[str, Sequence[Sequence[Execution]]]) -> Table:
             deleted += gone
             retained += kept
         cells = [str(len(pairs)), *_means(pairs), _show(correlation(pairs)), _show(correlation(by_step))]
-        sheet.add(name, *cells, _group(deleted), _group(retained))
-    return sheet
+        table.add(name, *cells, _group(deleted), _group(retained))
+    return table
 
 
 def _means(pairs: Sequence[Pair]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Experience following over the episodes: how alike inputs and outputs are to those remembered, so far.
+"""Experience following over the episodes: how alike inputs and outputs are to those tabulate_managed, so far.
 
 * `draw_following` - the pictures of several players on a schedule
 * `so_far` - the mean of all pairs so far, episode by episode
@@ -46,7 +46,7 @@ def so_far(pairs: Sequence[Pair], side: str, episodes: int) -> list[float]:
 
 
 def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution]]], folder: Path) -> list[PlotFile]:
-    """Inputs and outputs beside those remembered, a line for each player; nothing where nobody remembers.
+    """Inputs and outputs beside those tabulate_managed, a line for each player; nothing where nobody remembers.
 
     Args:
         schedule: its name.

@@ -15,8 +15,8 @@ from drift_agents.types import Outcome, Transition
 from studies.__main__ import main
 from studies.belief import corpus as belief_corpus
 from studies.belief.banks import METHODS, History, RecalledOutcome, find, live, outranks, supports
-from studies.belief.convergence import convergence_rows, convergence_sheet, find_questions
-from studies.belief.correction import UPDATES, VALID, correct, correction_rows, correction_sheet, draw, find_flaws
+from studies.belief.convergence import convergence_rows, convergence_tables, find_questions
+from studies.belief.correction import UPDATES, VALID, correct, correction_rows, correction_tables, draw, find_flaws
 from studies.belief.registry import SEEDS, run_study
 
 LAKE, SHOP = "frozen_lake/explicit-family", "webshop/explicit"
@@ -106,8 +106,8 @@ def test_frequency_converges_and_belief_follows_the_newest() -> None:
     for question in {row["question"] for row in rows}:
         assert leads[question, BELIEF.label] == leads[question, NEWEST.label]
         assert leads[question, FREQUENCY.label].endswith("1" * 10)
-    (sheet,) = convergence_sheet(rows)
-    cells = {row[0]: row[1:] for row, _ in sheet.rows}
+    (table,) = convergence_tables(rows)
+    cells = {row[0]: row[1:] for row, _ in table.rows}
     own = [row["leads"] for row in rows if row["method"] == BELIEF.label]
     assert cells[BELIEF.label][0].startswith(f"{100 * sum(lead[0] == '1' for lead in own) / len(own):.0f}")
     assert cells[FREQUENCY.label][-1] == "100 (n = 1)" or cells[FREQUENCY.label][-1] == "100 (all 1)"
@@ -120,9 +120,9 @@ def test_correction_in_figures() -> None:
             "steps": steps,
         }
 
-    (sheet,) = correction_sheet([row(0, True, 4), row(0, False, None), row(1, True, 8)])
-    assert sheet.title == "s: 3 flaws in 2 instances"
-    assert sheet.rows[0][0][:3] == (BELIEF.label, "75 [50, 100]", "6.0")
+    (table,) = correction_tables([row(0, True, 4), row(0, False, None), row(1, True, 8)])
+    assert table.title == "s: 3 flaws in 2 instances"
+    assert table.rows[0][0][:3] == (BELIEF.label, "75 [50, 100]", "6.0")
 
 
 def test_a_study_writes_the_same_each_time(

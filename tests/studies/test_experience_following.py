@@ -11,7 +11,7 @@ import pytest
 from drift_agents.analysis.plots.curves import draw_propagation, gap_to, series
 from drift_agents.analysis.runs import Player, Runs
 from drift_agents.analysis.schedule_runs import PlayerIndex
-from drift_agents.analysis.tables.memories import cumulative, gaps, propagation, remembered, twin_of
+from drift_agents.analysis.tables.memories import cumulative, gaps, propagation, tabulate_managed, twin_of
 
 from studies.__main__ import main
 from studies.experience.curves import so_far
@@ -164,6 +164,6 @@ def test_scores_sizes_and_gaps() -> None:
         one |= {"controller": "direct", "team": "solo"}
     assert twin_of(own.player) == twin.player
     assert gaps(own, twin) == [50.0, 50.0]
-    sheet = remembered(PlayerIndex([own, twin, runs("vanilla", [[1.0]])], players, "s"))
-    assert [row[0] for row, _ in sheet.rows] == ["Managed (addition=all)", "Managed (addition=all, error_free=true)"]
-    assert not remembered(PlayerIndex([runs("vanilla", [[1.0]])], players, "s")).rows
+    table = tabulate_managed(PlayerIndex([own, twin, runs("vanilla", [[1.0]])], players, "s"))
+    assert [row[0] for row, _ in table.rows] == ["Managed (addition=all)", "Managed (addition=all, error_free=true)"]
+    assert not tabulate_managed(PlayerIndex([runs("vanilla", [[1.0]])], players, "s")).rows

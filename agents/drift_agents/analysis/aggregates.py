@@ -14,6 +14,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from drift_agents.errors import ArgumentError
 from drift_envs.metrics import Estimate
@@ -40,10 +41,8 @@ def interquartile(values: ArrayLike) -> Numbers:
         >>> float(interquartile([0.0, 0.5, 0.6, 100.0]))
         0.55
     """
-    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=-1)
-    cut = int(CUT * ordered.shape[-1])
-    middle: Numbers = ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1)
-    return middle
+    means: Numbers = stats.trim_mean(np.asarray(values, dtype=np.float64), CUT, axis=-1)
+    return means
 
 
 class Resamples:

@@ -22,7 +22,7 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.episode import SUCCESS
-from drift_agents.experiment.folder import TRACES
+from drift_agents.experiment.folder import TRACES, write_text
 from drift_agents.experiment.trace import SUFFIX, read_trace
 from drift_agents.types import Thought
 
@@ -122,9 +122,5 @@ def export(folder: Path, out: Path, outcome_only: bool = False) -> tuple[int, in
             "with a baseline come from the controller `adamem` with `effort: high`"
         )
     lines = "".join(json.dumps(sample.to_chat(), ensure_ascii=False) + "\n" for sample in kept)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(lines, "utf-8")
-    except OSError as error:
-        raise ExperimentError(f"{out}: cannot be written: {error.strerror}") from error
+    write_text(out, lines, make_folder=True)
     return len(kept), len(samples)

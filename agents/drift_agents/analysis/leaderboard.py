@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
-from drift_agents.analysis.ranking import AXES, FAILED, Key, Standing, Standings, make_standings
+from drift_agents.analysis.ranking import AXES, FAILURE_SHARE, Key, Standing, Standings, make_standings
+from drift_agents.analysis.runs import read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
-from drift_agents.analysis.table import MISSING, Table, show, show_difference, to_markdown
-from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
+from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
-from drift_agents.experiment.logs import read_rows
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
 """Parts that add nothing and are not told."""
@@ -62,14 +61,9 @@ def write_leaderboard(folder: Path, path: Path) -> Path:
         ExperimentError: if the folder holds no finished run, there is nothing to compare, or the page cannot be
             written.
     """
-    manifest = read_manifest(folder)
-    if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
-    text = to_page(manifest, make_standings(manifest, read_rows(folder / EPISODES)))
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+    manifest, rows = read_run(folder)
+    text = to_page(manifest, make_standings(manifest, rows))
+    write_text(path, text)
     return path
 
 
@@ -96,7 +90,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
         "",
         "## How to read this",
         "",
-        *(f"- {line.format(resamples=RESAMPLES, failed=FAILED)}" for line in LEGEND),
+        *(f"- {line.format(resamples=RESAMPLES, failed=FAILURE_SHARE)}" for line in LEGEND),
         "",
         *_origin(manifest, standings),
     ]
@@ -143,16 +137,16 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 
 def _main(standings: Standings) -> Table:
     heads = ("agent", "rank", "ranks", "kept", "gain", "before", "lost", "probes, %", "steps", "tokens", "records")
-    sheet = Table("All drifts", (*heads, "supervision"))
+    table = Table("All drifts", (*heads, "supervision"))
     everybody = [*standings.ranked, *standings.references]
     names = _names(everybody)
     for one in everybody:
-        sheet.add(
+        table.add(
             names[one.key],
             MISSING if one.reference else str(1 + sum(_is_ahead(other, one) for other in standings.ranked)),
             MISSING if one.reference else _span(*one.ranks),
-            show(one.kept, 1),
-            MISSING if one.gain is None else show_difference(one.gain, 1),
+            format_estimate(one.kept, 1),
+            MISSING if one.gain is None else format_difference(one.gain, 1),
             _plain(one.before),
             _plain(one.lost),
             _plain(one.probing, 1),
@@ -161,7 +155,7 @@ def _main(standings: Standings) -> Table:
             _plain(one.records),
             one.supervision,
         )
-    return sheet.used()
+    return table.used()
 
 
 def _is_ahead(one: Standing, other: Standing) -> bool:
@@ -173,10 +167,10 @@ def _by_part(standings: Standings) -> Table:
     everybody = [*standings.ranked, *standings.references]
     names = _names(everybody)
     parts = list(everybody[0].groups)
-    sheet = Table("Kept, by kind of drift and by world", ("agent", *parts))
+    table = Table("Kept, by kind of drift and by world", ("agent", *parts))
     for one in everybody:
-        sheet.add(names[one.key], *(show(one.groups[part]) for part in parts))
-    return sheet
+        table.add(names[one.key], *(format_estimate(one.groups[part]) for part in parts))
+    return table
 
 
 def _span(low: int, high: int) -> str:

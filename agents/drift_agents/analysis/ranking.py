@@ -1,32 +1,35 @@
-"""Who comes through drifts how well, over all schedules of a run, and at what price.
+"""Agents ranked over all schedules of a run by the score that they keep under drift, with its price.
 
 * `Standing` - one agent with its figures
 * `Standings` - all of them, ranked
-* `make_standings` - out of the lines of a run
+* `make_standings` - the standings of a run
+* `measure_instances` - the figures of every agent and instance
 
-Pure functions over lines, as everything in a report. What an agent has kept of an instance is the score that it
-collected after the first drift, as a share of what the optimum of the same ticks collects on average. So a lake
-that slips and a shop that pays in parts can stand in one mean. Controls are left out.
+Pure functions over rows. The *kept* score of an instance is the score collected after the first drift as a share of
+what the optimum of the same ticks collects on average, so that stochastic lakes and shops with partial rewards are
+comparable. Controls are left out.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from drift_agents.analysis.aggregates import Resamples
-from drift_agents.analysis.runs import Row
+from drift_agents.analysis.runs import FAILURE_SHARE, Player, Row
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.logs import TEST
+from drift_agents.types import SUPERVISION
 from drift_envs.metrics import Estimate
 
 AXES = ("memory", "verifier", "controller", "team", "policy")
-"""What tells agents apart, in the order of the lines."""
-
-FAILED = 0.5
-"""An instance is lost when no more than this share of the optimum was collected."""
+"""The parts of an agent, in the order of the fields of a row."""
 
 WORLDS = {
     "lakes": ("DriftFrozenLake-v0",),
@@ -36,7 +39,7 @@ WORLDS = {
 """Environments that are reported together."""
 
 TOKENS = ("tokens_estimated", "tokens_in", "tokens_out")
-"""Fields that count tokens: of the prompts as they were, and as language models counted theirs."""
+"""Fields that count tokens: estimated from the text, and as counted by language models."""
 
 Key = tuple[str, ...]
 Instance = tuple[str, int]
@@ -48,15 +51,15 @@ class Standing:
 
     Args:
         key: the labels of its parts, in the order of `AXES`.
-        supervision: what it is told beyond its own observations.
-        reference: whether it is told the truth on purpose, and has no rank.
-        ranks: the best and the worst rank that resamples give it.
+        supervision: one of `drift_agents.types.SUPERVISION`.
+        reference: whether it is a privileged reference, which has no rank.
+        ranks: the best and the worst rank, a 95 % interval over resamples.
         kept: the share of the optimum after the first drift, interquartile mean.
         gain: the difference to the same agent without verifier; `None` where there is none.
         before: the share before any drift, interquartile mean.
         groups: the share after the first drift in parts of the schedules, by their names.
         mean: the plain mean of what was kept.
-        lost: how many instances, in percent, were lost.
+        lost: the share of instances that failed.
         probing: the probes' share of all interactions, mean over instances.
         interactions: those of an episode, probes included, mean over instances.
         tokens: tokens of a decision, mean over instances; not a number where none were counted.
@@ -84,10 +87,10 @@ class Standings(NamedTuple):
 
     Args:
         ranked: the agents, the best one first.
-        references: those that are told the truth.
+        references: the privileged references.
         schedules: what counts, in the order of the run.
         instances: how many instances count.
-        left_out: how many instances of a schedule somebody did not play up to a drift; they do not count.
+        left_out: by schedule, how many instances do not count since an agent did not play them up to a drift.
     """
 
     ranked: list[Standing]
@@ -101,129 +104,130 @@ def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standing
     """Rank the agents of a run.
 
     Args:
-        manifest: what was played.
-        rows: what happened; lines of a construction do not count.
+        manifest: the run's manifest.
+        rows: its rows; those of a construction do not count.
 
     Raises:
-        ExperimentError: if nothing is left to compare.
+        ExperimentError: if there is no instance that all agents played beyond a drift.
     """
     about = manifest["schedules"]
-    played = _by_player(row for row in rows if not about.get(row["schedule"], {}).get("control"))
-    found = {key: {at: _after(lines) for at, lines in instances.items()} for key, instances in played.items()}
-    everywhere = list(dict.fromkeys(at for instances in found.values() for at in instances))
-    common = [at for at in everywhere if all(not math.isnan(_kept(found[key].get(at, ()))) for key in found)]
-    common.sort(key=lambda at: (list(about).index(at[0]), at[1]))
+    figures = measure_instances([row for row in rows if not about.get(row["schedule"], {}).get("control")])
+    axes = list(AXES)
+    agents = {key: own.droplevel(axes) for key, own in figures.groupby(level=axes)} if len(figures) else {}
+    kept = pd.concat([own["kept"] for own in agents.values()], axis=1) if agents else pd.DataFrame()
+    positions = {schedule: position for position, schedule in enumerate(about)}
+    common: list[Instance] = sorted(kept.dropna().index, key=lambda at: (positions[at[0]], at[1]))
     if not common:
         raise ExperimentError(
             f"{manifest['name']}: there is no instance that every agent played beyond a drift, on a schedule that is "
             "no control and whose optimum is known"
         )
-    drawn = Resamples([schedule for schedule, _ in common])
-    parts = _parts(manifest, common)
-    kept = {key: [100 * _kept(instances[at]) for at in common] for key, instances in found.items()}
-    players = _players(manifest)
-    ranked = [key for key in found if not players.get(key, {}).get("reference")]
-    ranks = dict(zip(ranked, drawn.ranks([kept[key] for key in ranked]), strict=True)) if ranked else {}
-    standings = [
-        Standing(
-            key,
-            str(players.get(key, {}).get("supervision", "-")),
-            key not in ranks,
-            ranks.get(key, (0, 0)),
-            drawn.estimate(kept[key]),
-            _gain(drawn, kept, key),
-            drawn.estimate([100 * _kept(_before(played[key][at])) for at in common]).mean,
-            {name: drawn.estimate(kept[key], within) for name, within in parts.items()},
-            _mean(kept[key]),
-            100 * _mean([value <= 100 * FAILED for value in kept[key]]),
-            100 * _mean([_probing(played[key][at]) for at in common]),
-            _mean([_interactions(played[key][at]) for at in common]),
-            _mean([_tokens(played[key][at]) for at in common]),
-            _mean([played[key][at][-1]["memory_size"] for at in common]),
+    resamples = Resamples([schedule for schedule, _ in common])
+    groups = _group_schedules(about, common)
+    agents = {key: own.reindex(pd.MultiIndex.from_tuples(common)) for key, own in agents.items()}
+    scores: dict[Key, list[float]] = {key: (100 * own["kept"]).tolist() for key, own in agents.items()}
+    players = _describe_players(manifest)
+    ranked = [key for key in scores if not players.get(key, {}).get("reference")]
+    ranks = dict(zip(ranked, resamples.ranks([scores[key] for key in ranked]), strict=True)) if ranked else {}
+    standings = []
+    for key, values in scores.items():
+        own = agents[key]
+        standings.append(
+            Standing(
+                key,
+                str(players.get(key, {}).get("supervision", "-")),
+                key not in ranks,
+                ranks.get(key, (0, 0)),
+                resamples.estimate(values),
+                _estimate_gain(resamples, scores, key),
+                resamples.estimate(100 * own["before"]).mean,
+                {name: resamples.estimate(values, within) for name, within in groups.items()},
+                _mean(values),
+                100 * _mean([value <= 100 * FAILURE_SHARE for value in values]),
+                100 * _mean(own["probing"]),
+                _mean(own["interactions"]),
+                _mean(own["tokens"]),
+                _mean(own["records"]),
+            )
         )
-        for key in found
-    ]
     standings.sort(key=lambda standing: (-round(standing.kept.mean, 9), -round(standing.mean, 9), standing.key))
     return Standings(
         [standing for standing in standings if not standing.reference],
         [standing for standing in standings if standing.reference],
         tuple(dict.fromkeys(schedule for schedule, _ in common)),
         len(common),
-        Counter(schedule for schedule, _ in sorted(set(everywhere).difference(common))),
+        Counter(schedule for schedule, _ in sorted(set(kept.index).difference(common))),
     )
 
 
-def _by_player(rows: Iterable[Row]) -> dict[Key, dict[Instance, list[Row]]]:
-    """The lines of every agent's instances in the order of their episodes, without those of a construction."""
-    found: dict[Key, dict[Instance, list[Row]]] = {}
-    for row in rows:
-        if row.get("stage", "test") == "test":
-            key = tuple(str(row[axis]) for axis in AXES)
-            found.setdefault(key, {}).setdefault((row["schedule"], row["seed"]), []).append(row)
-    for instances in found.values():
-        for lines in instances.values():
-            lines.sort(key=lambda row: row["episode"])
-    return found
+def measure_instances(rows: Sequence[Row]) -> pd.DataFrame:
+    """The figures of every agent and instance.
+
+    Args:
+        rows: the rows of a run; those of a construction do not count.
+
+    Returns:
+        One line an agent (`AXES`) and instance (schedule and seed), with the columns `kept` and `before` (the score as
+        a share of the optimum after and before the first drift; NaN without rows or without a known optimum),
+        `probing` (the share of probe steps), `interactions` (of an episode), `tokens` (of a step) and `records` (at
+        the end).
+    """
+    frame = pd.DataFrame([row for row in rows if row.get("stage", TEST) == TEST])
+    if frame.empty:
+        return frame
+    frame = frame.sort_values("episode", kind="stable").reindex(columns=[*_FIELDS, *TOKENS])
+    frame[list(TOKENS)] = frame[list(TOKENS)].fillna(0)
+    frame["best"] = frame["score"] + frame["regret"].astype(float)
+    first = frame.groupby(_INSTANCE, sort=False)["phase"].transform("first")
+    frame["drifted"] = frame["phase"].ne(first)
+    frame["drifted"] = frame.groupby(_INSTANCE, sort=False)["drifted"].cummax()
+    by = frame.groupby(_INSTANCE, sort=False)
+    steps, probes = by["steps"].sum(), by["probe_steps"].sum()
+    estimated, tokens_in, tokens_out = (by[field].sum() for field in TOKENS)
+    counted = tokens_in + tokens_out
+    return pd.DataFrame(
+        {
+            "kept": _share_of_optimum(frame[frame["drifted"]]),
+            "before": _share_of_optimum(frame[~frame["drifted"]]),
+            "probing": probes / (steps + probes).clip(lower=1),
+            "interactions": (steps + probes) / by.size(),
+            "tokens": counted.where(counted > 0, estimated).replace(0, np.nan) / steps.clip(lower=1),
+            "records": by["memory_size"].last(),
+        }
+    ).sort_index()
 
 
-def _players(manifest: Mapping[str, Any]) -> dict[Key, Mapping[str, Any]]:
-    """What the run's manifest says about its agents; of several schedules the strongest supervision holds."""
-    order = ("none", "own reward", "judge", "privileged")
+_INSTANCE = [*AXES, "schedule", "seed"]
+_FIELDS = [*_INSTANCE, "episode", "phase", "score", "regret", "steps", "probe_steps", "memory_size"]
+
+
+def _share_of_optimum(frame: pd.DataFrame) -> pd.Series:
+    """The score of each instance as a share of what the optimum collects; NaN where no optimum is known."""
+    sums = frame.groupby(_INSTANCE, sort=False)[["score", "best"]].agg(math.fsum)
+    return (sums["score"] / sums["best"]).where(sums["best"] > 0)
+
+
+def _describe_players(manifest: Mapping[str, Any]) -> dict[Key, Mapping[str, Any]]:
+    """The manifest's entries by agent; of several schedules the one with the strongest supervision."""
     found: dict[Key, Mapping[str, Any]] = {}
-    for one in manifest["players"]:
-        key = tuple(str(one.get(axis, {"controller": "direct", "team": "solo"}.get(axis))) for axis in AXES)
-        other = found.get(key)
-        if other is None or order.index(one["supervision"]) > order.index(other["supervision"]):
-            found[key] = one
+    for entry in sorted(manifest["players"], key=lambda entry: SUPERVISION.index(entry["supervision"])):
+        player = Player.of(entry)
+        found[tuple(str(getattr(player, axis)) for axis in AXES)] = entry
     return found
 
 
-def _parts(manifest: Mapping[str, Any], common: Sequence[Instance]) -> dict[str, list[bool]]:
-    """Parts of the schedules: by what a drift is like, and by where it happens; empty ones are left out."""
-    about = manifest["schedules"]
+def _group_schedules(about: Mapping[str, Any], common: Sequence[Instance]) -> dict[str, list[bool]]:
+    """Groups of instances by the visibility of the drift and by the environment; empty groups are left out."""
     kinds = [(about[schedule]["visibility"], about[schedule]["env"]) for schedule, _ in common]
-    parts = {kind: [visibility == kind for visibility, _ in kinds] for kind in ("explicit", "implicit")}
-    parts |= {name: [env in ids for _, env in kinds] for name, ids in WORLDS.items()}
-    return {name: places for name, places in parts.items() if any(places)}
+    groups = {kind: [visibility == kind for visibility, _ in kinds] for kind in ("explicit", "implicit")}
+    groups |= {name: [env in ids for _, env in kinds] for name, ids in WORLDS.items()}
+    return {name: places for name, places in groups.items() if any(places)}
 
 
-def _after(lines: Sequence[Row]) -> list[Row]:
-    """The lines from the first drift on, whatever came later."""
-    first = next((place for place, row in enumerate(lines) if row["phase"] != lines[0]["phase"]), len(lines))
-    return list(lines[first:])
-
-
-def _before(lines: Sequence[Row]) -> list[Row]:
-    return list(lines[: len(lines) - len(_after(lines))])
-
-
-def _kept(lines: Sequence[Row]) -> float:
-    """The score as a share of what the optimum collects; not a number without lines, or where no optimum is known."""
-    if not lines or any(row["regret"] is None for row in lines):
-        return math.nan
-    best = math.fsum(row["score"] + row["regret"] for row in lines)
-    return math.fsum(row["score"] for row in lines) / best if best > 0 else math.nan
-
-
-def _gain(drawn: Resamples, kept: Mapping[Key, Sequence[float]], key: Key) -> Estimate | None:
+def _estimate_gain(resamples: Resamples, scores: Mapping[Key, Sequence[float]], key: Key) -> Estimate | None:
     plain = tuple("none" if axis == "verifier" else part for axis, part in zip(AXES, key, strict=True))
-    return None if plain == key or plain not in kept else drawn.difference(kept[key], kept[plain])
+    return None if plain == key or plain not in scores else resamples.difference(scores[key], scores[plain])
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean(values: Sequence[float] | pd.Series) -> float:
     return math.fsum(values) / len(values)
-
-
-def _interactions(lines: Sequence[Row]) -> float:
-    return sum(row["steps"] + row["probe_steps"] for row in lines) / len(lines)
-
-
-def _probing(lines: Sequence[Row]) -> float:
-    probes = sum(row["probe_steps"] for row in lines)
-    return probes / max(probes + sum(row["steps"] for row in lines), 1)
-
-
-def _tokens(lines: Sequence[Row]) -> float:
-    """The tokens of a decision: as models counted them, or else as the prompts' length says."""
-    estimated, *counted = (sum(row.get(field, 0) for row in lines) for field in TOKENS)
-    return (sum(counted) or estimated or math.nan) / max(sum(row["steps"] for row in lines), 1)

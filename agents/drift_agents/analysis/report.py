@@ -18,27 +18,35 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, group
+from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, group, read_run
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import Table, to_markdown, to_rich
-from drift_agents.analysis.tables.breakdowns import FAILED, around, score_by_prior_goal, spread
-from drift_agents.analysis.tables.comparisons import compare, holm, paired_differences
-from drift_agents.analysis.tables.costs import costs, efforts, llm_costs
-from drift_agents.analysis.tables.memories import banks, epochs, remembered
-from drift_agents.analysis.tables.overviews import in_short, over_policies, over_sweep
+from drift_agents.analysis.tables.breakdowns import (
+    FAILURE_SHARE,
+    tabulate_around_drifts,
+    tabulate_by_prior_score,
+    tabulate_spread,
+)
+from drift_agents.analysis.tables.comparisons import compare, holm, tabulate_differences
+from drift_agents.analysis.tables.costs import tabulate_costs, tabulate_decision_costs, tabulate_llm_costs
+from drift_agents.analysis.tables.memories import tabulate_epochs, tabulate_items, tabulate_managed
+from drift_agents.analysis.tables.overviews import tabulate_policies, tabulate_summary, tabulate_sweep
 from drift_agents.analysis.tables.paper import GPT_4O
-from drift_agents.analysis.tables.probing import detections, equal_interaction, prices, probes
-from drift_agents.analysis.tables.scores import phase_details, scores
-from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import EPISODES, REPORT, read_manifest
-from drift_agents.experiment.logs import read_rows
+from drift_agents.analysis.tables.probing import (
+    tabulate_detections,
+    tabulate_equal_interaction,
+    tabulate_prices,
+    tabulate_probes,
+)
+from drift_agents.analysis.tables.scores import tabulate_phases, tabulate_scores
+from drift_agents.experiment.folder import REPORT, write_text
 
 LEGEND = (
     "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",
     "Every figure is a mean over instances (seeds) with a 95 % interval bootstrapped over them. `n = 1`: all "
     "instances were one and the same run. `all 10`: ten different runs with the same figure, so that there is nothing "
     "to bootstrap. Where a schedule draws no maps from the seed, all instances share its maps, and the interval is "
-    "about chance and ties, not about maps.",
+    "about p_value and ties, not about maps.",
     f"The paper's figures are those of one run with {GPT_4O} on maps and prompts of its own. The planner here is no "
     "language model. They show the pattern to compare, not a target.",
     f"Recovered: the rounds of the phase that had passed when the mean score of {WINDOW} rounds was within "
@@ -58,7 +66,7 @@ LEGEND = (
     "are among those of the whole run, and are told apart.",
     "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
     "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
-    f"Failed: at most {FAILED:.0%} of the optimum in that phase.",
+    f"Failed: at most {FAILURE_SHARE:.0%} of the optimum in that phase.",
     "Gap to the error-free twin: the same agent, but wrong executions are replaced by the clairvoyant's before they "
     "are added; its score minus the agent's, over the whole run.",
     "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
@@ -80,16 +88,10 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
     Raises:
         ExperimentError: if the folder holds no finished run.
     """
-    manifest = read_manifest(folder)
-    if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
-    rows = read_rows(folder / EPISODES)
+    manifest, rows = read_run(folder)
     sections, summary = make_report(manifest, rows), make_summary(manifest, rows)
     path = folder / REPORT
-    try:
-        path.write_text(to_text(manifest, summary + sections), encoding="utf-8")
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+    write_text(path, to_text(manifest, summary + sections))
     if console is not None:
         for section in sections:
             _print(section, console)
@@ -101,10 +103,10 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
 
 
 def _print(section: ReportSection, console: Console) -> None:
-    if section.sheets:
+    if section.tables:
         console.print(Text(f"\n{section.heading}", style="bold underline"))
-    for sheet in section.sheets:
-        console.print(to_rich(sheet))
+    for table in section.tables:
+        console.print(to_rich(table))
 
 
 class ReportSection(NamedTuple):
@@ -112,13 +114,18 @@ class ReportSection(NamedTuple):
 
     Args:
         heading: about what.
-        sheets: the tables that are printed.
+        tables: the tables that are printed.
         more: those that stand in the file alone.
     """
 
     heading: str
-    sheets: list[Table]
+    tables: list[Table]
     more: list[Table]
+
+    @property
+    def subject(self) -> str:
+        """The heading up to its first parenthesis: of a section about one schedule, the schedule's name."""
+        return self.heading.split(" (")[0]
 
 
 def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[ReportSection]:
@@ -132,35 +139,39 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Report
     """
     parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
     comparisons = [one for part in parts for one in compare(*part)]
-    corrected = list(zip(comparisons, holm([one.chance for one in comparisons]), strict=True))
+    corrected = list(zip(comparisons, holm([one.p_value for one in comparisons]), strict=True))
     sections = _sweeps(manifest, parts)
-    overview = over_policies(parts)
+    overview = tabulate_policies(parts)
     if overview:
         sections.append(ReportSection("Policies of graded ability", overview, []))
     for part in parts:
-        schedule, naming, measure, order = part
-        sheets = scores(schedule, naming, measure, order)
-        sheets += phase_details(naming, measure, order)
-        own = [(one, chance) for one, chance in corrected if one.schedule == schedule]
-        sheets += paired_differences(own, naming, measure, order)
-        sheets += [
-            detections(naming, order),
-            remembered(naming),
-            banks(naming, measure),
-            costs(naming),
-            llm_costs(naming),
-            efforts(naming, measure, order),
+        schedule, players, measure, phases = part
+        tables = tabulate_scores(schedule, players, measure, phases)
+        tables += tabulate_phases(players, measure, phases)
+        own = [(one, p_value) for one, p_value in corrected if one.schedule == schedule]
+        tables += tabulate_differences(own, players, measure, phases)
+        tables += [
+            tabulate_detections(players, phases),
+            tabulate_managed(players),
+            tabulate_items(players, measure),
+            tabulate_costs(players),
+            tabulate_llm_costs(players),
+            tabulate_decision_costs(players, measure, phases),
         ]
         stage = manifest["schedules"].get(schedule, {}).get("construct") or {}
-        sheets += [epochs(naming, measure, stage.get("epochs", 1))]
-        more = [spread(naming, measure, order)]
-        more += score_by_prior_goal(naming, measure, order) if measure.field == "score" else []
-        more += [probes(naming), equal_interaction(naming, measure, order), prices(naming, measure)]
-        more += around(naming, measure, order)
-        sheets, more = ([sheet for sheet in some if sheet.rows and len(sheet.columns) > 1] for some in (sheets, more))
+        tables += [tabulate_epochs(players, measure, stage.get("epochs", 1))]
+        more = [tabulate_spread(players, measure, phases)]
+        more += tabulate_by_prior_score(players, measure, phases) if measure.field == "score" else []
+        more += [
+            tabulate_probes(players),
+            tabulate_equal_interaction(players, measure, phases),
+            tabulate_prices(players, measure),
+        ]
+        more += tabulate_around_drifts(players, measure, phases)
+        tables, more = ([table for table in some if table.rows and len(table.columns) > 1] for some in (tables, more))
         heading = _heading(manifest, part)
         swept = "sweep" in manifest["schedules"].get(schedule, {})
-        sections.append(ReportSection(heading, [] if swept else sheets, sheets + more if swept else more))
+        sections.append(ReportSection(heading, [] if swept else tables, tables + more if swept else more))
     return sections
 
 
@@ -172,14 +183,14 @@ def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Repor
         rows: what happened.
     """
     played = {name: runs for name, runs in group(rows).items() if "sweep" not in manifest["schedules"].get(name, {})}
-    sheet = in_short([part_of(manifest, schedule, runs) for schedule, runs in played.items()])
-    return [ReportSection("What was lost, and what was won back", [sheet], [])] if sheet.rows else []
+    table = tabulate_summary([part_of(manifest, schedule, runs) for schedule, runs in played.items()])
+    return [ReportSection("What was lost, and what was won back", [table], [])] if table.rows else []
 
 
 def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
     known = manifest["schedules"].get(part.schedule, {})
     control = ", a control: left out of rankings" if known.get("control") else ""
-    seeds = len(next(iter(part.naming.runs.values())).seeds)
+    seeds = len(next(iter(part.players.runs.values())).seeds)
     return (
         f"{part.schedule} ({known.get('env')}, {known.get('visibility')} drift{control}): {part.measure.name}, "
         f"{seeds} {'instance' if seeds == 1 else 'instances'}{_stages(known)}"
@@ -207,7 +218,7 @@ def _sweeps(manifest: Mapping[str, Any], parts: Sequence[ScheduleRuns]) -> list[
         if sweep is not None:
             found.setdefault((sweep["of"], sweep["path"]), []).append((sweep["value"], part))
     return [
-        ReportSection(f"{schedule} by {path.rpartition('.')[2]}", over_sweep(values, path), [])
+        ReportSection(f"{schedule} by {path.rpartition('.')[2]}", tabulate_sweep(values, path), [])
         for (schedule, path), values in found.items()
     ]
 
@@ -225,8 +236,8 @@ def to_text(manifest: Mapping[str, Any], sections: Sequence[ReportSection]) -> s
         lines += [experiment["about"][0].upper() + experiment["about"][1:] + ".", ""]
     for section in sections:
         lines += [f"## {section.heading}", ""]
-        for sheet in section.sheets + section.more:
-            lines += [to_markdown(sheet), ""]
+        for table in section.tables + section.more:
+            lines += [to_markdown(table), ""]
     lines += ["## How to read this", "", *(f"- {line}" for line in LEGEND), ""]
     lines += ["## What was played", ""]
     lines += [f"- Versions: {', '.join(f'{name} {number}' for name, number in manifest['versions'].items())}"]

@@ -2,8 +2,9 @@
 
 * `Player` - the key of who plays: memory, verifier, policy, controller and team
 * `Runs` - all rows of one player on one schedule, by instance
+* `read_run` - the manifest and the rows of a finished run
 * `group` - rows into runs
-* `phases` - the phases that were played
+* `phases_of` - the phases that were played
 * `mean_of`, `sum_of` - measurements: rows of one instance to one number
 * `estimate`, `difference`, `paired` - over instances, and over pairs of instances
 * `recoveries` - when the instances were back after a drift
@@ -16,12 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.logs import CONSTRUCT
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.logs import CONSTRUCT, read_rows
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
 
 Row = Mapping[str, Any]
+
+FAILURE_SHARE = 0.5
+"""An instance failed when it collected at most this share of the optimum."""
 
 Measurement = Callable[[Sequence[Row]], float]
 """Rows of one instance to one number."""
@@ -119,6 +126,18 @@ class Runs:
         return [measure(rows) if rows else math.nan for rows in self.rows]
 
 
+def read_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The manifest and the rows of a finished run.
+
+    Raises:
+        ExperimentError: if the folder holds no finished run.
+    """
+    manifest = read_manifest(folder)
+    if not (folder / EPISODES).exists():
+        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Continue it with --resume")
+    return manifest, read_rows(folder / EPISODES)
+
+
 def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:
     """Rows into runs, by schedule, in the order in which they first appear."""
     found: dict[str, dict[Player, dict[int, list[Row]]]] = {}
@@ -142,7 +161,7 @@ def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
     return Runs(player, seeds, test, all(instance == plain[0] for instance in plain), construction)
 
 
-def phases(runs: Iterable[Runs]) -> list[str]:
+def phases_of(runs: Iterable[Runs]) -> list[str]:
     """The phases that were played, in the order of their first ticks."""
     first: dict[str, int] = {}
     for run in runs:

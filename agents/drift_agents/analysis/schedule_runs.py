@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.runs import Player, Row, Runs, mean_of, phases
+from drift_agents.analysis.runs import Player, Row, Runs, mean_of, phases_of
 from drift_agents.analysis.table import MISSING
 
 MEMORY_NAMES = {
@@ -77,13 +77,13 @@ class PlayerIndex:
 
     Args:
         runs: all players of a schedule, in the order of the log.
-        players: what the run's manifest says about them.
+        manifest_players: the entry `players` of the run's manifest.
         schedule: the schedule's name.
     """
 
-    def __init__(self, runs: Sequence[Runs], players: Sequence[Mapping[str, Any]], schedule: str) -> None:
+    def __init__(self, runs: Sequence[Runs], manifest_players: Sequence[Mapping[str, Any]], schedule: str) -> None:
         self.runs = {run.player: run for run in runs}
-        self._about = {Player.of(one): one for one in players if one["schedule"] == schedule}
+        self._about = {Player.of(one): one for one in manifest_players if one["schedule"] == schedule}
         self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy not in ALONE))
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
@@ -134,19 +134,19 @@ class ScheduleRuns(NamedTuple):
 
     Args:
         schedule: its name.
-        naming: who played it.
+        players: who played it.
         measure: what is reported.
-        order: its phases; the first one is the source.
+        phases: its phases; the first one is the source.
     """
 
     schedule: str
-    naming: PlayerIndex
+    players: PlayerIndex
     measure: Measure
-    order: Sequence[str]
+    phases: Sequence[str]
 
     def after(self, run: Runs) -> Runs:
         """The rows after the first drift; all rows where none came."""
-        return run if len(self.order) < 2 else run.without(self.order[0])
+        return run if len(self.phases) < 2 else run.without(self.phases[0])
 
 
 def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> ScheduleRuns:
@@ -158,4 +158,4 @@ def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) ->
         runs: who played it.
     """
     measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
-    return ScheduleRuns(schedule, PlayerIndex(runs, manifest["players"], schedule), measure, phases(runs))
+    return ScheduleRuns(schedule, PlayerIndex(runs, manifest["players"], schedule), measure, phases_of(runs))

@@ -2,7 +2,7 @@
 
 * `Table` - a title, columns, rows and notes
 * `to_markdown`, `to_rich` - the two forms
-* `show`, `show_difference`, `show_count` - an estimate in a few characters
+* `show`, `format_difference`, `format_count` - an estimate in a few characters
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Table:
         return Table(self.title, tuple(self.columns[index] for index in keep), rows)
 
 
-def to_markdown(sheet: Table) -> str:
+def to_markdown(table: Table) -> str:
     """The table as Markdown, its columns aligned so that the source reads well too."""
-    heads = [head.replace("\n", " ") for head in sheet.columns]
-    body = [[_escape(cell) for cell in cells] for cells, _ in sheet.rows]
+    heads = [head.replace("\n", " ") for head in table.columns]
+    body = [[_escape(cell) for cell in cells] for cells, _ in table.rows]
     widths = [max(3, *(len(row[index]) for row in [heads, *body])) for index in range(len(heads))]
 
     def line(cells: list[str]) -> str:
@@ -62,14 +62,14 @@ def to_markdown(sheet: Table) -> str:
         return f"| {' | '.join(padded)} |"
 
     rule = ["-" * width if index == 0 else "-" * (width - 1) + ":" for index, width in enumerate(widths)]
-    lines = [f"**{sheet.title}**", "", line(heads), line(rule), *map(line, body)]
+    lines = [f"**{table.title}**", "", line(heads), line(rule), *map(line, body)]
     return "\n".join(lines)
 
 
-def to_rich(sheet: Table) -> RichTable:
+def to_rich(table: Table) -> RichTable:
     """The table for a terminal."""
-    table = RichTable(
-        title=sheet.title,
+    shown = RichTable(
+        title=table.title,
         title_justify="left",
         title_style="bold",
         box=box.SIMPLE_HEAD,
@@ -77,23 +77,23 @@ def to_rich(sheet: Table) -> RichTable:
         padding=(0, 1),
         collapse_padding=True,
     )
-    for index, head in enumerate(sheet.columns):
-        table.add_column(Text(head), justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
-    for cells, reference in sheet.rows:
-        table.add_row(*map(Text, cells), style="dim" if reference else None)
-    return table
+    for index, head in enumerate(table.columns):
+        shown.add_column(Text(head), justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold")
+    for cells, reference in table.rows:
+        shown.add_row(*map(Text, cells), style="dim" if reference else None)
+    return shown
 
 
 def _escape(cell: str) -> str:
     return cell.strip().replace("|", "\\|")
 
 
-def show(value: Estimate, digits: int = 0) -> str:
+def format_estimate(value: Estimate, digits: int = 0) -> str:
     """A mean with its interval.
 
     Example:
-        >>> show(Estimate(62.5, 55.0, 71.4, 10)), show(Estimate(85, 85, 85, 1)), show(Estimate(100, 100, 100, 10))
-        ('62 [55, 71]', '85 (n = 1)', '100 (all 10)')
+        >>> [format_estimate(Estimate(*x)) for x in ((62.5, 55.0, 71.4, 10), (85, 85, 85, 1), (100, 100, 100, 10))]
+        ['62 [55, 71]', '85 (n = 1)', '100 (all 10)']
     """
     if value.n == 0:
         return MISSING
@@ -102,11 +102,11 @@ def show(value: Estimate, digits: int = 0) -> str:
     return f"{_number(value.mean, digits)} [{_number(value.low, digits)}, {_number(value.high, digits)}]"
 
 
-def show_difference(value: Estimate, digits: int = 0) -> str:
+def format_difference(value: Estimate, digits: int = 0) -> str:
     """A difference with its sign, and a star when its interval excludes 0.
 
     Example:
-        >>> show_difference(Estimate(12, 4, 20, 10)), show_difference(Estimate(-3, -8, 2, 10))
+        >>> format_difference(Estimate(12, 4, 20, 10)), format_difference(Estimate(-3, -8, 2, 10))
         ('+12 [+4, +20]*', '-3 [-8, +2]')
     """
     if value.n == 0:
@@ -118,11 +118,11 @@ def show_difference(value: Estimate, digits: int = 0) -> str:
     return f"{signs[0]} [{signs[1]}, {signs[2]}]{star}"
 
 
-def show_count(value: Estimate) -> str:
+def format_count(value: Estimate) -> str:
     """A mean count without its interval.
 
     Example:
-        >>> show_count(Estimate(12345.6, 0, 0, 3)), show_count(Estimate(2.25, 2, 3, 4))
+        >>> format_count(Estimate(12345.6, 0, 0, 3)), format_count(Estimate(2.25, 2, 3, 4))
         ('12,346', '2.2')
     """
     if value.n == 0:

@@ -241,6 +241,25 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return data
 
 
+def write_text(path: Path, text: str, *, make_folder: bool = False) -> None:
+    """Write a text file.
+
+    Args:
+        path: the file.
+        text: its content.
+        make_folder: whether missing folders are made.
+
+    Raises:
+        ExperimentError: if it cannot be written.
+    """
+    try:
+        if make_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def file_hash(path: Path) -> str:
     """SHA-256 of a file's content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

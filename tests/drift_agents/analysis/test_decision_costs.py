@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import pytest
 from drift_agents.analysis.finetuning_sets import export, pick, read_samples
 from drift_agents.analysis.plots.draw import draw_all
-from drift_agents.analysis.tables.costs import front
+from drift_agents.analysis.tables.costs import pareto_front
 from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.loader import load_experiment
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5).map(float)), max_size=8))
 def test_nobody_on_the_front_is_beaten(points: list[tuple[int, float]]) -> None:
-    best = front(points)
+    best = pareto_front(points)
 
     def beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
         return a[0] <= b[0] and a[1] >= b[1] and a != b

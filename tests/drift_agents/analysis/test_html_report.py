@@ -15,7 +15,7 @@ import pytest
 from drift_agents.analysis.html.report import to_html, write_html
 from drift_agents.analysis.plots.curves import plain, series, smoothed, summed
 from drift_agents.analysis.plots.draw import draw_all
-from drift_agents.analysis.plots.style import LOOKS, add_legend, look_of, new_figure
+from drift_agents.analysis.plots.style import STYLES, add_legend, new_figure, style_of
 from drift_agents.analysis.plots.visits import count_visits
 from drift_agents.analysis.runs import Player, group
 from drift_agents.analysis.table import Table
@@ -68,9 +68,9 @@ def test_equal_runs_give_equal_pictures(drawn: Path) -> None:
 
 
 def test_looks_differ_without_colour() -> None:
-    marks = [mark for _, _, mark in LOOKS]
+    marks = [mark for _, _, mark in STYLES]
     assert len(set(marks)) == len(marks)
-    for (one, *_), (other, *_) in pairwise(LOOKS):
+    for (one, *_), (other, *_) in pairwise(STYLES):
         grey = [
             sum(w * int(c[i : i + 2], 16) for w, i in ((0.2126, 1), (0.7152, 3), (0.0722, 5))) for c in (one, other)
         ]
@@ -122,7 +122,7 @@ def test_a_legend_stays_within_its_figure_and_leaves_room(width: float, count: i
 
 
 def test_no_two_of_many_players_look_alike() -> None:
-    assert len({(look.colour, look.mark, str(look.dash)) for look in map(look_of, range(49))}) == 49
+    assert len({(look.colour, look.mark, str(look.dash)) for look in map(style_of, range(49))}) == 49
 
 
 def test_sweeps_and_the_papers_cells(tmp_path: Path) -> None:
@@ -207,9 +207,9 @@ def test_the_command(traced_run: Path, tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_cells_are_no_code() -> None:
-    sheet = Table("<i>", ("a\nb", "<u>"))
-    sheet.add("<b>", "1", reference=True)
-    text = to_html(sheet)
+    table = Table("<i>", ("a\nb", "<u>"))
+    table.add("<b>", "1", reference=True)
+    text = to_html(table)
     assert "<b>" not in text
     assert "<i>" not in text
     assert "<u>" not in text

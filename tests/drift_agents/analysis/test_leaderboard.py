@@ -147,8 +147,8 @@ def test_intervals_agree_with_the_ordinary_bootstrap_where_nothing_is_cut() -> N
 
 def test_ranks_say_how_sure_they_are() -> None:
     rng = np.random.default_rng(0)
-    close, rival, far = rng.random(40), rng.random(40), rng.random(40) + 5
-    ranks = Resamples(["a"] * 40).ranks([close, rival, far])
+    close, baseline, far = rng.random(40), rng.random(40), rng.random(40) + 5
+    ranks = Resamples(["a"] * 40).ranks([close, baseline, far])
     assert ranks[2] == (1, 1)
     assert ranks[0] == ranks[1] == (2, 3)
 

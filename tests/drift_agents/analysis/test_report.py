@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from drift_agents.analysis.report import make_report, make_summary, write_report
-from drift_agents.analysis.runs import estimate, group, mean_of, phases
+from drift_agents.analysis.runs import estimate, group, mean_of, phases_of
 from drift_agents.analysis.table import Table
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.logs import FIELDS, read_rows, to_line
@@ -79,19 +79,19 @@ def manifest(visibility: str = "implicit") -> dict[str, Any]:
 
 
 @pytest.fixture
-def sheets() -> dict[str, Table]:
+def tables() -> dict[str, Table]:
     ((heading, found, more),) = make_report(manifest(), log_rows())
     assert heading == ("frozen_lake/implicit (DriftFrozenLake-v0, implicit drift): score in percent, 2 instances")
-    return {sheet.title: sheet for sheet in found + more}
+    return {table.title: table for table in found + more}
 
 
-def cells(sheet: Table, name: str) -> dict[str, str]:
-    (found,) = [cells for cells, _ in sheet.rows if cells[0].strip() == name]
-    return dict(zip((column.replace("\n", " ") for column in sheet.columns), found, strict=True))
+def cells(table: Table, name: str) -> dict[str, str]:
+    (found,) = [cells for cells, _ in table.rows if cells[0].strip() == name]
+    return dict(zip((column.replace("\n", " ") for column in table.columns), found, strict=True))
 
 
-def test_scores_by_phase(sheets: dict[str, Table]) -> None:
-    table = sheets["Score in percent, by phase"]
+def test_scores_by_phase(tables: dict[str, Table]) -> None:
+    table = tables["Score in percent, by phase"]
     assert [row[0] for row, _ in table.rows] == ["Vanilla", "  + GLOVE", "  oracle reset", "Clairvoyant"]
     plain, glove = cells(table, "Vanilla"), cells(table, "+ GLOVE")
     assert plain["→ reversal"] == "25 [0, 50]"  # the means of the instances are 50 and 0
@@ -106,9 +106,9 @@ def test_scores_by_phase(sheets: dict[str, Table]) -> None:
 
 def test_the_summary_says_what_was_lost_and_won_back() -> None:
     (section,) = make_summary(manifest(), log_rows())
-    (sheet,) = section.sheets
+    (table,) = section.tables
     # Means of the hand-made scores: 25 of [50, 0]; 79 of [92, 67]; 4 + 5 probe steps beside 2 * 12 * 10 ordinary ones.
-    assert cells(sheet, "frozen_lake/implicit, Vanilla") == {
+    assert cells(table, "frozen_lake/implicit, Vanilla") == {
         "schedule, memory": "frozen_lake/implicit, Vanilla",
         "before": "100",
         "plain": "25",
@@ -126,9 +126,9 @@ def test_the_summary_keeps_policies_apart_and_takes_the_first_options_of_a_verif
     rows += [
         {**line, "verifier": "glove(budget=3)", "score": 0.0} for line in log_rows() if line["verifier"] == "glove"
     ]
-    ((sheet,),) = (section.sheets for section in make_summary(manifest(), rows))
-    assert cells(sheet, "frozen_lake/implicit, Vanilla (planner)")["+ GLOVE"] == "79"
-    assert cells(sheet, "frozen_lake/implicit, Vanilla (reader)")["+ GLOVE"] == "0"
+    ((table,),) = (section.tables for section in make_summary(manifest(), rows))
+    assert cells(table, "frozen_lake/implicit, Vanilla (planner)")["+ GLOVE"] == "79"
+    assert cells(table, "frozen_lake/implicit, Vanilla (reader)")["+ GLOVE"] == "0"
 
 
 def test_explicit_drifts_report_success_and_never_score() -> None:
@@ -138,8 +138,8 @@ def test_explicit_drifts_report_success_and_never_score() -> None:
     assert cells(found[0], "+ GLOVE")["→ reversal"] == "75 [67, 83]"
 
 
-def test_after_the_drift(sheets: dict[str, Table]) -> None:
-    table = sheets["After reversal"]
+def test_after_the_drift(tables: dict[str, Table]) -> None:
+    table = tables["After reversal"]
     glove = cells(table, "+ GLOVE")
     assert glove["rounds 1-3"] == "58 [33, 83]"  # 2.5 / 3 and 1 / 3
     assert glove["rounds 4-6"] == "100 (all 2)"
@@ -150,8 +150,8 @@ def test_after_the_drift(sheets: dict[str, Table]) -> None:
     assert glove["memory true at the end, %"] == "50 (all 2)"
 
 
-def test_paired_differences(sheets: dict[str, Table]) -> None:
-    table = sheets["Paired differences in points"]
+def test_paired_differences(tables: dict[str, Table]) -> None:
+    table = tables["Paired differences in points"]
     # 91.7 - 50 and 66.7 - 0, instance by instance
     assert cells(table, "GLOVE - plain, Vanilla") == {
         "": "GLOVE - plain, Vanilla",
@@ -162,8 +162,8 @@ def test_paired_differences(sheets: dict[str, Table]) -> None:
     assert cells(table, "Recovery ratio, Vanilla")["reversal"].startswith("0.72 [")
 
 
-def test_costs(sheets: dict[str, Table]) -> None:
-    glove = cells(sheets["Costs of the whole run, mean of an instance"], "+ GLOVE")
+def test_costs(tables: dict[str, Table]) -> None:
+    glove = cells(tables["Costs of the whole run, mean of an instance"], "+ GLOVE")
     assert glove == {
         "method": "  + GLOVE",
         "steps": "120",
@@ -175,8 +175,8 @@ def test_costs(sheets: dict[str, Table]) -> None:
     }
 
 
-def test_detections(sheets: dict[str, Table]) -> None:
-    table = sheets["Drifts noticed, median delay in interactions"]
+def test_detections(tables: dict[str, Table]) -> None:
+    table = tables["Drifts noticed, median delay in interactions"]
     # One of two noticed it; the other is longer than any, so that the lower median is 3.
     assert [row for row, _ in table.rows] == [("Vanilla + GLOVE", "1 of 2, 3", "2.5", "4.2", "0")]
     assert cells(table, "Vanilla + GLOVE") == {
@@ -188,16 +188,16 @@ def test_detections(sheets: dict[str, Table]) -> None:
     }
 
 
-def test_probes(sheets: dict[str, Table]) -> None:
-    glove = cells(sheets["Probes"], "Vanilla + GLOVE")
+def test_probes(tables: dict[str, Table]) -> None:
+    glove = cells(tables["Probes"], "Vanilla + GLOVE")
     assert glove["% of steps"] == "3.6"  # 4 of 124 and 5 of 125
     assert glove["% when calm"] == "0.0"
     assert (glove["steps a drift"], glove["resets a drift"]) == ("4.5", "1")
     assert (glove["steps a calm round"], glove["resets a calm round"]) == ("0", "0")
 
 
-def test_equal_interaction(sheets: dict[str, Table]) -> None:
-    table = sheets["Score collected at equal interaction"]
+def test_equal_interaction(tables: dict[str, Table]) -> None:
+    table = tables["Score collected at equal interaction"]
     assert [row[0] for row, _ in table.rows] == ["Vanilla", "  + GLOVE"]
     # The plain agent needs 60 interactions for its six rounds; with its probes GLOVE has finished five by then.
     assert cells(table, "Vanilla") == {"method": "Vanilla", "reversal: in 60 steps": "1.5 [0.0, 3.0]", "in 1,000": "25"}
@@ -209,32 +209,32 @@ def test_an_instance_that_never_came_to_a_phase_is_not_compared_there() -> None:
     """With clocks that count steps, sixty episodes may be over before a drift comes."""
     rows = [one for one in log_rows() if (one["verifier"], one["seed"], one["phase"]) != ("none", 1, "reversal")]
     (section,) = make_report(manifest(), rows)
-    tables = {sheet.title: sheet for sheet in section.sheets + section.more}
+    tables = {table.title: table for table in section.tables + section.more}
     table = tables["Score collected at equal interaction"]
     assert cells(table, "Vanilla")["reversal: in 60 steps"] == "3.0 (n = 1)"
     assert cells(table, "+ GLOVE")["reversal: in 60 steps"] == "4.5 (n = 1)"
     assert cells(tables["Drifts noticed, median delay in interactions"], "Vanilla + GLOVE") != {}
     rows = [one for one in rows if (one["verifier"], one["phase"]) != ("none", "reversal")]
     (section,) = make_report(manifest(), rows)
-    assert not any(sheet.title == "Score collected at equal interaction" for sheet in section.more)
+    assert not any(table.title == "Score collected at equal interaction" for table in section.more)
 
 
-def test_prices(sheets: dict[str, Table]) -> None:
-    table = sheets["Whole run, score in percent net of probes, by price of a probe step"]
+def test_prices(tables: dict[str, Table]) -> None:
+    table = tables["Whole run, score in percent net of probes, by price of a probe step"]
     glove = cells(table, "+ GLOVE")
     assert (glove["0"], glove["0.1"]) == ("90", "86")  # .375 probe steps a round
     assert glove["break-even with plain"] == "0.72"  # (.896 - .625) / .375
     assert cells(table, "Vanilla")["break-even with plain"] == "-"
 
 
-def test_means_taken_apart(sheets: dict[str, Table]) -> None:
-    table = sheets["Mean / interquartile mean / % of instances that failed"]
+def test_means_taken_apart(tables: dict[str, Table]) -> None:
+    table = tables["Mean / interquartile mean / % of instances that failed"]
     assert cells(table, "Vanilla") == {"method": "Vanilla", "source": "100 / 100 / 0", "reversal": "25 / 25 / 100"}
     assert cells(table, "+ GLOVE")["reversal"] == "79 / 79 / 0"
-    rounds = cells(sheets["Around reversal, round by round: score in percent"], "+ GLOVE")
+    rounds = cells(tables["Around reversal, round by round: score in percent"], "+ GLOVE")
     assert [rounds[key] for key in ("-2", "-1", "+1", "+2", "+3")] == ["100", "100", "25", "50", "100"]
     assert "+10" not in rounds  # there are six rounds
-    assert "After reversal, by the score of the round before it" not in sheets  # all of them held 1.0
+    assert "After reversal, by the score of the round before it" not in tables  # all of them held 1.0
 
 
 def test_after_a_drift_by_what_was_held() -> None:
@@ -243,7 +243,7 @@ def test_after_a_drift_by_what_was_held() -> None:
         if one["verifier"] == "none" and one["seed"] == 1 and one["episode"] == 5:
             one["score"] = 0.5
     (section,) = make_report(manifest(), rows)
-    (table,) = [sheet for sheet in section.more if sheet.title.startswith("After reversal, by the score")]
+    (table,) = [table for table in section.more if table.title.startswith("After reversal, by the score")]
     assert cells(table, "Vanilla") == {"method": "Vanilla", "1": "50, n = 1", "0.5": "0, n = 1"}
     assert cells(table, "+ GLOVE") == {"method": "  + GLOVE", "1": "79 [67, 92], n = 2", "0.5": "-"}
 
@@ -258,9 +258,9 @@ def test_without_an_optimum_nothing_is_claimed() -> None:
 
 def test_more_than_three_phases_go_on_in_the_next_table() -> None:
     rows = [row("none", seed, episode, 1.0, phase=f"p{episode // 2}") for seed in (0, 1) for episode in range(10)]
-    assert phases(group(rows)["frozen_lake/implicit"]) == ["p0", "p1", "p2", "p3", "p4"]
+    assert phases_of(group(rows)["frozen_lake/implicit"]) == ["p0", "p1", "p2", "p3", "p4"]
     ((_, found, _),) = make_report({**manifest(), "players": []}, rows)
-    assert [sheet.columns[1:4] for sheet in found[:2]] == [("p0", "→ p1", "→ p2"), ("→ p3", "→ p4")]
+    assert [table.columns[1:4] for table in found[:2]] == [("p0", "→ p1", "→ p2"), ("→ p3", "→ p4")]
 
 
 def test_grouping_does_not_depend_on_the_order_of_lines() -> None:
@@ -348,8 +348,8 @@ def swept() -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
     overview, *own = make_report(*swept())
     assert overview.heading == "frozen_lake/implicit by slip"
-    assert [section.sheets for section in own] == [[], []]
-    tables = {sheet.title: sheet for sheet in overview.sheets}
+    assert [section.tables for section in own] == [[], []]
+    tables = {table.title: table for table in overview.tables}
     after = tables["Score in percent after the drifts"]
     assert after.columns == ("method", "slip\n0", "slip\n0.2")
     assert cells(after, "+ GLOVE") == {"method": "  + GLOVE", "slip 0": "79 [67, 92]", "slip 0.2": "29 [17, 42]"}
@@ -365,7 +365,7 @@ def test_a_sweep_is_printed_as_a_table_over_its_values() -> None:
 def test_a_sweep_without_a_drift_speaks_of_none() -> None:
     about, rows = swept()
     titles = [
-        sheet.title for sheet in make_report(about, [row for row in rows if row["phase"] != "reversal"])[0].sheets
+        table.title for table in make_report(about, [row for row in rows if row["phase"] != "reversal"])[0].tables
     ]
     assert titles[0] == "Score in percent; nothing drifts"
     assert not [title for title in titles if "after" in title or "before" in title]
@@ -379,7 +379,7 @@ def test_several_policies_stand_in_the_layout_of_table_3() -> None:
         if one["policy"] == "planner"
     ]
     overview, _ = make_report({**manifest(), "players": []}, rows)
-    assert [row for row, _ in overview.sheets[0].rows] == [
+    assert [row for row, _ in overview.tables[0].rows] == [
         ("able", "100 → 25"),
         ("  + GLOVE", "100 → 79 (+54)"),
         ("poor", "50 → 12"),
@@ -399,6 +399,6 @@ def test_a_second_star_survives_the_correction() -> None:
     stars = {}
     for seeds in (4, 8):
         (section,) = make_report(manifest("explicit"), rows_of(seeds))
-        (table,) = [sheet for sheet in section.sheets if sheet.title == "Paired differences in points"]
+        (table,) = [table for table in section.tables if table.title == "Paired differences in points"]
         stars[seeds] = cells(table, "GLOVE - plain, Vanilla")["reversal"]
     assert stars == {4: "+100 (all 4)*", 8: "+100 (all 8)**"}  # chances of 1/8 and 1/128

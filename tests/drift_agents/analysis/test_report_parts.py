@@ -14,9 +14,9 @@ from drift_agents.experiment.logs import FIELDS
 
 
 def test_markdown_escapes_what_would_break_a_table() -> None:
-    sheet = Table("t", ("a", "b"))
-    sheet.add("x|y", "1")
-    assert "x\\|y" in to_markdown(sheet)
+    table = Table("t", ("a", "b"))
+    table.add("x|y", "1")
+    assert "x\\|y" in to_markdown(table)
 
 
 def test_many_comparisons_are_corrected() -> None:

@@ -19,10 +19,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.runs import Player
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from drift_agents.analysis.runs import Player, read_run
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.folder import EPISODES, PAGE, TRACES, read_manifest
-from drift_agents.experiment.logs import CONSTRUCT, read_rows
+from drift_agents.experiment.folder import PAGE, TRACES
+from drift_agents.experiment.logs import CONSTRUCT
 from drift_agents.experiment.trace import SUFFIX, read_header
 
 LARGE = 200 * 2**20
@@ -62,21 +65,19 @@ def page_parts(contents: InspectData, *, served: bool = False) -> Iterator[str]:
         contents: what it shows.
         served: whether the steps are fetched from the server of the page instead of standing in it.
     """
-    head, end = _static("page.html").split("<!-- data -->")
-    index = {**contents.index, "served": served}
-    head = head.replace("/* style */", _static("page.css"))
-    head = head.replace("CONNECT", "'self'" if served else "'none'")
-    yield head.replace("NAME", _escape(str(contents.index["name"])))
-    yield f'<script type="application/json" id="index">{script_json(index)}</script>\n'
-    for number, path in enumerate(() if served else contents.chunks):
-        yield f'<script type="text/plain" id="chunk-{number}">'
-        yield base64.b64encode(path.read_bytes()).decode("ascii")
-        yield "</script>\n"
-    yield "<script>\n'use strict';\n"
-    for name in SCRIPTS:
-        yield _static(name)
-    yield "</script>\n"
-    yield end
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_static("page.html"))
+    yield from template.generate(
+        name=contents.index["name"],
+        style=Markup(_static("page.css")),
+        connect=Markup("'self'" if served else "'none'"),
+        index=Markup(script_json({**contents.index, "served": served})),
+        chunks=() if served else map(_encode, contents.chunks),
+        scripts=[Markup(_static(name)) for name in SCRIPTS],
+    )
+
+
+def _encode(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode("ascii")
 
 
 def script_json(data: Any) -> str:
@@ -91,10 +92,6 @@ def script_json(data: Any) -> str:
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _static(name: str) -> str:
@@ -143,9 +140,7 @@ def gather(folder: Path) -> InspectData:
     Raises:
         ExperimentError: if the folder holds no finished run, or a file cannot be read.
     """
-    manifest = read_manifest(folder)
-    if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
+    manifest, lines = read_run(folder)
     files: dict[tuple[Any, ...], tuple[Path, str]] = {}
     for path in sorted((folder / TRACES).glob(f"*{SUFFIX}")):
         header = read_header(path)
@@ -153,7 +148,7 @@ def gather(folder: Path) -> InspectData:
     chunks: list[Path] = []
     cells: list[dict[str, Any]] = []
     references = _references(manifest)
-    for who, rows in _by_cell(read_rows(folder / EPISODES)).items():
+    for who, rows in _by_cell(lines).items():
         cell: dict[str, Any] = dict(zip(_WHO, who, strict=True))
         cell["reference"] = references.get(who[1:7])
         cell["chunk"], cell["kept"] = None, "none"

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.plots.style import PlotFile, add_legend, look_of, new_figure, save
+from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
 from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex, memory_name
 from drift_agents.analysis.tables.memories import propagation, twin_of
@@ -88,12 +88,12 @@ def plain(field: str) -> Values:
     return lambda rows: [math.nan if row[field] is None else float(row[field]) for row in rows]
 
 
-def draw_curves(schedule: str, naming: PlayerIndex, measure: Measure, folder: Path, prefix: str) -> list[PlotFile]:
+def draw_curves(schedule: str, players: PlayerIndex, measure: Measure, folder: Path, prefix: str) -> list[PlotFile]:
     """The three pictures of a schedule: a panel for each memory, a line for each verifier.
 
     Args:
         schedule: its name.
-        naming: who plays, and what they are called.
+        players: who plays, and what they are called.
         measure: what adaptation is measured in.
         folder: where to.
         prefix: how the files' names begin.
@@ -104,25 +104,25 @@ def draw_curves(schedule: str, naming: PlayerIndex, measure: Measure, folder: Pa
         ("memory", "records in memory", plain("memory_size")),
     ]
     names = sorted(
-        dict.fromkeys(line for lines in _panels(naming, leave_out_empty=False).values() for line, _ in lines),
+        dict.fromkeys(line for lines in _panels(players, leave_out_empty=False).values() for line, _ in lines),
         key=lambda name: name == "clairvoyant",
     )
     pictures = []
     for kind, label, values in kinds:
-        panels = _panels(naming, leave_out_empty=kind == "memory")
+        panels = _panels(players, leave_out_empty=kind == "memory")
         found = {name: [(label, series(run, values)) for label, run in lines] for name, lines in panels.items()}
         if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
             continue
         title = f"{kind.capitalize()} on {schedule}"
-        pictures.append(_draw(title, label, found, names, drifts_of(naming), folder, f"{prefix}-{kind}"))
+        pictures.append(_draw(title, label, found, names, drifts_of(players), folder, f"{prefix}-{kind}"))
     return pictures
 
 
-def _panels(naming: PlayerIndex, *, leave_out_empty: bool) -> dict[str, list[tuple[str, Runs]]]:
+def _panels(players: PlayerIndex, *, leave_out_empty: bool) -> dict[str, list[tuple[str, Runs]]]:
     """The lines of each memory's panel; clairvoyant stands in all of them."""
     panels: dict[str, list[tuple[str, Runs]]] = {}
     shared = []
-    for name, run, _ in naming.rows():
+    for name, run, _ in players.rows():
         if run.player.policy == "clairvoyant":
             shared.append(("clairvoyant", run))
         elif not (leave_out_empty and run.player.memory == "none"):
@@ -132,13 +132,13 @@ def _panels(naming: PlayerIndex, *, leave_out_empty: bool) -> dict[str, list[tup
     return {name: [*lines, *extra] for name, lines in panels.items()} or {"": shared}
 
 
-def drifts_of(naming: PlayerIndex) -> list[tuple[int, str]]:
+def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:
     """The episodes with which phases begin, of the first instance, and the phases' names.
 
     Args:
-        naming: who plays.
+        players: who plays.
     """
-    rows = next(iter(naming.runs.values())).rows[0]
+    rows = next(iter(players.runs.values())).rows[0]
     return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
 
 
@@ -179,7 +179,7 @@ def draw_line(axis: Any, data: PlotSeries, label: str, number: int) -> None:
         label: what it is called.
         number: of the look.
     """
-    look = look_of(number)
+    look = style_of(number)
     episodes = range(1, len(data.middle) + 1)
     axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
     axis.plot(
@@ -229,19 +229,19 @@ def gap_to(twin: Runs) -> Values:
     return values
 
 
-def draw_propagation(schedule: str, naming: PlayerIndex, folder: Path, prefix: str) -> list[PlotFile]:
+def draw_propagation(schedule: str, players: PlayerIndex, folder: Path, prefix: str) -> list[PlotFile]:
     """The gap over the episodes, with intervals; nothing where nobody has an error-free twin.
 
     Args:
         schedule: its name.
-        naming: who plays, and what they are called.
+        players: who plays, and what they are called.
         folder: where to.
         prefix: how the file's name begins.
     """
     pairs = [
-        (naming.full_name(player), runs, naming.runs[twin_of(player)])
-        for player, runs in naming.runs.items()
-        if not naming.is_reference(player) and twin_of(player) in naming.runs
+        (players.full_name(player), runs, players.runs[twin_of(player)])
+        for player, runs in players.runs.items()
+        if not players.is_reference(player) and twin_of(player) in players.runs
     ]
     if not pairs:
         return []
@@ -251,7 +251,7 @@ def draw_propagation(schedule: str, naming: PlayerIndex, folder: Path, prefix: s
         axis.axhline(0, color="#888888", linewidth=0.8)
         for number, (name, runs, twin) in enumerate(pairs):
             draw_line(axis, series(runs, gap_to(twin)), name, number)
-        mark_drifts(axis, drifts_of(naming))
+        mark_drifts(axis, drifts_of(players))
         axis.set_xlabel("episode")
         axis.set_ylabel("gap to the error-free twin,\nmean score so far, points of 100")
         figure.suptitle(title)

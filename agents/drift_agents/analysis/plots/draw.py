@@ -14,12 +14,11 @@ from drift_agents.analysis.plots.methods import draw_front, draw_paper_bars
 from drift_agents.analysis.plots.style import PlotFile
 from drift_agents.analysis.plots.sweeps import budgets_of, draw_budgets, draw_sweep
 from drift_agents.analysis.plots.visits import draw_visits
-from drift_agents.analysis.runs import group, phases
+from drift_agents.analysis.runs import group, phases_of, read_run
 from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, measure_of
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.folder import EPISODES, PLOTS, read_manifest
-from drift_agents.experiment.logs import read_rows
+from drift_agents.experiment.folder import PLOTS
 
 
 def draw_all(folder: Path) -> dict[str, list[PlotFile]]:
@@ -35,9 +34,7 @@ def draw_all(folder: Path) -> dict[str, list[PlotFile]]:
         ExperimentError: if the folder holds no finished run, or a file cannot be written.
         MissingDependencyError: without matplotlib.
     """
-    manifest = read_manifest(folder)
-    if not (folder / EPISODES).exists():
-        raise ExperimentError(f"{folder}: the run is not finished, {EPISODES} is missing. Go on with it with --resume")
+    manifest, rows = read_run(folder)
     target = folder / PLOTS
     try:
         target.mkdir(exist_ok=True)
@@ -45,21 +42,21 @@ def draw_all(folder: Path) -> dict[str, list[PlotFile]]:
         raise ExperimentError(f"{target}: cannot be written: {error.strerror}") from error
     pictures: dict[str, list[PlotFile]] = {}
     sweeps: dict[tuple[str, str], list[tuple[Any, ScheduleRuns]]] = {}
-    for schedule, runs in group(read_rows(folder / EPISODES)).items():
+    for schedule, runs in group(rows).items():
         known = manifest["schedules"].get(schedule, {})
-        naming = PlayerIndex(runs, manifest["players"], schedule)
-        measure, order = measure_of(str(known.get("visibility"))), phases(runs)
+        players = PlayerIndex(runs, manifest["players"], schedule)
+        measure, phases = measure_of(str(known.get("visibility"))), phases_of(runs)
         if "sweep" in known:
             swept = known["sweep"]
-            part = ScheduleRuns(schedule, naming, measure, order)
+            part = ScheduleRuns(schedule, players, measure, phases)
             sweeps.setdefault((swept["of"], swept["path"]), []).append((swept["value"], part))
             continue
         prefix = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
-        found = draw_paper_bars(schedule, naming, measure, order, target, prefix)
-        found += draw_curves(schedule, naming, measure, target, prefix)
-        found += draw_propagation(schedule, naming, target, prefix)
-        found += draw_front(schedule, naming, measure, order, target, prefix)
-        found += draw_visits(folder, schedule, str(known.get("env")), naming, order, target, prefix)
+        found = draw_paper_bars(schedule, players, measure, phases, target, prefix)
+        found += draw_curves(schedule, players, measure, target, prefix)
+        found += draw_propagation(schedule, players, target, prefix)
+        found += draw_front(schedule, players, measure, phases, target, prefix)
+        found += draw_visits(folder, schedule, str(known.get("env")), players, phases, target, prefix)
         pictures[schedule] = found
     budgets = budgets_of(Experiment.model_validate(manifest["experiment"])) if sweeps else {}
     for (of, path), parts in sweeps.items():

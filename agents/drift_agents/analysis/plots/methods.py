@@ -10,39 +10,39 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from drift_agents.analysis.plots.style import PlotFile, add_legend, look_of, new_figure, save
+from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
-from drift_agents.analysis.tables.costs import costs_of, front
+from drift_agents.analysis.tables.costs import decision_costs, pareto_front
 from drift_agents.analysis.tables.paper import GPT_4O, paper_figures
 
 PAPER = "#b8c0c8"
 
 
 def draw_paper_bars(
-    schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str], folder: Path, prefix: str
+    schedule: str, players: PlayerIndex, measure: Measure, phases: Sequence[str], folder: Path, prefix: str
 ) -> list[PlotFile]:
     """Phase by phase, the paper's figures beside ours; nothing where the paper has no such cell.
 
     Args:
         schedule: its name.
-        naming: who plays, and what they are called.
+        players: who plays, and what they are called.
         measure: what is reported.
-        order: the phases.
+        phases: the phases.
         folder: where to.
         prefix: how the files' names begin.
     """
     found = []
-    for player, run in naming.runs.items():
+    for player, run in players.runs.items():
         paper = paper_figures(schedule, player)
-        if paper is not None and not naming.is_reference(player):
-            ours = [estimate(run.phase(phase).per_instance(measure.of), one_run=run.is_one_run) for phase in order]
-            found.append((naming.full_name(player), ours, paper))
+        if paper is not None and not players.is_reference(player):
+            ours = [estimate(run.phase(phase).per_instance(measure.of), one_run=run.is_one_run) for phase in phases]
+            found.append((players.full_name(player), ours, paper))
     if not found:
         return []
     title = f"{schedule}: ours beside the paper's ({GPT_4O})"
-    with new_figure(1, len(order), width=max(3.2, 0.7 * len(found)), height=3.2) as (figure, axes):
-        for number, (axis, phase) in enumerate(zip(axes.flat, order, strict=True)):
+    with new_figure(1, len(phases), width=max(3.2, 0.7 * len(found)), height=3.2) as (figure, axes):
+        for number, (axis, phase) in enumerate(zip(axes.flat, phases, strict=True)):
             for place, (_, ours, paper) in enumerate(found):
                 one = ours[number]
                 errors = [[max(0.0, one.mean - one.low)], [max(0.0, one.high - one.mean)]]
@@ -66,26 +66,26 @@ def draw_paper_bars(
 
 
 def draw_front(
-    schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str], folder: Path, prefix: str
+    schedule: str, players: PlayerIndex, measure: Measure, phases: Sequence[str], folder: Path, prefix: str
 ) -> list[PlotFile]:
     """What is reached after drifts over the tokens of a step; nothing where nobody made a strategy.
 
     Args:
         schedule: its name.
-        naming: who plays, and what they are called.
+        players: who plays, and what they are called.
         measure: what is reported.
-        order: the phases.
+        phases: the phases.
         folder: where to.
         prefix: how the files' names begin.
     """
-    costs = [cost for cost in costs_of(naming, measure, order) if not math.isnan(cost.reached.mean)]
+    costs = [cost for cost in decision_costs(players, measure, phases) if not math.isnan(cost.reached.mean)]
     if not costs:
         return []
     title = f"{schedule}: {measure.name} after drifts against tokens"
     with new_figure(1, 1, width=10.5, height=max(3.6, 0.6 + 0.2 * len(costs))) as (figure, axes):
         (axis,) = axes.flat
         for number, cost in enumerate(costs):
-            look = look_of(number)
+            look = style_of(number)
             spread = [
                 [max(0.0, cost.reached.mean - cost.reached.low)],
                 [max(0.0, cost.reached.high - cost.reached.mean)],
@@ -94,7 +94,7 @@ def draw_front(
                 [cost.tokens], [cost.reached.mean], yerr=spread, color=look.colour, marker=look.mark,
                 markersize=5 + 2 * (number // 14), linestyle="none", linewidth=0.8, label=cost.name,
             )  # fmt: skip
-        best = front([(cost.tokens, cost.reached.mean) for cost in costs])
+        best = pareto_front([(cost.tokens, cost.reached.mean) for cost in costs])
         axis.plot(
             [costs[place].tokens for place in best],
             [costs[place].reached.mean for place in best],

@@ -1,6 +1,6 @@
 """How pictures look: told apart by colour, dash and mark, so that they can be read in grey and by everybody.
 
-* `PlayerStyle`, `look_of` - how a player is drawn
+* `PlayerStyle`, `style_of` - how a player is drawn
 * `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its two files
 * `PlotFile` - what was drawn
 """
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
 
-LOOKS = (
+STYLES = (
     # Okabe and Ito (2008), ordered so that neighbours differ in grey too.
     ("#000000", "-", "o"),
     ("#d55e00", "-", "s"),
@@ -72,18 +72,18 @@ class PlotFile(NamedTuple):
     svg: Path
 
 
-def look_of(number: int) -> PlayerStyle:
+def style_of(number: int) -> PlayerStyle:
     """How the player of that number is drawn; after seven of them colours come again, with another dash and mark.
 
     Args:
         number: from 0.
 
     Example:
-        >>> look_of(0).colour == look_of(7).colour, look_of(0).mark == look_of(7).mark
+        >>> style_of(0).colour == style_of(7).colour, style_of(0).mark == style_of(7).mark
         (True, False)
     """
-    again, place = divmod(number, len(LOOKS))
-    colour, (_, dash, mark) = LOOKS[place][0], LOOKS[(place + again) % len(LOOKS)]
+    again, place = divmod(number, len(STYLES))
+    colour, (_, dash, mark) = STYLES[place][0], STYLES[(place + again) % len(STYLES)]
     return PlayerStyle(colour, dash, mark)
 
 

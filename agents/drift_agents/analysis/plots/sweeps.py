@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots.style import PlotFile, add_legend, look_of, new_figure, save
+from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
 from drift_agents.analysis.runs import Player, estimate, sum_of
 from drift_agents.analysis.schedule_runs import ScheduleRuns
 from drift_agents.experiment.config import Experiment
@@ -61,10 +61,10 @@ def draw_budgets(
         One picture for each memory and policy with enough budgets to draw a curve.
     """
     name, first = path.split(".")[-1], parts[0][1]
-    whose = dict.fromkeys((player.memory, player.policy) for player in first.naming.runs if player.verifier in budgets)
+    whose = dict.fromkeys((player.memory, player.policy) for player in first.players.runs if player.verifier in budgets)
     pictures = []
     for memory, policy in whose if len(budgets) >= FEWEST else ():
-        players = {budget: Player(memory, label, policy) for label, budget in budgets.items()}
+        by_budget = {budget: Player(memory, label, policy) for label, budget in budgets.items()}
         title = f"{of}: budget against {name}, {memory}, {policy}"
         with new_figure(1, 2, width=4.4, height=3.2) as (figure, axes):
             panels = (
@@ -73,9 +73,9 @@ def draw_budgets(
             )
             for axis, (label, measure, after) in zip(axes.flat, panels, strict=True):
                 for number, (value, part) in enumerate(parts):
-                    look, points = look_of(number), []
-                    for budget, player in players.items():
-                        run = part.naming.runs[player]
+                    look, points = style_of(number), []
+                    for budget, player in by_budget.items():
+                        run = part.players.runs[player]
                         shown = part.after(run) if after else run
                         points.append((budget, estimate(shown.per_instance(measure), one_run=run.is_one_run)))
                     axis.errorbar(
@@ -89,7 +89,7 @@ def draw_budgets(
                         elinewidth=0.8, label=f"{name} {value}",
                     )  # fmt: skip
                 axis.set_xscale("log")
-                axis.set_xticks(list(players), [str(budget) for budget in players])
+                axis.set_xticks(list(by_budget), [str(budget) for budget in by_budget])
                 axis.minorticks_off()
                 axis.set_xlabel("budget of probes for a verification")
                 axis.set_ylabel(label)
@@ -116,24 +116,23 @@ def draw_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str, of: str, fo
     places = values if numeric else list(range(len(values)))
     name, first = path.split(".")[-1], parts[0][1]
     title = f"{of}: over {name}"
-    players = list(first.naming.runs)
     with new_figure(1, 2, width=4.4, height=3.2) as (figure, axes):
-        for number, player in enumerate(players):
-            look = look_of(number)
+        for number, player in enumerate(first.players.runs):
+            look = style_of(number)
             for axis, measure, after in (
                 (axes.flat[0], first.measure.of, True),
                 (axes.flat[1], sum_of("probe_steps"), False),
             ):
                 points = []
                 for place, (_, part) in zip(places, parts, strict=True):
-                    run = part.naming.runs.get(player)
+                    run = part.players.runs.get(player)
                     if run is not None:
                         shown = part.after(run) if after else run
                         points.append((place, estimate(shown.per_instance(measure), one_run=run.is_one_run)))
                 x, found = [place for place, _ in points], [one for _, one in points]
                 axis.plot(
                     x, [one.mean for one in found], color=look.colour, linestyle=look.dash, marker=look.mark,
-                    markersize=4, label=first.naming.full_name(player),
+                    markersize=4, label=first.players.full_name(player),
                 )  # fmt: skip
                 axis.fill_between(
                     x,

@@ -58,7 +58,7 @@ def count_visits(traces: Iterable[EpisodeTrace], phase_of: Mapping[int, str]) ->
 
 
 def draw_visits(
-    run: Path, schedule: str, env: str, naming: PlayerIndex, order: Sequence[str], folder: Path, prefix: str
+    run: Path, schedule: str, env: str, players: PlayerIndex, phases: Sequence[str], folder: Path, prefix: str
 ) -> list[PlotFile]:
     """A map of visits for each phase, of the first instance of every agent whose steps were kept.
 
@@ -66,25 +66,25 @@ def draw_visits(
         run: the run's folder.
         schedule: its name.
         env: the environment's id; only the lake has tiles.
-        naming: who plays, and what they are called.
-        order: the phases.
+        players: who plays, and what they are called.
+        phases: the phases.
         folder: where to.
         prefix: how the files' names begin.
     """
     if env != LAKE:
         return []
-    shown = order[:ACROSS]
+    shown = phases[:ACROSS]
     found: list[tuple[str, dict[str, Visits]]] = []
     files = {}
     for path in sorted((run / TRACES).glob(f"*{SUFFIX}")):
         header = read_header(path)
         files[header.schedule, Player.of(header._asdict()), header.seed] = path
-    for player, runs in naming.runs.items():
+    for player, runs in players.runs.items():
         steps = files.get((schedule, player, runs.seeds[0]))
-        if steps is not None and not naming.is_reference(player):
+        if steps is not None and not players.is_reference(player):
             visits = count_visits(read_trace(steps), {row["episode"]: row["phase"] for row in runs.rows[0]})
             if visits:
-                found.append((naming.full_name(player), visits))
+                found.append((players.full_name(player), visits))
     if not found:
         return []
     title = f"Where the agent was on {schedule}"

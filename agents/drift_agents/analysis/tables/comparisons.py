@@ -3,9 +3,9 @@
 * `Comparison` - one difference on one schedule in one phase
 * `compare` - all of a schedule
 * `is_glove` - whether somebody is of GLOVE's family
-* `sign_flip` - the chance of such a difference where there is none
-* `holm` - such chances, corrected for how many there are
-* `paired_differences` - the table
+* `sign_flip` - the p-value of a paired permutation test
+* `holm` - p-values after Holm's correction
+* `tabulate_differences` - the table
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 
 from drift_agents.analysis.runs import Player, difference, paired
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex, memory_name
-from drift_agents.analysis.table import MISSING, Table, show, show_difference
+from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate
 from drift_agents.analysis.tables.scores import ACROSS
 from drift_envs.metrics import Estimate, recovery_ratio
 
-RIVALS = {"none": "plain", "overwrite": "overwrite"}
+BASELINES = {"none": "plain", "overwrite": "overwrite"}
 """With whom every verifier of GLOVE's family is compared, and what the table calls them."""
 
 SIGNIFICANT = 0.05
@@ -37,45 +37,45 @@ class Comparison(NamedTuple):
         label: who against whom.
         phase: when.
         estimate: the mean difference with its interval.
-        chance: of a mean difference at least as large where there is none; not a number in phases
+        p_value: of a mean difference at least as large where there is none; not a number in phases
             that no drift began, which no claim is about, and where all instances are one run.
         player: who.
-        rival: against whom.
+        baseline: against whom.
     """
 
     schedule: str
     label: str
     phase: str
     estimate: Estimate
-    chance: float
+    p_value: float
     player: Player
-    rival: Player
+    baseline: Player
 
 
-def compare(schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> list[Comparison]:
+def compare(schedule: str, players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[Comparison]:
     """All comparisons of a schedule.
 
     Args:
         schedule: its name.
-        naming: who played.
+        players: who played.
         measure: what is compared.
-        order: the phases; the first one is the source.
+        phases: the phases; the first one is the source.
     """
     found = []
-    for player, run in naming.runs.items():
-        for verifier, called in RIVALS.items():
+    for player, run in players.runs.items():
+        for verifier, called in BASELINES.items():
             other = player._replace(verifier=verifier)
-            rival = naming.runs.get(other)
-            if rival is None or not is_glove(player):
+            baseline = players.runs.get(other)
+            if baseline is None or not is_glove(player):
                 continue
-            label = f"{naming.name(player).strip(' +')} - {called}, {memory_name(player)}"
-            for phase in order:
-                ours, theirs = run.phase(phase), rival.phase(phase)
+            label = f"{players.name(player).strip(' +')} - {called}, {memory_name(player)}"
+            for phase in phases:
+                ours, theirs = run.phase(phase), baseline.phase(phase)
                 estimate = difference(ours, theirs, measure.of)
-                tested = phase != order[0] and estimate.n > 1
+                tested = phase != phases[0] and estimate.n > 1
                 values = paired(ours, theirs, measure=measure.of) if tested else [[], []]
-                chance = sign_flip([a - b for a, b in zip(*values, strict=True)]) if tested else math.nan
-                found.append(Comparison(schedule, label, phase, estimate, chance, player, other))
+                p_value = sign_flip([a - b for a, b in zip(*values, strict=True)]) if tested else math.nan
+                found.append(Comparison(schedule, label, phase, estimate, p_value, player, other))
     return found
 
 
@@ -85,9 +85,10 @@ def is_glove(player: Player) -> bool:
 
 
 def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
-    """The chance of a mean at least as far from 0 where each difference could as well have the other sign.
+    """The p-value of a two-sided paired permutation test: how often flipped signs give a mean as far from 0.
 
-    A paired permutation test, two-sided; exact for up to 14 differences, else from random flips.
+    Exact for up to 14 differences, else from seeded random flips. `scipy.stats.permutation_test` gives the same exact
+    p-values, but draws other flips from a seed, and published p-values depend on the draws.
 
     Args:
         differences: one an instance.
@@ -110,64 +111,66 @@ def sign_flip(differences: Sequence[float], seed: int = 0) -> float:
     return float((reached.sum() + extra) / (len(signs) + extra))
 
 
-def holm(chances: Sequence[float]) -> list[float]:
-    """Chances corrected for how many there are (Holm 1979): the family is wrong anywhere with at most that chance.
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values after Holm's correction (1979), which bounds the family-wise error rate.
 
     Args:
-        chances: one a comparison; those that are not a number were not tested, and stay.
+        p_values: one a comparison; NaN for those that were not tested, which stay.
 
     Example:
         >>> holm([0.01, 0.04, 0.03])
         [0.03, 0.06, 0.06]
     """
-    corrected = list(chances)
-    tested = sorted((chance, index) for index, chance in enumerate(chances) if not math.isnan(chance))
-    highest = 0.0
-    for rank, (chance, index) in enumerate(tested):
-        highest = max(highest, min(1.0, (len(tested) - rank) * chance))
-        corrected[index] = highest
+    from statsmodels.stats.multitest import multipletests  # half a second, which few commands need
+
+    tested = [index for index, p_value in enumerate(p_values) if not math.isnan(p_value)]
+    corrected = list(p_values)
+    if tested:
+        _, adjusted, _, _ = multipletests([p_values[index] for index in tested], method="holm")
+        for index, p_value in zip(tested, adjusted.tolist(), strict=True):
+            corrected[index] = p_value
     return corrected
 
 
-def paired_differences(
-    comparisons: Sequence[tuple[Comparison, float]], naming: PlayerIndex, measure: Measure, order: Sequence[str]
+def tabulate_differences(
+    comparisons: Sequence[tuple[Comparison, float]], players: PlayerIndex, measure: Measure, phases: Sequence[str]
 ) -> list[Table]:
     """The table of a schedule.
 
     Args:
-        comparisons: those of the schedule, each with its corrected chance.
-        naming: who played.
+        comparisons: those of the schedule, each with its corrected p_value.
+        players: who played.
         measure: what is compared.
-        order: the phases.
+        phases: the phases.
     """
     cells: dict[str, dict[str, str]] = {}
-    for one, chance in comparisons:
-        text = show_difference(one.estimate)
-        cells.setdefault(one.label, {})[one.phase] = f"{text}*" if chance < SIGNIFICANT else text
-    sheets = []
-    for begin in range(0, len(order), ACROSS):
-        shown = order[begin : begin + ACROSS]
-        sheet = Table("Paired differences in points", ("", *shown))
+    for one, p_value in comparisons:
+        text = format_difference(one.estimate)
+        cells.setdefault(one.label, {})[one.phase] = f"{text}*" if p_value < SIGNIFICANT else text
+    tables = []
+    for begin in range(0, len(phases), ACROSS):
+        shown = phases[begin : begin + ACROSS]
+        table = Table("Paired differences in points", ("", *shown))
         for label, found in cells.items():
-            sheet.add(label, *(found[phase] for phase in shown))
-        for label, ratios in _ratios(naming, measure, shown).items():
-            sheet.add(label, *ratios)
+            table.add(label, *(found[phase] for phase in shown))
+        for label, ratios in _ratios(players, measure, shown).items():
+            table.add(label, *ratios)
         if cells:
-            sheets.append(sheet)
-    return sheets
+            tables.append(table)
+    return tables
 
 
-def _ratios(naming: PlayerIndex, measure: Measure, shown: Sequence[str]) -> Mapping[str, list[str]]:
+def _ratios(players: PlayerIndex, measure: Measure, shown: Sequence[str]) -> Mapping[str, list[str]]:
     """The recovery ratios that can be told, by label."""
     found = {}
-    for player in filter(is_glove, naming.runs):
-        trio = [naming.runs.get(player._replace(verifier=name)) for name in (player.verifier, "none", "oracle_reset")]
+    for player in filter(is_glove, players.runs):
+        trio = [players.runs.get(player._replace(verifier=name)) for name in (player.verifier, "none", "oracle_reset")]
         if any(run is None for run in trio):
             continue
         values = [paired(*(run.phase(phase) for run in trio if run is not None), measure=measure.of) for phase in shown]
         ratios = [recovery_ratio(*three) if three[0] else None for three in values]
         if any(ratio is not None for ratio in ratios):
-            name = naming.name(player).strip(" +")
+            name = players.name(player).strip(" +")
             label = f"Recovery ratio{'' if name == 'GLOVE' else f' of {name}'}, {memory_name(player)}"
-            found[label] = [MISSING if ratio is None else show(ratio, 2) for ratio in ratios]
+            found[label] = [MISSING if ratio is None else format_estimate(ratio, 2) for ratio in ratios]
     return found

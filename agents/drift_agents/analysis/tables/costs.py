@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from drift_agents.analysis.runs import Row, Runs, estimate, sum_of
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
-from drift_agents.analysis.table import MISSING, Table, show, show_count
+from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate
 from drift_envs.metrics import Estimate
 
 
-def costs(naming: PlayerIndex) -> Table:
+def tabulate_costs(players: PlayerIndex) -> Table:
     """What each player paid over the whole run, and with which supervision.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
     """
-    sheet = Table(
+    table = Table(
         "Costs of the whole run, mean of an instance",
         (
             "method",
@@ -39,18 +39,18 @@ def costs(naming: PlayerIndex) -> Table:
             "super-\nvision",
         ),
     )
-    constructs = any(rows for run in naming.runs.values() for rows in run.construction)
-    for name, test, reference in naming.rows():
+    constructs = any(rows for run in players.runs.values() for rows in run.construction)
+    for name, test, reference in players.rows():
         run = test.whole
         before = [sum_of("steps", "probe_steps")(rows) for rows in test.construction]
 
         def count(*fields: str, run: Runs = run) -> str:
-            return show_count(estimate(run.per_instance(sum_of(*fields))))
+            return format_count(estimate(run.per_instance(sum_of(*fields))))
 
         has_model = any(row["model_calls"] for rows in run.rows for row in rows)
-        sheet.add(
+        table.add(
             name,
-            show_count(estimate(before)) if constructs else MISSING,
+            format_count(estimate(before)) if constructs else MISSING,
             count("steps"),
             count("probe_steps"),
             count("steps", "probe_steps"),
@@ -58,22 +58,22 @@ def costs(naming: PlayerIndex) -> Table:
             count("false_realignments"),
             count("model_calls") if has_model else MISSING,
             count("tokens_in", "tokens_out") if has_model else MISSING,
-            naming.supervision(run.player),
+            players.supervision(run.player),
             reference=reference,
         )
-    return sheet.used()
+    return table.used()
 
 
-def llm_costs(naming: PlayerIndex) -> Table:
+def tabulate_llm_costs(players: PlayerIndex) -> Table:
     """What each player's language models cost over the whole run, the mean of an instance.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
 
     Returns:
         The table; without rows where no language model was asked.
     """
-    sheet = Table(
+    table = Table(
         "Language models over the whole run, mean of an instance",
         (
             "method",
@@ -88,18 +88,18 @@ def llm_costs(naming: PlayerIndex) -> Table:
             "records\nleft out",
         ),
     )
-    for name, test, reference in naming.rows():
+    for name, test, reference in players.rows():
         run = test.whole
         if not any(row["model_calls"] for rows in run.rows for row in rows):
             continue
 
         def count(field: str, run: Runs = run) -> str:
-            return show_count(estimate(run.per_instance(sum_of(field))))
+            return format_count(estimate(run.per_instance(sum_of(field))))
 
         calls, milliseconds, cost = (
             sum(run.per_instance(sum_of(field))) for field in ("model_calls", "milliseconds", "cost")
         )
-        sheet.add(
+        table.add(
             name,
             count("model_calls"),
             count("tokens_in"),
@@ -112,7 +112,7 @@ def llm_costs(naming: PlayerIndex) -> Table:
             count("dropped_records"),
             reference=reference,
         )
-    return sheet
+    return table
 
 
 class DecisionCost(NamedTuple):
@@ -138,27 +138,27 @@ def tokens_of(rows: Sequence[Row]) -> float:
     return tokens / max(1, sum(row["steps"] for row in rows))
 
 
-def costs_of(naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> list[DecisionCost]:
+def decision_costs(players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[DecisionCost]:
     """What each player's decisions cost, and what they brought; nothing where nobody made a strategy.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
         measure: what is reported.
-        order: the phases.
+        phases: the phases.
     """
     found = []
-    for player, run in naming.runs.items():
-        if naming.is_reference(player):
+    for player, run in players.runs.items():
+        if players.is_reference(player):
             continue
-        after = run.without(order[0]) if len(order) > 1 else run
+        after = run.without(phases[0]) if len(phases) > 1 else run
         reached = estimate(after.per_instance(measure.of), one_run=run.is_one_run)
         tokens = [value for value in run.per_instance(tokens_of) if not math.isnan(value)]
-        found.append(DecisionCost(naming.full_name(player), sum(tokens) / max(1, len(tokens)), reached, run))
+        found.append(DecisionCost(players.full_name(player), sum(tokens) / max(1, len(tokens)), reached, run))
     strategic = any(row["refreshes"] for cost in found for rows in cost.run.rows for row in rows)
     return found if strategic else []
 
 
-def front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     """Who is beaten by nobody: no other costs at most as much and brings at least as much, and is better in one.
 
     Args:
@@ -168,7 +168,7 @@ def front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
         The places of those that stand on the front, the cheapest first.
 
     Example:
-        >>> front([(100, 5.0), (50, 5.0), (200, 9.0), (210, 8.0)])
+        >>> pareto_front([(100, 5.0), (50, 5.0), (200, 9.0), (210, 8.0)])
         (1, 2)
     """
     best: list[int] = []
@@ -180,18 +180,18 @@ def front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     return tuple(best)
 
 
-def efforts(naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> Table:
+def tabulate_decision_costs(players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> Table:
     """Tokens, strategies made, and who stands on the Pareto front of tokens against what is reached.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
         measure: what is reported.
-        order: the phases.
+        phases: the phases.
 
     Returns:
         The table; without rows where nobody made a strategy.
     """
-    sheet = Table(
+    table = Table(
         "Cost of decisions, with the Pareto front of tokens a step against what is reached after drifts",
         (
             "method",
@@ -203,18 +203,18 @@ def efforts(naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> Tabl
             "front",
         ),
     )
-    costs = costs_of(naming, measure, order)
-    best = front([(cost.tokens, cost.reached.mean) for cost in costs])
+    costs = decision_costs(players, measure, phases)
+    best = pareto_front([(cost.tokens, cost.reached.mean) for cost in costs])
     for place, cost in enumerate(costs):
         rows = [row for instance in cost.run.rows for row in instance]
         steps, made = sum(row["steps"] for row in rows), sum(row["refreshes"] for row in rows)
-        sheet.add(
+        table.add(
             cost.name,
-            show(cost.reached),
+            format_estimate(cost.reached),
             f"{cost.tokens:,.0f}",
             f"{cost.tokens * steps / max(1, len(rows)):,.0f}",
             f"{made / max(1, len(rows)):.1f}",
             f"{100 * made / max(1, steps):.0f}",
             "yes" if place in best else "",
         )
-    return sheet
+    return table

@@ -18,38 +18,38 @@ from functools import partial
 
 from drift_agents.analysis.runs import Player, Row, Runs, estimate, mean_of
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
-from drift_agents.analysis.table import MISSING, Table, show, show_count
+from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate
 
 SHARED, PRIVATE = "shared_hits", "private_hits"
 """The fields of a line."""
 
 
-def banks(naming: PlayerIndex, measure: Measure) -> Table:
+def tabulate_items(players: PlayerIndex, measure: Measure) -> Table:
     """Items, their truth, how often each bank is read, and what a hit goes along with.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
         measure: what is reported.
     """
-    sheet = Table(
+    table = Table(
         f"Items of the test: what is written, true and read; {measure.name} with a hit minus without",
         ("method", "items\nat the end", "true\nat the end", "shared\nread in", "gain", "private\nread in", "gain"),
     )
-    for name, run, reference in naming.rows():
+    for name, run, reference in players.rows():
         if all(row["items"] is None for rows in run.rows for row in rows):
             continue
         last = [[row for row in rows if row["items"] is not None][-1:] for rows in run.rows]
         sizes = [float(rows[0]["items"]) for rows in last if rows]
         true = [100 * rows[0]["item_truth_rate"] for rows in last if rows and rows[0]["item_truth_rate"] is not None]
-        cells = [show_count(estimate(sizes)), show(estimate(true)) if true else MISSING]
+        cells = [format_count(estimate(sizes)), format_estimate(estimate(true)) if true else MISSING]
         for field in (SHARED, PRIVATE):
             gain = estimate(run.per_instance(partial(_gain, field=field, measure=measure)))
             cells += [
-                show(estimate(run.per_instance(partial(_read_in, field=field)))),
-                show(gain) if gain.n else MISSING,
+                format_estimate(estimate(run.per_instance(partial(_read_in, field=field)))),
+                format_estimate(gain) if gain.n else MISSING,
             ]
-        sheet.add(name, *cells, reference=reference)
-    return sheet
+        table.add(name, *cells, reference=reference)
+    return table
 
 
 def _read_in(rows: Sequence[Row], field: str) -> float:
@@ -63,19 +63,19 @@ def _gain(rows: Sequence[Row], field: str, measure: Measure) -> float:
     return measure.of(hit) - measure.of(without) if hit and without else math.nan
 
 
-def epochs(naming: PlayerIndex, measure: Measure, number: int) -> Table:
+def tabulate_epochs(players: PlayerIndex, measure: Measure, number: int) -> Table:
     """The construction, epoch by epoch: what was reached, and how many items there were and how true.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
         measure: what is reported.
         number: how many epochs were played; there is nothing to tell of one.
     """
     heads = [head for epoch in range(1, number + 1) for head in (f"epoch {epoch}", "items", "true")]
-    sheet = Table(f"Construction, epoch by epoch: {measure.name}, items, and how many are true", ("method", *heads))
+    table = Table(f"Construction, epoch by epoch: {measure.name}, items, and how many are true", ("method", *heads))
     if number < 2:
-        return sheet
-    for name, run, reference in naming.rows():
+        return table
+    for name, run, reference in players.rows():
         if not any(run.construction):
             continue
         cells = []
@@ -84,10 +84,13 @@ def epochs(naming: PlayerIndex, measure: Measure, number: int) -> Table:
             last = [rows[-1] for rows in parts if rows]
             items = [float(row["items"]) for row in last if row["items"] is not None]
             true = [100 * row["item_truth_rate"] for row in last if row["item_truth_rate"] is not None]
-            cells += [show(estimate([measure.of(rows) for rows in parts if rows]))]
-            cells += [show_count(estimate(items)) if items else MISSING, show(estimate(true)) if true else MISSING]
-        sheet.add(name, *cells, reference=reference)
-    return sheet
+            cells += [format_estimate(estimate([measure.of(rows) for rows in parts if rows]))]
+            cells += [
+                format_count(estimate(items)) if items else MISSING,
+                format_estimate(estimate(true)) if true else MISSING,
+            ]
+        table.add(name, *cells, reference=reference)
+    return table
 
 
 def _epoch(rows: Sequence[Row], epoch: int, number: int) -> list[Row]:
@@ -100,30 +103,30 @@ MANAGED = "managed"
 ERROR_FREE = "error_free=true"
 
 
-def remembered(naming: PlayerIndex) -> Table:
+def tabulate_managed(players: PlayerIndex) -> Table:
     """A row for every agent with a managed memory; no rows where there is none.
 
     The gap is the mean score of the error-free twin minus the agent's own, over the whole run, instance by
     instance: what errors in memory, handed on, have cost.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
     """
     heads = ("method", "score, %", "records\nat the end", "at the\nmost", "gap to error-\nfree twin", "supervision")
-    sheet = Table("Score and memory, whole run", heads)
-    for player, runs in naming.runs.items():
-        if player.memory.partition("(")[0] != MANAGED or naming.is_reference(player):
+    table = Table("Score and memory, whole run", heads)
+    for player, runs in players.runs.items():
+        if player.memory.partition("(")[0] != MANAGED or players.is_reference(player):
             continue
-        twin = naming.runs.get(twin_of(player))
-        sheet.add(
-            naming.full_name(player),
-            show(estimate(runs.per_instance(mean_of("score", 100)))),
-            show_count(estimate(runs.per_instance(_last_size))),
-            show_count(estimate(runs.per_instance(_greatest_size))),
-            MISSING if twin is None else show(estimate(gaps(runs, twin))),
-            naming.supervision(player),
+        twin = players.runs.get(twin_of(player))
+        table.add(
+            players.full_name(player),
+            format_estimate(estimate(runs.per_instance(mean_of("score", 100)))),
+            format_count(estimate(runs.per_instance(_last_size))),
+            format_count(estimate(runs.per_instance(_greatest_size))),
+            MISSING if twin is None else format_estimate(estimate(gaps(runs, twin))),
+            players.supervision(player),
         )
-    return sheet.used()
+    return table.used()
 
 
 def twin_of(player: Player) -> Player:

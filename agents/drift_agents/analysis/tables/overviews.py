@@ -13,12 +13,12 @@ from typing import Any
 
 from drift_agents.analysis.runs import Runs, difference, estimate, sum_of
 from drift_agents.analysis.schedule_runs import ScheduleRuns, memory_name
-from drift_agents.analysis.table import MISSING, Table, show, show_count, show_difference
-from drift_agents.analysis.tables.comparisons import RIVALS
-from drift_agents.analysis.tables.probing import false_alarms, probe_share, show_delays
+from drift_agents.analysis.table import MISSING, Table, format_count, format_difference, format_estimate
+from drift_agents.analysis.tables.comparisons import BASELINES
+from drift_agents.analysis.tables.probing import false_alarms, format_delays, probe_share
 
 
-def over_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str) -> list[Table]:
+def tabulate_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str) -> list[Table]:
     """What a swept value does.
 
     Args:
@@ -29,7 +29,7 @@ def over_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str) -> list[Tab
         return []
     first = parts[0][1]
     heads = [f"{path.rpartition('.')[2]}\n{_short(value)}" for value, _ in parts]
-    name, drifts = first.measure.name.capitalize(), any(len(part.order) > 1 for _, part in parts)
+    name, drifts = first.measure.name.capitalize(), any(len(part.phases) > 1 for _, part in parts)
     measures: list[tuple[str, bool, Callable[[ScheduleRuns, Runs], str]]] = [
         (f"{name} before any drift" if drifts else f"{name}; nothing drifts", True, _before),
         *([(f"{name} after the drifts", True, _after)] if drifts else []),
@@ -37,30 +37,30 @@ def over_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str) -> list[Tab
         ("False alarms in 1,000 interactions", False, _alarms),
         ("Probe steps, % of all interactions", False, _probing),
     ]
-    sheets = []
+    tables = []
     for title, with_references, cell in measures:
-        sheet = Table(title, ("method", *heads))
-        for method, run, reference in first.naming.rows():
+        table = Table(title, ("method", *heads))
+        for method, run, reference in first.players.rows():
             if reference and not with_references:
                 continue
             cells = [
                 MISSING if here is None else cell(part, here)
-                for part, here in ((part, part.naming.runs.get(run.player)) for _, part in parts)
+                for part, here in ((part, part.players.runs.get(run.player)) for _, part in parts)
             ]
             if any(text not in (MISSING, "0") for text in cells) or with_references:
-                sheet.add(
-                    method if with_references else first.naming.full_name(run.player), *cells, reference=reference
+                table.add(
+                    method if with_references else first.players.full_name(run.player), *cells, reference=reference
                 )
-        if sheet.rows:
-            sheets.append(sheet)
+        if table.rows:
+            tables.append(table)
     gains = Table(f"Paired differences{' after the drifts' if drifts else ''}, in points", ("", *heads))
-    for player in first.naming.runs:
-        for verifier, called in RIVALS.items():
-            rival = player._replace(verifier=verifier)
-            if player.verifier.startswith("glove") and rival in first.naming.runs:
-                label = f"{first.naming.name(player).strip(' +')} - {called}, {memory_name(player)}"
-                gains.add(label, *(_gain(part, part.naming.runs, player, rival) for _, part in parts))
-    return [*sheets, gains] if gains.rows else sheets
+    for player in first.players.runs:
+        for verifier, called in BASELINES.items():
+            baseline = player._replace(verifier=verifier)
+            if player.verifier.startswith("glove") and baseline in first.players.runs:
+                label = f"{first.players.name(player).strip(' +')} - {called}, {memory_name(player)}"
+                gains.add(label, *(_gain(part, part.players.runs, player, baseline) for _, part in parts))
+    return [*tables, gains] if gains.rows else tables
 
 
 def _short(value: Any) -> str:
@@ -68,63 +68,63 @@ def _short(value: Any) -> str:
 
 
 def _before(part: ScheduleRuns, run: Runs) -> str:
-    here = run.phase(part.order[0])
-    return show(estimate(here.per_instance(part.measure.of), one_run=run.is_one_run))
+    here = run.phase(part.phases[0])
+    return format_estimate(estimate(here.per_instance(part.measure.of), one_run=run.is_one_run))
 
 
 def _after(part: ScheduleRuns, run: Runs) -> str:
-    return show(estimate(part.after(run).per_instance(part.measure.of), one_run=run.is_one_run))
+    return format_estimate(estimate(part.after(run).per_instance(part.measure.of), one_run=run.is_one_run))
 
 
 def _noticed(part: ScheduleRuns, run: Runs) -> str:
-    return show_delays(run, part.order[-1]) if run.player.verifier != "none" and len(part.order) > 1 else MISSING
+    return format_delays(run, part.phases[-1]) if run.player.verifier != "none" and len(part.phases) > 1 else MISSING
 
 
 def _alarms(part: ScheduleRuns, run: Runs) -> str:
-    return show_count(estimate(run.per_instance(false_alarms)))
+    return format_count(estimate(run.per_instance(false_alarms)))
 
 
 def _probing(part: ScheduleRuns, run: Runs) -> str:
-    return show_count(estimate(run.per_instance(probe_share)))
+    return format_count(estimate(run.per_instance(probe_share)))
 
 
-def _gain(part: ScheduleRuns, runs: Mapping[Any, Runs], player: Any, rival: Any) -> str:
-    if player not in runs or rival not in runs:
+def _gain(part: ScheduleRuns, runs: Mapping[Any, Runs], player: Any, baseline: Any) -> str:
+    if player not in runs or baseline not in runs:
         return MISSING
-    return show_difference(difference(part.after(runs[player]), part.after(runs[rival]), part.measure.of))
+    return format_difference(difference(part.after(runs[player]), part.after(runs[baseline]), part.measure.of))
 
 
-def over_policies(parts: Sequence[ScheduleRuns]) -> list[Table]:
+def tabulate_policies(parts: Sequence[ScheduleRuns]) -> list[Table]:
     """Source -> last drift, policy by policy, GLOVE below the plain agents, means over the memories (table 3).
 
     Args:
         parts: the schedules.
     """
-    policies = list(dict.fromkeys(policy for part in parts for policy in part.naming.policies()))
+    policies = list(dict.fromkeys(policy for part in parts for policy in part.players.policies()))
     if len(policies) < 2:
         return []
-    sheet = Table("Policies: source → last drift, means over memories", ("policy", *(part.schedule for part in parts)))
+    table = Table("Policies: source → last drift, means over memories", ("policy", *(part.schedule for part in parts)))
     for policy in policies:
         plain = [_by_policy(part, policy, "none") for part in parts]
         glove = [_by_policy(part, policy, "glove") for part in parts]
-        sheet.add(policy, *map(_change, plain))
-        sheet.add("  + GLOVE", *(_change(ours, theirs[-1]) for ours, theirs in zip(glove, plain, strict=True)))
-    return [sheet]
+        table.add(policy, *map(_change, plain))
+        table.add("  + GLOVE", *(_change(ours, theirs[-1]) for ours, theirs in zip(glove, plain, strict=True)))
+    return [table]
 
 
 def _by_policy(part: ScheduleRuns, policy: str, verifier: str) -> list[float]:
     """The means of the source and of the last phase over all memories that were played with both verifiers."""
-    players = [
+    compared = [
         player
-        for player in part.naming.runs
+        for player in part.players.runs
         if player.policy == policy
         and player.verifier == verifier
-        and all(player._replace(verifier=other) in part.naming.runs for other in ("none", "glove"))
+        and all(player._replace(verifier=other) in part.players.runs for other in ("none", "glove"))
     ]
     ends = []
-    for phase in (part.order[0], part.order[-1]):
+    for phase in (part.phases[0], part.phases[-1]):
         values = [
-            estimate(part.naming.runs[player].phase(phase).per_instance(part.measure.of)).mean for player in players
+            estimate(part.players.runs[player].phase(phase).per_instance(part.measure.of)).mean for player in compared
         ]
         ends.append(sum(values) / len(values) if values else math.nan)
     return ends
@@ -142,7 +142,7 @@ BESIDE = ("overwrite", GLOVE, "oracle_reset")
 """Who stands beside the plain agent, by the name of the verifier."""
 
 
-def in_short(parts: Sequence[ScheduleRuns]) -> Table:
+def tabulate_summary(parts: Sequence[ScheduleRuns]) -> Table:
     """A line for each schedule and memory that was played plain and with GLOVE.
 
     *Before* is the source phase of the plain agent, everything else the mean over all phases that a
@@ -155,19 +155,19 @@ def in_short(parts: Sequence[ScheduleRuns]) -> Table:
     Returns:
         The table; it has no rows if nothing was played both ways.
     """
-    sheet = Table(
+    table = Table(
         "In percent: before any drift, and the mean of all phases that a drift began",
         ("schedule, memory", "before", "plain", "+ overwrite", "+ GLOVE", "oracle\nreset", "probes, %\nof all steps"),
     )
     for part in parts:
-        source = part.order[0] if part.order else None
+        source = part.phases[0] if part.phases else None
         found: dict[tuple[str, ...], dict[str, tuple[str, Runs]]] = {}
-        for player, runs in part.naming.runs.items():
+        for player, runs in part.players.runs.items():
             verifier = player.verifier.partition("(")[0]
             who = (player.memory, player.policy, player.controller, player.team)
-            found.setdefault(who, {}).setdefault(verifier, (part.naming.name(player), runs))
+            found.setdefault(who, {}).setdefault(verifier, (part.players.name(player), runs))
         for verifiers in found.values():
-            if source is None or PLAIN not in verifiers or GLOVE not in verifiers or len(part.order) < 2:
+            if source is None or PLAIN not in verifiers or GLOVE not in verifiers or len(part.phases) < 2:
                 continue
             name, plain = verifiers[PLAIN]
             row = f"{part.schedule}, {name}"
@@ -176,8 +176,8 @@ def in_short(parts: Sequence[ScheduleRuns]) -> Table:
                 cells.append(
                     _figure(part, verifiers[verifier][1].without(source)) if verifier in verifiers else MISSING
                 )
-            sheet.add(*cells, _probe_share(verifiers[GLOVE][1]))
-    return sheet
+            table.add(*cells, _probe_share(verifiers[GLOVE][1]))
+    return table
 
 
 def _figure(part: ScheduleRuns, runs: Runs) -> str:

@@ -3,7 +3,7 @@
 * `Measure` - what is reported: the success rate of explicit drifts, the score of implicit ones
 * `PlayerIndex` - who stands in which row, and what it is called
 * `scores` - the main table, in the paper's layout
-* `phase_details` - early and late rounds, recovery, regret and truth of memory after each drift
+* `tabulate_phases` - early and late rounds, recovery, regret and truth of memory after each drift
 * `costs` - interactions, realignments, model calls and supervision
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from drift_agents.analysis.runs import Runs, estimate, mean_of, recoveries, sum_of
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
-from drift_agents.analysis.table import MISSING, Table, show
+from drift_agents.analysis.table import MISSING, Table, format_estimate
 from drift_agents.analysis.tables.paper import GPT_4O, paper_figures
 
 ACROSS = 3
@@ -23,45 +23,45 @@ EDGE = 5
 """How many rounds are the first and the last ones of a phase."""
 
 
-def scores(schedule: str, naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> list[Table]:
+def tabulate_scores(schedule: str, players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[Table]:
     """The main table: phase by phase, with the paper's figures for the same cells.
 
     Args:
         schedule: the schedule's name.
-        naming: who stands in which row.
+        players: who stands in which row.
         measure: what is reported.
-        order: the phases.
+        phases: the phases.
     """
-    sheets = []
-    for begin in range(0, len(order), ACROSS):
-        shown = order[begin : begin + ACROSS]
+    tables = []
+    for begin in range(0, len(phases), ACROSS):
+        shown = phases[begin : begin + ACROSS]
         heads = [("" if index + begin == 0 else "→ ") + phase for index, phase in enumerate(shown)]
-        sheet = Table(f"{measure.name.capitalize()}, by phase", ("method", *heads, f"paper, {GPT_4O}"))
-        for name, run, reference in naming.rows():
+        table = Table(f"{measure.name.capitalize()}, by phase", ("method", *heads, f"paper, {GPT_4O}"))
+        for name, run, reference in players.rows():
             cells = [
-                show(estimate(part.per_instance(measure.of), one_run=part.is_one_run))
+                format_estimate(estimate(part.per_instance(measure.of), one_run=part.is_one_run))
                 for part in (run.phase(phase) for phase in shown)
             ]
             figures = None if reference else paper_figures(schedule, run.player)
             paper = MISSING if figures is None or begin else " → ".join(f"{figure:g}" for figure in figures)
-            sheet.add(name, *cells, paper, reference=reference)
-        sheets.append(sheet.used())
-    return sheets
+            table.add(name, *cells, paper, reference=reference)
+        tables.append(table.used())
+    return tables
 
 
-def phase_details(naming: PlayerIndex, measure: Measure, order: Sequence[str]) -> list[Table]:
+def tabulate_phases(players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[Table]:
     """After each drift: the first and the last rounds, recovery, regret and how true memory is.
 
     Args:
-        naming: who stands in which row.
+        players: who stands in which row.
         measure: what is reported.
-        order: the phases; the first one is the source.
+        phases: the phases; the first one is the source.
     """
-    sheets = []
-    for phase in order[1:]:
-        rounds = max(row["round"] for run in naming.runs.values() for rows in run.phase(phase).rows for row in rows)
+    tables = []
+    for phase in phases[1:]:
+        rounds = max(row["round"] for run in players.runs.values() for rows in run.phase(phase).rows for row in rows)
         edge = max(1, min(EDGE, rounds // 2))
-        sheet = Table(
+        table = Table(
             f"After {phase}",
             (
                 "method",
@@ -72,16 +72,16 @@ def phase_details(naming: PlayerIndex, measure: Measure, order: Sequence[str]) -
                 "memory true\nat the end, %",
             ),
         )
-        for name, run, reference in naming.rows():
+        for name, run, reference in players.rows():
             here = run.phase(phase)
             first, last = here.phase(phase, first=edge), here.phase(phase, last=edge)
-            sheet.add(
+            table.add(
                 name,
-                show(estimate(first.per_instance(measure.of), one_run=first.is_one_run)),
-                show(estimate(last.per_instance(measure.of), one_run=last.is_one_run)),
+                format_estimate(estimate(first.per_instance(measure.of), one_run=first.is_one_run)),
+                format_estimate(estimate(last.per_instance(measure.of), one_run=last.is_one_run)),
                 _recovered(here),
-                show(estimate(here.per_instance(sum_of("regret")), one_run=here.is_one_run), 1),
-                show(
+                format_estimate(estimate(here.per_instance(sum_of("regret")), one_run=here.is_one_run), 1),
+                format_estimate(
                     estimate(
                         here.phase(phase, last=1).per_instance(mean_of("memory_truth_rate", 100)),
                         one_run=here.is_one_run,
@@ -89,8 +89,8 @@ def phase_details(naming: PlayerIndex, measure: Measure, order: Sequence[str]) -
                 ),
                 reference=reference,
             )
-        sheets.append(sheet.used())
-    return sheets
+        tables.append(table.used())
+    return tables
 
 
 def _span(first: int, last: int) -> str:
