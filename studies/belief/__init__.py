@@ -1,1 +1,1 @@
-"""Studies: what becomes of a memory, and how an agent follows what it remembers, beside the runs of experiments."""
+"""Belief studies: memories under declared evidence, without runs over episodes."""

@@ -1,11 +1,11 @@
-"""What an agent lived through before a drift, and what memories make of it: the ground of the studies of belief.
+"""The experiences of an agent before a drift, and the memories that the belief studies build from them.
 
 * `History` - the experiences of an agent before the first drift, with the world that an evaluator may ask
 * `live` - plays an instance up to its first drift
 * `Method` - a memory under study
 * `METHODS` - BeliefMem, its ablations, and two memories that keep no probabilities
 * `RecalledOutcome`, `supports` - how much of what a memory answers speaks for each outcome
-* `outranks` - whether one outcome is told more strongly than others
+* `outranks` - whether one outcome has more support than others
 """
 
 from __future__ import annotations
@@ -125,11 +125,11 @@ class RecalledOutcome(NamedTuple):
     """An outcome as a memory tells it.
 
     Args:
-        said: the state, as the first record that tells it has it; the action; the outcome.
+        transition: the state, as the first record that tells it has it; the action; the outcome.
         support: how much speaks for it: responses, each as strong as it is recalled.
     """
 
-    said: Transition
+    transition: Transition
     support: float
 
 
@@ -144,7 +144,7 @@ def supports(memory: Memory, matching: Matching, state: str, action: str, now: A
         now: the time.
 
     Returns:
-        Every outcome; the strongest first, of equal ones the one that was told first.
+        Every outcome; the strongest first, of equal ones the one that was recalled first.
     """
     answer, key = memory.retrieve(state, None, now), matching.state_key(state)
     found: list[RecalledOutcome] = []
@@ -152,13 +152,13 @@ def supports(memory: Memory, matching: Matching, state: str, action: str, now: A
         if record.action != action or matching.state_key(record.state) != key:
             continue
         for outcome, share in record.outcomes:
-            said, more = Transition(record.state, action, outcome), weight * record.n * share
-            place = find(matching, said, [one.said for one in found])
+            transition, more = Transition(record.state, action, outcome), weight * record.n * share
+            place = find(matching, transition, [one.transition for one in found])
             if place is None:
-                found.append(RecalledOutcome(said, more))
+                found.append(RecalledOutcome(transition, more))
             else:
-                found[place] = RecalledOutcome(found[place].said, found[place].support + more)
-    return sorted(found, key=lambda told: -told.support)
+                found[place] = RecalledOutcome(found[place].transition, found[place].support + more)
+    return sorted(found, key=lambda recalled: -recalled.support)
 
 
 def find(matching: Matching, wanted: Transition, others: Sequence[Transition]) -> int | None:
@@ -167,20 +167,20 @@ def find(matching: Matching, wanted: Transition, others: Sequence[Transition]) -
 
 
 def outranks(
-    told: Sequence[RecalledOutcome], matching: Matching, right: Transition, others: Sequence[Transition]
+    recalled: Sequence[RecalledOutcome], matching: Matching, right: Transition, others: Sequence[Transition]
 ) -> bool:
-    """Whether an outcome is told more strongly than each of some others.
+    """Whether an outcome has more support than each of some others.
 
     Args:
-        told: what a memory tells.
+        recalled: the outcomes that a memory recalls.
         matching: which outcomes count as the same.
         right: the one.
         others: the others.
     """
-    said = [one.said for one in told]
+    transition = [one.transition for one in recalled]
 
     def strength(wanted: Transition) -> float:
-        place = find(matching, wanted, said)
-        return 0.0 if place is None else told[place].support
+        place = find(matching, wanted, transition)
+        return 0.0 if place is None else recalled[place].support
 
     return all(strength(right) > strength(other) + MARGIN for other in others)

@@ -5,7 +5,7 @@
 * `convergence_rows`, `convergence_tables` - the study
 
 Source: the BeliefMem paper, section 4.3, figure 4b and appendix B.4: the top-1 rate is the share of questions
-whose true conclusion is told more strongly than every other, compared with raw counts.
+whose true conclusion is recalled more strongly than every other, compared with raw counts.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def convergence_rows(seeds: Sequence[int], schedules: Sequence[str] = SCHEDULES)
                     for step, answer in enumerate(seen):
                         (state, action, outcome), now = answers[answer], AgentClock(0, step)
                         memory.observe(Experience(state, action, outcome, 0.0, now), now)
-                        told = supports(memory, history.matching, state, action, AgentClock(0, step + 1))
-                        leads.append(outranks(told, history.matching, answers[0], answers[1:]))
+                        recalled = supports(memory, history.matching, state, action, AgentClock(0, step + 1))
+                        leads.append(outranks(recalled, history.matching, answers[0], answers[1:]))
                     yield {
                         "schedule": schedule,
                         "seed": seed,

@@ -58,9 +58,9 @@ def find_flaws(history: History, method: Method = METHODS[0]) -> list[Flaw]:
     oracle, matching, memory = history.world.oracle, history.matching, history.memory(method.options)
     flaws = []
     for state in memory.states():
-        told = memory.retrieve(state, None, history.now).records
+        recalled = memory.retrieve(state, None, history.now).records
         for action in dict.fromkeys(str(oracle.action(state, tick)) for tick in (history.after, history.before)):
-            known = [one.said for one in supports(memory, matching, state, action, history.now)]
+            known = [one.transition for one in supports(memory, matching, state, action, history.now)]
             if not known:
                 continue
             said = known[0]
@@ -70,7 +70,7 @@ def find_flaws(history: History, method: Method = METHODS[0]) -> list[Flaw]:
             if holds or find(matching, right, known) is not None:
                 continue
             wrong = [said]
-            for other in (said._replace(outcome=outcome) for record in told for outcome, _ in record.outcomes):
+            for other in (said._replace(outcome=outcome) for record in recalled for outcome, _ in record.outcomes):
                 if find(matching, other, [right, *wrong]) is None:
                     wrong.append(other)
             flaws.append(Flaw(said, right, tuple(wrong)))
@@ -92,8 +92,8 @@ def correct(history: History, method: Method, flaw: Flaw, observations: Sequence
     for number, seen in enumerate(observations, 1):
         memory.observe(Experience(state, action, seen.outcome, 0.0, now), now)
         now = AgentClock(now.episode, now.step + 1)
-        told = supports(memory, history.matching, state, action, now)
-        ahead = outranks(told, history.matching, flaw.right, [flaw.believed])
+        recalled = supports(memory, history.matching, state, action, now)
+        ahead = outranks(recalled, history.matching, flaw.right, [flaw.believed])
         since = (since or number) if ahead else None
     return since
 

@@ -2,7 +2,7 @@
 
 * `registry` - which function decides which claim
 * `evidence` - figures beside their bounds
-* `tables`, `noise`, `slippery`, `policies`, `course` - the functions, by experiment
-* `verdicts` - what came of the claims
+* `paper_tables`, `noise`, `detection`, `policies`, `adaptation` - the functions, by experiment
+* `decisions` - held, refuted or not played
 * `page` - all of it as Markdown
 """

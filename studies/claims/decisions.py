@@ -100,10 +100,10 @@ def same_episodes(played: ClaimRun) -> dict[str, list[str]]:
                 (row["seed"], row["episode"], row["score"], row["steps"]) for rows in run.whole.rows for row in rows
             )
             groups.setdefault((player._replace(memory=""), episodes), []).append(player.memory)
-        told = [
+        descriptions = [
             f"{_with(player)}: {', '.join(memories)}" for (player, _), memories in groups.items() if len(memories) > 1
         ]
-        found |= {schedule: told} if told else {}
+        found |= {schedule: descriptions} if descriptions else {}
     return found
 
 
@@ -125,7 +125,7 @@ def _judge(claim: Claim, played: ClaimRun, instances: Mapping[str, tuple[int, in
 
 
 def _instances(played: ClaimRun) -> tuple[dict[str, tuple[int, int]], str]:
-    """How many of the file's instances everybody played, by schedule; and what is wrong with them."""
+    """How many of the file's instances all agents played, by schedule, and a message if others were played."""
     file = load_experiment(played.name)
     found, foreign = {}, ""
     for name, part in played.parts.items():

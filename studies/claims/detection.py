@@ -43,7 +43,7 @@ def few_alarms_when_calm(played: ClaimRun) -> Iterator[Check]:
 
 
 def every_drift_noticed(played: ClaimRun) -> Iterator[Check]:
-    """Each drift of each instance has to be noticed, also one that the agent never met; each drift has its own median.
+    """Each drift of each instance has to be noticed, also without exposure; each drift has its own median.
 
     The median is over all instances; of two in the middle it is the longer one.
     """
@@ -51,7 +51,7 @@ def every_drift_noticed(played: ClaimRun) -> Iterator[Check]:
 
 
 def most_drifts_noticed(played: ClaimRun) -> Iterator[Check]:
-    """Each of the drifts has a share of its own, for each of both tests; a drift that nobody met counts as missed.
+    """Each of the drifts has a share of its own, for each of both tests; a drift without exposure counts as missed.
 
     The median delay is over all instances, those that did not notice as infinitely late; of two in the middle it is
     the longer one.
@@ -68,7 +68,7 @@ def _alarms(part: ScheduleRuns, verifier: str) -> Check:
     run = run_of(part, player("vanilla", verifier))
     values = run.per_instance(false_alarms)
     if any(map(math.isnan, values)):
-        raise NotPlayedError(f"nobody knows which alarms on `{part.schedule}` were false")
+        raise NotPlayedError(f"without an oracle for `{part.schedule}`, false alarms are unknown")
     found = estimate(values, one_run=run.is_one_run)
     return at_most(part, f"{title(run.player)}: false alarms in 1,000", found, MOST_ALARMS)
 
@@ -78,7 +78,7 @@ def _noticed(part: ScheduleRuns, least: float) -> Iterator[Check]:
         run = run_of(part, player("vanilla", verifier))
         for phase in drifts(part):
             if any(row["exposures"] is None for rows in run.phase(phase).rows for row in rows):
-                raise NotPlayedError(f"nobody knows who noticed a drift of `{part.schedule}`")
+                raise NotPlayedError(f"without an oracle for `{part.schedule}`, detections are unknown")
             found = detection_delays(run, phase)
             noticed = sum(map(math.isfinite, found))
             share = proportion(noticed, len(found))

@@ -114,10 +114,10 @@ class ClaimRun:
 
 
 def run_of(part: ScheduleRuns, player: Player) -> Runs:
-    """Somebody on a schedule.
+    """The runs of a player on a schedule.
 
     Raises:
-        NotPlayedError: if they did not play there.
+        NotPlayedError: if it did not play there.
     """
     try:
         return part.players.runs[player]
@@ -148,7 +148,7 @@ def title(player: Player, phase: str = "") -> str:
 
 
 def ahead(played: ClaimRun, part: ScheduleRuns, player: Player, baseline: Player) -> Iterator[Check]:
-    """Somebody of GLOVE's family is ahead of the plain agent or of `overwrite` after every drift: `**` in the report.
+    """A verifier of GLOVE's family is ahead of the plain agent or of `overwrite` after every drift: `**` in the report.
 
     Raises:
         NotPlayedError: if one of both did not play there.

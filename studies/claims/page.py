@@ -34,8 +34,8 @@ LEGEND = (
     "Intervals are 95 %, bootstrapped over instances. `all 30`: so many instances with the same figure. `**`: the "
     "interval excludes 0, and so does a two-sided sign-flip test at 5 % after Holm's correction over all comparisons "
     "of the run; p is corrected. The ratio of two means stands in percent, with the means.",
-    "**Instances**: how many of the experiment's instances everybody played, on the schedules that the checks are "
-    "about. Fewer than the file has are named as such.",
+    "**Instances**: how many of the experiment's instances all agents played, on the schedules of the "
+    "checks. Fewer than the file has are named as such.",
 )
 """How to read the page."""
 
@@ -116,9 +116,9 @@ def _overview(verdicts: Iterable[ClaimDecision]) -> list[str]:
     for verdict in verdicts:
         checks = verdict.checks
         held = f"{sum(check.holds for check in checks)} of {len(checks)}" if checks else MISSING
-        told = "; ".join([*_deciding(verdict), *verdict.missing])
+        texts = "; ".join([*_deciding(verdict), *verdict.missing])
         word = verdict.word if verdict.word == NOT_PLAYED else f"**{verdict.word}**"
-        rows.append((str(verdict.claim.number), word, held, told or MISSING, _instances(verdict)))
+        rows.append((str(verdict.claim.number), word, held, texts or MISSING, _instances(verdict)))
     return _table(("claim", "verdict", "checks that hold", "decided by", "instances"), rows)
 
 
@@ -131,9 +131,9 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _deciding(verdict: ClaimDecision) -> list[str]:
     checks = verdict.failed[:SHOWN] or ([] if verdict.nearest is None else [verdict.nearest])
-    told = [f"`{check.schedule}`, {check.what}: {check.found}; {check.needed}" for check in checks]
+    texts = [f"`{check.schedule}`, {check.what}: {check.found}; {check.needed}" for check in checks]
     more = len(verdict.failed) - SHOWN
-    return [f"({one})" for one in told] + ([f"and {more} more"] if more > 0 else [])
+    return [f"({one})" for one in texts] + ([f"and {more} more"] if more > 0 else [])
 
 
 def _instances(verdict: ClaimDecision) -> str:
@@ -181,10 +181,10 @@ def _alike(same: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
 
 
 def _origin(verdicts: Iterable[ClaimDecision], manifests: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Where the figures come from, and how to get them again."""
+    """Configuration, versions and commands that reproduce the figures."""
     tested = {name for verdict in verdicts for name in verdict.claim.experiments}
     names = [name for name in manifests if name in tested]
-    lines = ["## How to get this again", "", "```sh"]
+    lines = ["## Reproduction", "", "```sh"]
     lines += [f"drift-agents run {name} --out runs/{name}" for name in names]
     lines += [
         f"drift-agents claims {' '.join(f'runs/{name}' for name in names)} --out docs/claims_results.md",

@@ -46,7 +46,7 @@ def so_far(pairs: Sequence[Pair], side: str, episodes: int) -> list[float]:
 
 
 def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution]]], folder: Path) -> list[PlotFile]:
-    """Inputs and outputs beside those tabulate_managed, a line for each player; nothing where nobody remembers.
+    """Similarity of inputs and outputs to the remembered ones, a line for each player; nothing without memory.
 
     Args:
         schedule: its name.
@@ -87,5 +87,5 @@ def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution
 def _mean(instances: Sequence[Sequence[Pair]], side: str, episodes: int) -> PlotSeries:
     """The mean over instances with its interval."""
     curves = [so_far(pairs, side, episodes) for pairs in instances]
-    told = [estimate([curve[at] for curve in curves]) for at in range(episodes)]
-    return PlotSeries([one.mean for one in told], [one.low for one in told], [one.high for one in told])
+    estimates = [estimate([curve[at] for curve in curves]) for at in range(episodes)]
+    return PlotSeries([one.mean for one in estimates], [one.low for one in estimates], [one.high for one in estimates])

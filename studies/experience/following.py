@@ -161,7 +161,7 @@ def follow_executions(
     """
     near = _Nearness(embedding)
     origin: dict[RecordId, tuple[int, Hashable]] = {}
-    told: dict[int, Execution] = {}
+    seen: dict[int, Execution] = {}
     pairs = []
     for execution in executions:
         found = {
@@ -170,7 +170,7 @@ def follow_executions(
             for record_id in step.retrieved
             if record_id in origin and origin[record_id][1] == step.place
         }
-        sources = [told[number] for number in sorted(found)]
+        sources = [seen[number] for number in sorted(found)]
         likeness = near(execution.query, [source.query for source in sources])
         beside = [
             Pair(execution.number, source.number, alike, output_similarity(execution.actions, source.actions), 0.0)
@@ -179,7 +179,7 @@ def follow_executions(
         if beside:
             best = max(beside, key=lambda pair: (getattr(pair, by), pair.source))
             pairs.append(best._replace(score=execution.score))
-        told[execution.number] = execution
+        seen[execution.number] = execution
         origin.update((s.wrote, (execution.number, s.place)) for s in execution.steps if s.wrote is not None)
     return pairs
 

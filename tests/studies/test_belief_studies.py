@@ -46,7 +46,7 @@ def test_flaws_meet_the_criteria(history: History) -> None:
         assert oracle.holds(state, action, outcome.state, outcome.ended, history.before)
         assert not oracle.holds(state, action, outcome.state, outcome.ended, history.after)
         assert oracle.holds(state, action, right.outcome.state, right.outcome.ended, history.after)
-        told = [one.said for one in supports(memory, history.matching, state, action, history.now)]
+        told = [one.transition for one in supports(memory, history.matching, state, action, history.now)]
         assert find(history.matching, believed, told) == 0
         assert find(history.matching, right, told) is None
         assert right not in wrong

@@ -1,1 +1,10 @@
-"""Reads the lines of finished runs and plays nothing: tables, report, ranking, plots and pages."""
+"""Analysis of runs: reads logs and plays nothing.
+
+* `runs`, `schedule_runs` - rows grouped by player and instance; one schedule with its players, measure and phases
+* `table`, `tables` - a table in its output formats; the tables of the report
+* `report`, `html` - the report of a run as Markdown and in a terminal, and as one HTML file
+* `aggregates`, `ranking`, `leaderboard` - interquartile means, agents ranked over all schedules, and the page
+* `plots` - figures as PNG and SVG
+* `inspect` - the page to step through the episodes of a run
+* `finetuning_sets` - fine-tuning sets from the steps of a run
+"""

@@ -1,6 +1,6 @@
-"""Figures over many schedules: interquartile means, and how sure they are.
+"""Interquartile means over many schedules, with bootstrap intervals.
 
-* `Resamples` - instances drawn anew within their schedules, alike for everybody who is compared
+* `Resamples` - instances resampled within their schedules, in the same way for all agents that are compared
 * `interquartile` - the mean of the middle half
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021):
@@ -20,10 +20,10 @@ from drift_agents.errors import ArgumentError
 from drift_envs.metrics import Estimate
 
 CUT = 0.25
-"""The share of values that is left out at either end."""
+"""The share of values that is trimmed at either end."""
 RESAMPLES = 2_000
 LEVEL = 0.95
-"""What part of the resamples an interval holds."""
+"""The share of the resamples that an interval holds."""
 
 Numbers = NDArray[np.float64]
 
@@ -46,9 +46,10 @@ def interquartile(values: ArrayLike) -> Numbers:
 
 
 class Resamples:
-    """Instances drawn anew within their strata, alike for everybody who is compared.
+    """Instances resampled within their strata, in the same way for all agents that are compared.
 
-    So the difference of two players is one of pairs, and ranks can be counted resample by resample.
+    So differences are paired, and ranks are counted resample by resample; `scipy.stats.bootstrap` shares no
+    resamples between calls.
 
     Args:
         strata: the stratum of each instance, as the schedule that was played; length n.
@@ -112,19 +113,19 @@ class Resamples:
 
         Args:
             ours: one number an instance; shape (n,).
-            theirs: those of somebody else for the same instances; shape (n,).
+            theirs: another agent's numbers for the same instances; shape (n,).
         """
         mean = float(interquartile(ours) - interquartile(theirs))
         return Estimate(mean, *interval(self.means(ours) - self.means(theirs)), 1 if self._single else len(self.strata))
 
     def ranks(self, values: Sequence[ArrayLike]) -> list[tuple[int, int]]:
-        """Between which ranks everybody comes, in as many resamples as an interval holds; equal means share a rank.
+        """The interval of every agent's rank; equal means share a rank.
 
         Args:
-            values: for everybody one number an instance; each of shape (n,).
+            values: by agent, one number an instance; each of shape (n,).
 
         Returns:
-            The best and the worst rank, from 1, for everybody.
+            The best and the worst rank of every agent, from 1.
 
         Example:
             >>> Resamples(["lake"] * 4, resamples=50).ranks([[0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]])

@@ -22,27 +22,27 @@ from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
-"""Parts that add nothing and are not told."""
+"""Default parts, which names leave out."""
 
 LEGEND = (
     "**Kept**: the score collected after the first drift, as a share of what the optimum of the same ticks collects "
     "on average, in percent. An instance (a schedule with a seed) gives one such number; the column is their "
     "interquartile mean over all schedules, with a 95 % interval from {resamples:,} resamples stratified by schedule "
-    "(Agarwal et al. 2021). Chance can bring a share above 100.",
-    "**Ranks**: those that 95 % of the resamples give. All agents are resampled alike, so that what instances are like "
-    "cancels out. Where a schedule draws no map from the seed, its instances differ in chance and ties alone: the "
-    "intervals say nothing about other maps, nor about other drifts.",
+    "(Agarwal et al. 2021). In stochastic environments a share can exceed 100.",
+    "**Ranks**: those that 95 % of the resamples give. All agents are resampled in the same way, so that differences "
+    "between instances cancel out. Where a schedule draws no map from the seed, its instances differ in random "
+    "outcomes and ties alone: the intervals do not extend to other maps or other drifts.",
     "**Gain**: kept with the verifier minus kept without it, over the same instances; `*`: the interval excludes 0. "
     "**Before**: the share of the optimum before any drift. **Lost**: instances that kept at most {failed:.0%} of the "
     "optimum.",
     "**Probes**: their share of all interactions. **Steps**: interactions of an episode, probes included. **Tokens** "
-    "of a decision: as language models counted them, or else the length of everything that was asked and answered, "
+    "of a decision: as language models counted them, or else the length of all prompts and answers, "
     "four characters a token. **Records**: the size of memory at the end. All four are means over instances, and "
     "cars take far more steps than lakes.",
-    "**Supervision**: what an agent is told beyond its own observations, from `none` over `own reward` and `judge` to "
-    "`privileged`. Agents of different supervision are not the same contest.",
-    "The policy is no language model: an offline planner reads the prompt that one would get. The order of agents can "
-    "be another one with a language model.",
+    "**Supervision**: what an agent learns beyond its own observations, from `none` over `own reward` and `judge` to "
+    "`privileged`. Agents with different supervision are not comparable.",
+    "The policy is an offline planner that reads the prompt of a language model. With a language model, the ranking "
+    "can differ.",
 )
 """How to read the page."""
 
@@ -76,7 +76,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
     """
     seeds = manifest["experiment"]["seeds"]
     missing = ", ".join(f"{count} of `{schedule}`" for schedule, count in standings.left_out.items())
-    rest = f" Left out, since somebody did not play them up to a drift: {missing}."
+    rest = f" Left out, since an agent did not play them up to a drift: {missing}."
     lines = [
         "# Leaderboard",
         "",
@@ -98,7 +98,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
 
 
 def name_of(key: Key) -> str:
-    """What an agent is called: its memory, and all that it has beside the ordinary parts.
+    """The display name of an agent: its memory, and the parts that are not the default.
 
     Example:
         >>> name_of(("vanilla", "glove", "direct", "solo", "planner"))
@@ -126,7 +126,7 @@ def _called(label: str, names: Mapping[str, str]) -> str:
 
 
 def _names(standings: Sequence[Standing]) -> dict[Key, str]:
-    """What agents are called; with their policies where there are several."""
+    """The display names of agents; with their policies where there are several."""
     place = AXES.index("policy")
     policies = {standing.key[place] for standing in standings if standing.key[place] not in ALONE}
     several = len(policies) > 1
@@ -138,9 +138,9 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 def _main(standings: Standings) -> Table:
     heads = ("agent", "rank", "ranks", "kept", "gain", "before", "lost", "probes, %", "steps", "tokens", "records")
     table = Table("All drifts", (*heads, "supervision"))
-    everybody = [*standings.ranked, *standings.references]
-    names = _names(everybody)
-    for one in everybody:
+    agents = [*standings.ranked, *standings.references]
+    names = _names(agents)
+    for one in agents:
         table.add(
             names[one.key],
             MISSING if one.reference else str(1 + sum(_is_ahead(other, one) for other in standings.ranked)),
@@ -164,11 +164,11 @@ def _is_ahead(one: Standing, other: Standing) -> bool:
 
 
 def _by_part(standings: Standings) -> Table:
-    everybody = [*standings.ranked, *standings.references]
-    names = _names(everybody)
-    parts = list(everybody[0].groups)
+    agents = [*standings.ranked, *standings.references]
+    names = _names(agents)
+    parts = list(agents[0].groups)
     table = Table("Kept, by kind of drift and by world", ("agent", *parts))
-    for one in everybody:
+    for one in agents:
         table.add(names[one.key], *(format_estimate(one.groups[part]) for part in parts))
     return table
 
@@ -182,7 +182,7 @@ def _plain(value: float, digits: int = 0) -> str:
 
 
 def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    """The option that repeats a run of a shipped experiment, and what is to be said of a run that is not the whole."""
+    """The option that repeats a run of a shipped experiment, and a note where the run is not the whole experiment."""
     name, given = manifest["name"], manifest["config_hash"]
     if name in shipped_experiments():
         whole, count = load_experiment(name), len(manifest["experiment"]["seeds"])
@@ -194,12 +194,12 @@ def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _origin(manifest: Mapping[str, Any], standings: Standings) -> list[str]:
-    """Where the figures come from, and how to get them again."""
+    """Configuration, versions and commands that reproduce the figures."""
     name, seeds = manifest["name"], manifest["experiment"]["seeds"]
     option, note = _played(manifest)
     lengths = manifest["schedules"]
     return [
-        "## How to get this again",
+        "## Reproduction",
         "",
         "```sh",
         f"drift-agents run {name}{option} --out runs/{name}",

@@ -1,11 +1,10 @@
-"""What a run showed: tables from its lines alone.
+"""The report of a run: tables computed from its rows.
 
 * `write_report` - reads a run's folder, prints the report and writes `report.md`
 * `make_report` - the tables
-* `make_summary` - the one table for those who read one
+* `make_summary` - the summary table
 * `to_text` - the report as Markdown
-* `part_of` - one schedule of a run
-* `ReportSection` - what a report says about a schedule, or about several
+* `ReportSection` - the tables about one schedule, or about several
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ LEGEND = (
     "to bootstrap. Where a schedule draws no maps from the seed, all instances share its maps, and the interval is "
     "about p_value and ties, not about maps.",
     f"The paper's figures are those of one run with {GPT_4O} on maps and prompts of its own. The planner here is no "
-    "language model. They show the pattern to compare, not a target.",
+    "language model. They show the pattern, not a target.",
     f"Recovered: the rounds of the phase that had passed when the mean score of {WINDOW} rounds was within "
     f"{TOLERANCE:.0%} of the optimum and stayed there for {WINDOW} windows; the median over all instances, and how "
     "many recovered within the phase.",
@@ -62,15 +61,15 @@ LEGEND = (
     "response had changed and about which memory held something, the mean. False alarms: realignments that touched "
     "nothing that had changed since it was written, in 1,000 of the agent's own interactions; calm: in the source.",
     "Probe steps are those of all probes, prefixes and retries included. Total steps are the agent's own and these. "
-    "Calm: phases that no drift began. What was played before the test, to fill memory, stands in no phase; its steps "
-    "are among those of the whole run, and are told apart.",
-    "At equal interaction: what was collected after the drift within as many interactions, probes included, as the "
-    "agent of the table had that needed fewest for the phase, instance by instance; and in 1,000 interactions.",
+    "Calm: phases that no drift began. Episodes of a construction belong to no phase; their steps "
+    "are part of the whole run, and have a column of their own.",
+    "At equal interaction: the score collected after the drift within the least number of interactions, probes "
+    "included, that any agent of the table needed for the phase, instance by instance; and in 1,000 interactions.",
     f"Failed: at most {FAILURE_SHARE:.0%} of the optimum in that phase.",
     "Gap to the error-free twin: the same agent, but wrong executions are replaced by the clairvoyant's before they "
     "are added; its score minus the agent's, over the whole run.",
     "Oracle realign removes exactly the records that became false, when the drift happens; oracle reset removes all; "
-    "clairvoyant plays the best known policy of every tick. All three are told the truth.",
+    "clairvoyant plays the best known policy of every tick. All three are privileged.",
 )
 """How to read the tables."""
 
@@ -96,7 +95,7 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
         for section in sections:
             _print(section, console)
         console.print(Text("\n".join(f"- {line.replace('`', '')}" for line in LEGEND), style="dim"))
-        for section in summary:  # first in the file, and last in a terminal, where one looks
+        for section in summary:  # first in the file, last in a terminal
             _print(section, console)
         console.print(f"\nThe same as Markdown, and more tables: {path}")
     return path
@@ -110,12 +109,12 @@ def _print(section: ReportSection, console: Console) -> None:
 
 
 class ReportSection(NamedTuple):
-    """What a report says about a schedule, or about several.
+    """The tables about one schedule, or about several.
 
     Args:
-        heading: about what.
-        tables: the tables that are printed.
-        more: those that stand in the file alone.
+        heading: the heading.
+        tables: printed, and in the file.
+        more: in the file alone.
     """
 
     heading: str
@@ -176,7 +175,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Report
 
 
 def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[ReportSection]:
-    """What it all comes to, in one table; nothing if no memory was played both plain and with GLOVE.
+    """The summary; nothing if no memory was played both plain and with GLOVE.
 
     Args:
         manifest: what was played.
@@ -184,7 +183,7 @@ def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Repor
     """
     played = {name: runs for name, runs in group(rows).items() if "sweep" not in manifest["schedules"].get(name, {})}
     table = tabulate_summary([part_of(manifest, schedule, runs) for schedule, runs in played.items()])
-    return [ReportSection("What was lost, and what was won back", [table], [])] if table.rows else []
+    return [ReportSection("Lost to drifts, and recovered", [table], [])] if table.rows else []
 
 
 def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
@@ -198,16 +197,16 @@ def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
 
 
 def _stages(known: Mapping[str, Any]) -> str:
-    """What was played before the test, and what the test does to memory, where that is not as usual."""
-    told = ""
+    """The construction, and whether memory is frozen in the test, where that is not the default."""
+    text = ""
     construct = known.get("construct")
     if construct is not None:
         where = "the same" if construct.get("where") == "same" else "other"
         epochs = construct.get("epochs", 1)
-        told += f"; before the test {construct['episodes']} {where} tasks"
-        told += f" in {epochs} epochs" if epochs > 1 else ""
-        told += f", played by {construct['policy']['name']}" if "policy" in construct else ""
-    return told + ("; memory frozen in the test" if known.get("learning") == "frozen" else "")
+        text += f"; before the test {construct['episodes']} {where} tasks"
+        text += f" in {epochs} epochs" if epochs > 1 else ""
+        text += f", played by {construct['policy']['name']}" if "policy" in construct else ""
+    return text + ("; memory frozen in the test" if known.get("learning") == "frozen" else "")
 
 
 def _sweeps(manifest: Mapping[str, Any], parts: Sequence[ScheduleRuns]) -> list[ReportSection]:
@@ -239,7 +238,7 @@ def to_text(manifest: Mapping[str, Any], sections: Sequence[ReportSection]) -> s
         for table in section.tables + section.more:
             lines += [to_markdown(table), ""]
     lines += ["## How to read this", "", *(f"- {line}" for line in LEGEND), ""]
-    lines += ["## What was played", ""]
+    lines += ["## Configuration", ""]
     lines += [f"- Versions: {', '.join(f'{name} {number}' for name, number in manifest['versions'].items())}"]
     lines += [f"- Seeds: {', '.join(map(str, experiment['seeds']))}"]
     lines += [

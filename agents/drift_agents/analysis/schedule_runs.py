@@ -43,13 +43,13 @@ ALONE = {"clairvoyant": "Clairvoyant", "dyna_q_plus": "Dyna-Q+", "windowed_q": "
 
 
 def memory_name(player: Player) -> str:
-    """What a player's memory is called."""
+    """The display name of a player's memory."""
     memory, mark, options = player.memory.partition("(")
     return f"{MEMORY_NAMES.get(memory, memory)}{mark and ' ('}{options}"
 
 
 class Measure(NamedTuple):
-    """What is reported of an episode, in percent.
+    """The reported field of an episode, in percent.
 
     Args:
         name: as in the heading.
@@ -73,7 +73,7 @@ def measure_of(visibility: str) -> Measure:
 
 
 class PlayerIndex:
-    """Who stands in which row, and what it is called: each memory, its verifiers below it, clairvoyant last.
+    """The players of a schedule, row by row: each memory, its verifiers below it, clairvoyant last.
 
     Args:
         runs: all players of a schedule, in the order of the log.
@@ -102,12 +102,12 @@ class PlayerIndex:
         return list(self._policies)
 
     def name(self, player: Player) -> str:
-        """What a player is called."""
+        """The display name of a player in a table."""
         if player.policy in ALONE:
             return ALONE[player.policy]
         memory = memory_name(player)
-        told = [player.policy] if len(self._policies) > 1 else []
-        policy = f" ({', '.join([*told, *player.unusual_parts])})" if told or player.unusual_parts else ""
+        labels = [player.policy] if len(self._policies) > 1 else []
+        policy = f" ({', '.join([*labels, *player.unusual_parts])})" if labels or player.unusual_parts else ""
         if player.verifier == "none":
             return f"{memory}{policy}"
         if player.verifier in REFERENCE_NAMES:
@@ -116,16 +116,16 @@ class PlayerIndex:
         return f"  + {VERIFIER_NAMES.get(verifier, verifier)}{mark and ' ('}{options}{policy}"
 
     def full_name(self, player: Player) -> str:
-        """What a player is called where its memory's row does not stand above it: `Vanilla + GLOVE`."""
+        """The display name without a memory's row above it: `Vanilla + GLOVE`."""
         name = self.name(player)
         return f"{memory_name(player)} {name.strip()}" if name.startswith(" ") else name
 
     def is_reference(self, player: Player) -> bool:
-        """Whether it is told the truth on purpose."""
+        """Whether it is a privileged reference."""
         return bool(self._about.get(player, {}).get("reference"))
 
     def supervision(self, player: Player) -> str:
-        """What it is told beyond its own observations."""
+        """Its level of `drift_agents.types.SUPERVISION`."""
         return str(self._about.get(player, {}).get("supervision", MISSING))
 
 
@@ -134,7 +134,7 @@ class ScheduleRuns(NamedTuple):
 
     Args:
         schedule: its name.
-        players: who played it.
+        players: the players.
         measure: what is reported.
         phases: its phases; the first one is the source.
     """
@@ -150,12 +150,12 @@ class ScheduleRuns(NamedTuple):
 
 
 def part_of(manifest: Mapping[str, Any], schedule: str, runs: Sequence[Runs]) -> ScheduleRuns:
-    """One schedule of a run, with what is reported of it.
+    """One schedule of a run, with its players, measure and phases.
 
     Args:
         manifest: what was played.
         schedule: the schedule's name.
-        runs: who played it.
+        runs: its players' rows.
     """
     measure = measure_of(str(manifest["schedules"].get(schedule, {}).get("visibility")))
     return ScheduleRuns(schedule, PlayerIndex(runs, manifest["players"], schedule), measure, phases_of(runs))

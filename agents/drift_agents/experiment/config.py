@@ -77,7 +77,7 @@ class PartSpec(_Model):
             >>> [part.label(parts) for part in parts]
             ['glove', 'glove(budget=3, epsilon=0.2)']
 
-            The name of a language model is always told, and tells policies apart.
+            The name of a language model is always part of the label.
 
             >>> models = [PartSpec(name="llm", options={"model": name, "base_url": f"http://{name}"}) for name in "ab"]
             >>> [part.label(models) for part in models]

@@ -54,7 +54,7 @@ class Construction(NamedTuple):
 
 
 def has_construction(cell: Cell, construct: Construct | None) -> bool:
-    """Whether a cell has a construction: somebody who learns, and tasks to learn from.
+    """Whether a cell has a construction: an agent that learns, and tasks to learn from.
 
     Args:
         cell: the cell.

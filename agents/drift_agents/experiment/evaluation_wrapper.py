@@ -1,4 +1,4 @@
-"""What an evaluator notes while somebody plays.
+"""The world of a cell with the evaluator's bookkeeping.
 
 * `EvaluationWrapper` - a world that notes the tick of every interaction, and knows the oracle
 """

@@ -121,7 +121,7 @@ class AuditedItem(NamedTuple):
 
     Args:
         id: its number, as it stands among what was retrieved.
-        owner: the member in whose private bank it stands; empty for what everybody reads.
+        owner: the member in whose private bank it stands; empty for the shared bank.
         evidence: the records that it rests on.
     """
 
@@ -207,7 +207,7 @@ class DetectionResult(NamedTuple):
             it had changed, that one included, if it came in this episode; else `None`.
         exposures: the interactions of the episode, up to then, that could have shown the drift: what
             was done there is answered otherwise since, and memory held something about it. `None`
-            where nobody can tell, and where no drift has come yet.
+            without an oracle, and before the first drift.
         phase: the phase of the drift that was noticed: that of the episode, or a later one where a
             drift came within the episode.
     """

@@ -2,6 +2,8 @@
 
 * `ExtraEpisodes` - the extra episodes of one cell
 * `read_like` - the verifier whose probe steps are spent
+
+A file of its own, since it plays a second cell beside the one of `drift_agents.experiment.episode`.
 """
 
 from __future__ import annotations

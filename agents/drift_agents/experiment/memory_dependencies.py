@@ -49,7 +49,9 @@ class Demonstrator:
 
     def __init__(self, world: EvaluationWrapper, schedule: Schedule, seed: int) -> None:
         if world.oracle is None:
-            raise ExperimentError(f"{schedule.name}: no oracle is known for {schedule.env}, so nobody knows executions")
+            raise ExperimentError(
+                f"{schedule.name}: no oracle is known for {schedule.env}, which correct executions need"
+            )
         self._world, self._schedule, self._seed = world, schedule, seed
         self._limit = None if world.env.spec is None else world.env.spec.max_episode_steps
         self._second: gym.Env[str, Any] | None = None

@@ -122,7 +122,7 @@ _Player = tuple[PartSpec, PartSpec, PartSpec, tuple[str, str, str], str | None, 
 
 
 def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
-    """Everybody who plays a schedule: each memory's agents and its references, then those who have no memory."""
+    """All players of a schedule: each memory's agents and its references, then those without memory."""
     beside = {
         axis: _distinct([part for agents in experiment.agents for part in getattr(agents, axis)])
         for axis in ("memory", "verifier", "controller", "team", "policy")

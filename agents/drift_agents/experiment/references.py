@@ -3,7 +3,7 @@
 * `OracleVerifier` - *oracle realign* and *oracle reset*: an agent's memory, put right when the drift happens
 * `Clairvoyant` - the optimal policy of every tick
 
-Without them nobody could tell "failed to adapt" from "got harder". All three are privileged.
+They separate "failed to adapt" from "the task became harder". All three are privileged.
 """
 
 from __future__ import annotations
@@ -101,8 +101,7 @@ class Clairvoyant:
         steps, terminated, truncated = 0, False, False
         limit = None if world.spec is None else world.spec.max_episode_steps
         while not (terminated or truncated):
-            # What is best depends on the time that is left: where waiting is safe, somebody who always
-            # takes it for endless waits for ever.
+            # The optimum depends on the remaining steps: a policy for an infinite horizon may wait for ever.
             left = None if limit is None else limit - steps
             action = self._watched.oracle.action(state, self._watched.tick, left)
             state, _, terminated, truncated, info = world.step(action)

@@ -2,7 +2,7 @@
 
 * `run_experiment` - plays an experiment into a folder
 * `describe` - what is played: the content of `run.json`
-* `Progress` - told about every step forward
+* `Progress` - callbacks about the progress
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from drift_envs.errors import DriftEnvsError
 
 
 class Progress(Protocol):
-    """Told about every step forward; what it does with that is its own affair."""
+    """Progress callbacks; return values are ignored."""
 
     def begin(self, schedule: str, episodes: int) -> None:
         """So many episodes are to be played on a schedule."""
@@ -44,7 +44,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """A `Progress` that nobody sees."""
+    """A `Progress` without output."""
 
     def begin(self, schedule: str, episodes: int) -> None:
         """Nothing."""
@@ -80,8 +80,8 @@ def run_experiment(
         fresh: throw away the run that lies there.
         trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
             not given. Lines do not depend on it; cells that are done already are not played again for it, and
-            `progress` is told how many of them have no steps.
-        progress: told about every step forward.
+            `progress.note` receives how many of them have no steps.
+        progress: callbacks about the progress.
         service: the service of language models, if there are any; one with default limits if not
             given. Unless it has a file of its own, replies are recorded in the folder, and are found there
             when the run goes on.
@@ -171,7 +171,7 @@ def describe(
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """What is played: the content of `run.json`, and how many episodes a cell of each place has.
 
-    Everybody who plays is made once, so that whatever cannot be made is told before anything is played.
+    Every player is made once, so that errors are raised before anything is played.
 
     Args:
         experiment: the experiment.

@@ -9,7 +9,8 @@ A file holds one cell: gzip around lines of JSON, the header first, then a line 
 (states, lines of prompts, answers) and knobs stand once in a file: a line brings those that are new
 under `texts` and `knobs`, and everything else names them by number, counted over the file. Prompts
 grow with memory and hardly change from one step to the next, so that this and the compression keep
-a step at some hundred bytes. `drift_agents.experiment.trace_writer` writes it.
+a step at some hundred bytes. `drift_agents.experiment.trace_writer` writes it, apart from this file, since readers
+should not import what plays.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def _view(step: Mapping[str, Any], texts: list[str], knobs: list[Mapping[str, An
     )
 
 
-def _thought(told: Mapping[str, list[int]] | None, texts: list[str]) -> Thought | None:
-    if told is None:
+def _thought(fields: Mapping[str, list[int]] | None, texts: list[str]) -> Thought | None:
+    if fields is None:
         return None
-    return Thought(**{name: "\n".join(texts[line] for line in lines) for name, lines in told.items()})
+    return Thought(**{name: "\n".join(texts[line] for line in lines) for name, lines in fields.items()})

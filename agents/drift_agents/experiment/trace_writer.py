@@ -163,8 +163,8 @@ class TraceWriter:
         if step.strategy is not None:
             data["strategy"] = self._lines(step.strategy)
         if step.thought is not None:
-            told = step.thought._asdict()
-            data["thought"] = {name: self._lines(text) for name, text in told.items() if text is not None}
+            fields = step.thought._asdict()
+            data["thought"] = {name: self._lines(text) for name, text in fields.items() if text is not None}
         if step.checks:
             data["checks"] = [self._verdict(verdict) for verdict in step.checks]
         return data
@@ -183,7 +183,7 @@ class TraceWriter:
             "statistic": None if verdict.statistic is None else _finite(verdict.statistic),
             "probed": [self._outcome(outcome) for outcome in verdict.probed],
             "cost": list(verdict.cost) if any(verdict.cost) else None,
-            "removed": [self._told(record) for record in verdict.removed.records],
+            "removed": [self._removed_record(record) for record in verdict.removed.records],
             "removed_notes": list(verdict.removed.notes),
             "realigned": verdict.realigned,
             "contradicted": verdict.contradicted,
@@ -193,7 +193,7 @@ class TraceWriter:
         }
         return {key: value for key, value in data.items() if value is not None and value is not False and value != []}
 
-    def _told(self, record: RecordId) -> dict[str, Any]:
+    def _removed_record(self, record: RecordId) -> dict[str, Any]:
         """What was remembered under a number, as far as it was written before our eyes."""
         if record not in self._written:
             return {"id": record}

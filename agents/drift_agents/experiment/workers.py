@@ -5,7 +5,7 @@
 * `play_in_threads` - in threads of this process, which share a service of language models
 * `play_on_ray` - on Ray's workers
 * `ray_cores` - how many cores Ray has
-* `check_reachable` - whether anybody listens at Ray's address
+* `check_reachable` - whether a server listens at Ray's address
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def play_on_ray(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: 
         ExperimentError: if a worker is lost, or no Ray is where `RAY_ADDRESS` says; otherwise what the call raised.
     """
     ray = _connect()
-    # A worker that is lost may live on where nobody sees it: what it played is taken up by a resumed run alone.
+    # A lost worker may still be running, so its task is not retried here; a resumed run continues its file.
     task = ray.remote(num_cpus=1, max_retries=0)(play)
     queue = iter(calls)
     running = [task.remote(*call) for call in islice(queue, jobs)]
@@ -166,13 +166,13 @@ def _connect() -> Any:
 
 
 def check_reachable(address: str) -> None:
-    """Refuse an address where nobody listens at once; Ray itself would try for minutes.
+    """Refuse an address without a server at once; Ray itself would try for minutes.
 
     Args:
         address: `host:port`, or `ray://host:port`; anything else (as `auto`) is Ray's own matter.
 
     Raises:
-        ExperimentError: if nobody listens there.
+        ExperimentError: if no server listens there.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
@@ -181,5 +181,5 @@ def check_reachable(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
     except (OSError, OverflowError) as error:
         raise ExperimentError(
-            f"`RAY_ADDRESS` should name a running Ray. Nobody listens at {address!r}: {error}"
+            f"`RAY_ADDRESS` should name a running Ray. No server listens at {address!r}: {error}"
         ) from error

@@ -1,6 +1,6 @@
-"""The inspection page from this machine, for runs whose file would be too large.
+"""The inspection page from a local server, for runs whose file would be too large.
 
-* `PageServer` - serves the page, and the steps of each cell when they are asked for
+* `PageServer` - serves the page, and the steps of each cell on request
 * `make_server` - one for a run's folder
 """
 
@@ -15,7 +15,7 @@ from drift_agents.analysis.inspect.page import gather, page_parts
 from drift_agents.errors import ExperimentError
 
 HOST = "127.0.0.1"
-"""Nobody but this machine is served."""
+"""Requests from this machine alone are served."""
 
 
 class PageServer(ThreadingHTTPServer):
@@ -78,4 +78,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: whoever looks at a page needs no log of it."""
+        """Log nothing."""

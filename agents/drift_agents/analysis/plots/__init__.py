@@ -1,8 +1,9 @@
-"""Pictures of what a run showed, as PNG and SVG.
+"""Plots of a run, as PNG and SVG.
 
-* `draw` - all pictures of a run
-* `style` - colours, dashes and marks that can be told apart without colour
-* `curves` - adaptation, regret and memory over the episodes
-* `bars` - the paper's tables beside ours; budget and success over what a sweep turns
-* `visits` - where an agent went on the lake before and after a drift
+* `draw` - all plots of a run
+* `style` - colours, dashes and markers
+* `curves` - adaptation, regret, memory and error propagation over the episodes
+* `methods` - one bar or marker a method: the paper's figures beside ours, and the Pareto front
+* `sweeps` - success and probe steps over a swept value
+* `visits` - where an agent went on the lake, before and after a drift
 """

@@ -93,7 +93,7 @@ def draw_curves(schedule: str, players: PlayerIndex, measure: Measure, folder: P
 
     Args:
         schedule: its name.
-        players: who plays, and what they are called.
+        players: the players with their names.
         measure: what adaptation is measured in.
         folder: where to.
         prefix: how the files' names begin.
@@ -136,7 +136,7 @@ def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:
     """The episodes with which phases begin, of the first instance, and the phases' names.
 
     Args:
-        players: who plays.
+        players: the players.
     """
     rows = next(iter(players.runs.values())).rows[0]
     return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
@@ -195,7 +195,7 @@ def draw_line(axis: Any, data: PlotSeries, label: str, number: int) -> None:
 
 
 def mark_drifts(axis: Any, drifts: Sequence[tuple[int, str]]) -> None:
-    """Where phases begin, if there are not too many to be told apart.
+    """Where phases begin, if there are not too many to be legible.
 
     Args:
         axis: the panel, with its lines.
@@ -223,18 +223,18 @@ def gap_to(twin: Runs) -> Values:
         other = found.get(rows[0]["seed"], ()) if rows else ()
         if len(other) != len(rows):
             return [math.nan] * len(rows)
-        told = [[float(row["score"]) for row in one] for one in (rows, other)]
-        return [100 * gap for gap in propagation(*told)]
+        scores = [[float(row["score"]) for row in one] for one in (rows, other)]
+        return [100 * gap for gap in propagation(*scores)]
 
     return values
 
 
 def draw_propagation(schedule: str, players: PlayerIndex, folder: Path, prefix: str) -> list[PlotFile]:
-    """The gap over the episodes, with intervals; nothing where nobody has an error-free twin.
+    """The gap over the episodes, with intervals; nothing where no agent has an error-free twin.
 
     Args:
         schedule: its name.
-        players: who plays, and what they are called.
+        players: the players with their names.
         folder: where to.
         prefix: how the file's name begins.
     """

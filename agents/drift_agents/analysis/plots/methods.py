@@ -26,7 +26,7 @@ def draw_paper_bars(
 
     Args:
         schedule: its name.
-        players: who plays, and what they are called.
+        players: the players with their names.
         measure: what is reported.
         phases: the phases.
         folder: where to.
@@ -68,11 +68,11 @@ def draw_paper_bars(
 def draw_front(
     schedule: str, players: PlayerIndex, measure: Measure, phases: Sequence[str], folder: Path, prefix: str
 ) -> list[PlotFile]:
-    """What is reached after drifts over the tokens of a step; nothing where nobody made a strategy.
+    """What is reached after drifts over the tokens of a step; nothing where no agent made a strategy.
 
     Args:
         schedule: its name.
-        players: who plays, and what they are called.
+        players: the players with their names.
         measure: what is reported.
         phases: the phases.
         folder: where to.

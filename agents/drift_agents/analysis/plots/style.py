@@ -1,4 +1,4 @@
-"""How pictures look: told apart by colour, dash and mark, so that they can be read in grey and by everybody.
+"""The style of plots: players differ in colour, dash and marker, so that plots can be read without colour.
 
 * `PlayerStyle`, `style_of` - how a player is drawn
 * `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its two files

@@ -66,7 +66,7 @@ def draw_visits(
         run: the run's folder.
         schedule: its name.
         env: the environment's id; only the lake has tiles.
-        players: who plays, and what they are called.
+        players: the players with their names.
         phases: the phases.
         folder: where to.
         prefix: how the files' names begin.

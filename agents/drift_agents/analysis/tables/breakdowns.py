@@ -24,7 +24,7 @@ def tabulate_spread(players: PlayerIndex, measure: Measure, phases: Sequence[str
     """Mean, interquartile mean and the share of instances that failed, phase by phase.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases.
     """
@@ -54,12 +54,12 @@ def tabulate_by_prior_score(players: PlayerIndex, measure: Measure, phases: Sequ
     """After each drift, by the score of the last round before it: the goal that was held.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases.
 
     Returns:
-        One table a drift; none where everybody held the same.
+        One table a drift; none where all instances had the same score.
     """
     tables = []
     for before, phase in pairwise(phases):
@@ -91,7 +91,7 @@ def tabulate_around_drifts(players: PlayerIndex, measure: Measure, phases: Seque
     """Round by round around each drift: the measure, and how often outcomes contradicted memory (figure 3).
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases.
     """

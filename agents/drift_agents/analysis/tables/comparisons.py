@@ -2,7 +2,7 @@
 
 * `Comparison` - one difference on one schedule in one phase
 * `compare` - all of a schedule
-* `is_glove` - whether somebody is of GLOVE's family
+* `is_glove` - whether a verifier is of GLOVE's family
 * `sign_flip` - the p-value of a paired permutation test
 * `holm` - p-values after Holm's correction
 * `tabulate_differences` - the table
@@ -57,7 +57,7 @@ def compare(schedule: str, players: PlayerIndex, measure: Measure, phases: Seque
 
     Args:
         schedule: its name.
-        players: who played.
+        players: the players.
         measure: what is compared.
         phases: the phases; the first one is the source.
     """
@@ -139,7 +139,7 @@ def tabulate_differences(
 
     Args:
         comparisons: those of the schedule, each with its corrected p_value.
-        players: who played.
+        players: the players.
         measure: what is compared.
         phases: the phases.
     """
@@ -161,7 +161,7 @@ def tabulate_differences(
 
 
 def _ratios(players: PlayerIndex, measure: Measure, shown: Sequence[str]) -> Mapping[str, list[str]]:
-    """The recovery ratios that can be told, by label."""
+    """The recovery ratios that are defined, by label."""
     found = {}
     for player in filter(is_glove, players.runs):
         trio = [players.runs.get(player._replace(verifier=name)) for name in (player.verifier, "none", "oracle_reset")]

@@ -22,7 +22,7 @@ def tabulate_costs(players: PlayerIndex) -> Table:
     """What each player paid over the whole run, and with which supervision.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
     """
     table = Table(
         "Costs of the whole run, mean of an instance",
@@ -68,7 +68,7 @@ def tabulate_llm_costs(players: PlayerIndex) -> Table:
     """What each player's language models cost over the whole run, the mean of an instance.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
 
     Returns:
         The table; without rows where no language model was asked.
@@ -139,10 +139,10 @@ def tokens_of(rows: Sequence[Row]) -> float:
 
 
 def decision_costs(players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[DecisionCost]:
-    """What each player's decisions cost, and what they brought; nothing where nobody made a strategy.
+    """What each player's decisions cost, and what they brought; nothing where no agent made a strategy.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases.
     """
@@ -159,7 +159,7 @@ def decision_costs(players: PlayerIndex, measure: Measure, phases: Sequence[str]
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """Who is beaten by nobody: no other costs at most as much and brings at least as much, and is better in one.
+    """The Pareto front: no other point costs at most as much, gains at least as much, and is better in one of both.
 
     Args:
         points: pairs of cost and gain.
@@ -184,12 +184,12 @@ def tabulate_decision_costs(players: PlayerIndex, measure: Measure, phases: Sequ
     """Tokens, strategies made, and who stands on the Pareto front of tokens against what is reached.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases.
 
     Returns:
-        The table; without rows where nobody made a strategy.
+        The table; without rows where no agent made a strategy.
     """
     table = Table(
         "Cost of decisions, with the Pareto front of tokens a step against what is reached after drifts",

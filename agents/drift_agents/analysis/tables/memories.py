@@ -28,7 +28,7 @@ def tabulate_items(players: PlayerIndex, measure: Measure) -> Table:
     """Items, their truth, how often each bank is read, and what a hit goes along with.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
     """
     table = Table(
@@ -67,7 +67,7 @@ def tabulate_epochs(players: PlayerIndex, measure: Measure, number: int) -> Tabl
     """The construction, epoch by epoch: what was reached, and how many items there were and how true.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         number: how many epochs were played; there is nothing to tell of one.
     """
@@ -110,7 +110,7 @@ def tabulate_managed(players: PlayerIndex) -> Table:
     instance: what errors in memory, handed on, have cost.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
     """
     heads = ("method", "score, %", "records\nat the end", "at the\nmost", "gap to error-\nfree twin", "supervision")
     table = Table("Score and memory, whole run", heads)
@@ -130,7 +130,7 @@ def tabulate_managed(players: PlayerIndex) -> Table:
 
 
 def twin_of(player: Player) -> Player:
-    """The error-free twin of a player; a player that is nobody's for one that is error-free itself.
+    """The error-free twin of a player: the same player with the option `error_free: true`.
 
     Args:
         player: who plays.
@@ -140,8 +140,8 @@ def twin_of(player: Player) -> Player:
         'managed(addition=all, error_free=true, period=5)'
     """
     name, _, options = player.memory.partition("(")
-    told = [option for option in options.removesuffix(")").split(", ") if option]
-    return player._replace(memory=f"{name}({', '.join(sorted([*told, ERROR_FREE]))})")
+    given = [option for option in options.removesuffix(")").split(", ") if option]
+    return player._replace(memory=f"{name}({', '.join(sorted([*given, ERROR_FREE]))})")
 
 
 def gaps(runs: Runs, twin: Runs) -> list[float]:

@@ -61,7 +61,7 @@ def tabulate_detections(players: PlayerIndex, phases: Sequence[str]) -> Table:
     """Drifts noticed, how soon, and false alarms.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         phases: the phases; the first one is the source.
     """
     heads = [head for phase in phases[1:] for head in (f"{phase}:\nnoticed, delay", "expo-\nsures")]
@@ -85,7 +85,7 @@ def tabulate_probes(players: PlayerIndex) -> Table:
     """Steps, resets, falls and purchases of probes, per drift and in a round of calm phases.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
     """
     words = ("steps", "resets", "falls", "buys")
     table = Table(
@@ -117,7 +117,7 @@ def tabulate_equal_interaction(players: PlayerIndex, measure: Measure, phases: S
     """Scores after each drift for the same number of interactions, probes included.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is collected.
         phases: the phases; the first one is the source.
     """
@@ -127,7 +127,7 @@ def tabulate_equal_interaction(players: PlayerIndex, measure: Measure, phases: S
     for phase in phases[1:]:
         here = [run.phase(phase) for _, run in agents]
         spent = [dict(zip(run.seeds, run.per_instance(interactions), strict=True)) for run in here]
-        # An instance whose time ran out before this phase, for somebody, cannot be compared.
+        # An instance in which an agent did not reach this phase cannot be compared.
         shared = [seed for seed in spent[0] if all(one.get(seed, math.nan) > 0 for one in spent)] if spent else []
         budgets = {seed: min(one[seed] for one in spent) for seed in shared}
         if not budgets:
@@ -176,7 +176,7 @@ def tabulate_prices(players: PlayerIndex, measure: Measure) -> Table:
     """Scores of a round net of probes, and the price of a probe step at which verifying is worth it.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is earned.
     """
     table = Table(

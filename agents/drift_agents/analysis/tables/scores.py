@@ -28,7 +28,7 @@ def tabulate_scores(schedule: str, players: PlayerIndex, measure: Measure, phase
 
     Args:
         schedule: the schedule's name.
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases.
     """
@@ -53,7 +53,7 @@ def tabulate_phases(players: PlayerIndex, measure: Measure, phases: Sequence[str
     """After each drift: the first and the last rounds, recovery, regret and how true memory is.
 
     Args:
-        players: who stands in which row.
+        players: the players, row by row.
         measure: what is reported.
         phases: the phases; the first one is the source.
     """

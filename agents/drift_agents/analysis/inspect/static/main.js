@@ -3,7 +3,7 @@
 const view = { cell: null, at: 0, position: 0, other: null, data: null, otherData: null };
 const byId = id => document.getElementById(id);
 const isGlove = cell => cell.verifier.split('(')[0] === 'glove';
-let asked = 0; // whoever asked last is shown, in whatever order the answers come
+let asked = 0; // the latest request is shown, whatever the order of the responses
 
 async function choose(cell, at, position = 0) {
   const mine = ++asked;
@@ -42,11 +42,11 @@ function draw() {
   history.replaceState(null, '', `#${index.cells.indexOf(view.cell)}/${view.cell.episode[view.at]}/${view.position}`);
 }
 
-/** Who can stand beside the chosen run: whoever played the same schedule with the same seed. */
+/** The runs that can be compared with the chosen one: same schedule, same seed. */
 function fillOthers() {
   const select = byId('other');
   const rivals = index.cells.filter(cell => cell !== view.cell && cell.schedule === view.cell.schedule && cell.seed === view.cell.seed);
-  select.replaceChildren(make('option', { value: '' }, 'nobody'), ...rivals.map(cell => make('option', { value: index.cells.indexOf(cell) }, `${playerName(cell)} (${cell.policy})`)));
+  select.replaceChildren(make('option', { value: '' }, 'none'), ...rivals.map(cell => make('option', { value: index.cells.indexOf(cell) }, `${playerName(cell)} (${cell.policy})`)));
   select.value = view.other ? String(index.cells.indexOf(view.other)) : '';
 }
 
