@@ -176,26 +176,30 @@ class NumberColumn(Column):
             some = share > 0
             if some.any():
                 values = self._part(layer, index, share, some, values)
-        return np.clip(values, -_HUGE, _HUGE)
+        finite: np.ndarray = np.clip(values, -_HUGE, _HUGE)
+        return finite
 
     def _part(
         self, layer: DriftLayer, index: np.ndarray, share: np.ndarray, some: np.ndarray, values: np.ndarray
     ) -> np.ndarray:
         # (1 - w) old + w new is exactly old at w = 0 and exactly new at w = 1
+        mixed: np.ndarray
         if layer.operation in ("set", "choice"):
-            return values * (1 - share) + share * self._targets(layer, index, some)
-        if layer.operation == "add":
-            return values + share * layer.argument
-        if layer.operation == "scale":
+            mixed = values * (1 - share) + share * self._targets(layer, index, some)
+        elif layer.operation == "add":
+            mixed = values + share * layer.argument
+        elif layer.operation == "scale":
             with np.errstate(over="ignore", under="ignore"):
-                return values * ((1 - share) + share * layer.argument)
-        return values + share * layer.sums.increments(np.where(some, index, 0))
+                mixed = values * ((1 - share) + share * layer.argument)
+        else:
+            mixed = values + share * layer.sums.increments(np.where(some, index, 0))
+        return mixed
 
     def _targets(self, layer: DriftLayer, index: np.ndarray, some: np.ndarray) -> np.ndarray:
         """The number that each tick's occurrence aims at; anything finite where `some` is false."""
         if layer.operation == "choice":
-            options = np.array(layer.argument, float)
-            return options[layer.option(np.where(some, index, 0))]
+            drawn: np.ndarray = np.array(layer.argument, float)[layer.option(np.where(some, index, 0))]
+            return drawn
         if layer.drawn is None:
             return np.full(index.shape, float(layer.argument))
         found = np.zeros(index.shape)
@@ -292,7 +296,8 @@ def powers(factor: float, counts: np.ndarray) -> np.ndarray:
         array([ 1., -8.])
     """
     with np.errstate(over="ignore", under="ignore"):
-        return np.clip(np.power(float(factor), counts), -_HUGE, _HUGE)
+        finite: np.ndarray = np.clip(np.power(float(factor), counts), -_HUGE, _HUGE)
+        return finite
 
 
 def reflect(values: np.ndarray, low: float, high: float) -> np.ndarray:

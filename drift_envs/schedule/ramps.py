@@ -37,7 +37,7 @@ def weight(progress: np.ndarray, curve: str | Steps) -> np.ndarray:
         >>> weight(np.array([0.3, 0.5, 1.0]), Steps(steps=2))
         array([0. , 0.5, 1. ])
     """
-    u = np.clip(progress, 0.0, 1.0)
+    u: np.ndarray = np.clip(progress, 0.0, 1.0)
     if isinstance(curve, Steps):
         risen: np.ndarray = np.floor(u * curve.steps) / curve.steps
     elif curve == "sigmoid":

@@ -230,7 +230,7 @@ def _turns(knob: Knob, operation: str, argument: Any, example: Value, count: int
     low, high = knob.bounds if knob.bounds is not None else (-math.inf, math.inf)
     if operation == "walk" or count == _MANY:
         ends = [bound for bound in (low, high) if math.isfinite(bound)]
-        return [lambda below: below, *(lambda below, end=end: end for end in ends)]  # type: ignore[misc]
+        return [lambda below: below, *(lambda below, end=end: end for end in ends)]
     if operation == "add":
         return [lambda below: below + count * argument]
     factor = float(powers(argument, np.array([count]))[0])

@@ -103,7 +103,7 @@ _BUILT_IN = {"CartPoleEnv": CARTPOLE, "AcrobotEnv": ACROBOT, "PendulumEnv": PEND
 _HOME = "gymnasium.envs.classic_control."
 
 
-def built_in_knobs(env: gym.Env) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
+def built_in_knobs(env: gym.Env[Any, Any]) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
     """The knobs that come with this package for some of Gymnasium's environments, none for others.
 
     Args:
@@ -157,7 +157,7 @@ class AttributeKnobs:
     """
 
     def __init__(
-        self, env: gym.Env, attributes: Sequence[AttributeKnob], followers: Sequence[DerivedAttribute] = ()
+        self, env: gym.Env[Any, Any], attributes: Sequence[AttributeKnob], followers: Sequence[DerivedAttribute] = ()
     ) -> None:
         self._env = env.unwrapped
         self.paths = {attribute.name: attribute.path for attribute in attributes}

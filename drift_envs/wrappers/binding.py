@@ -36,7 +36,7 @@ def driven_names(schedule: Schedule) -> set[str]:
     return names
 
 
-def find_tunable(env: gym.Env, knobs: Knobs | None = None) -> Any:
+def find_tunable(env: gym.Env[Any, Any], knobs: Knobs | None = None) -> Any:
     """The environment's own knobs, or its attributes made tunable.
 
     Args:
@@ -60,7 +60,7 @@ def find_tunable(env: gym.Env, knobs: Knobs | None = None) -> Any:
     return AttributeKnobs(env, (*kept, *more), (*followers, *derived))
 
 
-def knob_table(env: gym.Env, schedule: Schedule | None = None) -> KnobTable:
+def knob_table(env: gym.Env[Any, Any], schedule: Schedule | None = None) -> KnobTable:
     """All knobs that a schedule may drive in an environment: its own, and those that need no attribute.
 
     Args:
@@ -74,7 +74,7 @@ def knob_table(env: gym.Env, schedule: Schedule | None = None) -> KnobTable:
     return _with_effects(find_tunable(env, None if schedule is None else schedule.knobs), env)
 
 
-def _with_effects(tunable: Any, env: gym.Env) -> KnobTable:
+def _with_effects(tunable: Any, env: gym.Env[Any, Any]) -> KnobTable:
     """The table of a tunable and its effects; defaults are the values that the environment was built with."""
     own, now = tunable.knobs, tunable.read_knobs()
     knobs = [replace(knob, default=now[knob.name]) for knob in own.knobs]
@@ -95,7 +95,7 @@ class KnobBinder:
         schedule: the schedule, checked against them.
     """
 
-    def __init__(self, env: gym.Env, schedule: Any) -> None:
+    def __init__(self, env: gym.Env[Any, Any], schedule: Any) -> None:
         if not isinstance(env, gym.Env):
             raise ArgumentError(f"`env` should be a `gymnasium.Env`. Received {type(env).__name__}")
         if schedule is None or isinstance(schedule, Schedule):
@@ -108,12 +108,12 @@ class KnobBinder:
         self.env = env if self._effects is None else self._effects
         self._own = frozenset(self._tunable.knobs)
 
-    def _bind(self, env: gym.Env, knobs: Knobs | None) -> KnobTable:
+    def _bind(self, env: gym.Env[Any, Any], knobs: Knobs | None) -> KnobTable:
         self._tunable: Any = find_tunable(env, knobs)
         self.table = _with_effects(self._tunable, env)
         return self.table
 
-    def _bind_declared(self, env: gym.Env, content: Mapping[str, Any]) -> KnobTable | None:
+    def _bind_declared(self, env: gym.Env[Any, Any], content: Mapping[str, Any]) -> KnobTable | None:
         """The table with the knobs that the content of a schedule declares; `None` if that section is wrong."""
         section = content.get("knobs")
         try:

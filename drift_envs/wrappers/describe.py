@@ -170,7 +170,7 @@ class CarDescriber:
         return 1.0
 
 
-def find_describer(env: gym.Env) -> Describer | None:
+def find_describer(env: gym.Env[Any, Any]) -> Describer | None:
     """The words for an environment, or `None` if there are none.
 
     Args:

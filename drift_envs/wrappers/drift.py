@@ -31,7 +31,7 @@ NOTIFY = ("none", "change", "full")
 Source = str | os.PathLike[str] | Mapping[str, Any] | Schedule | None
 
 
-class KnobGuard(gym.Wrapper):
+class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
     """Refuses to set an attribute with the name of a driven knob, on this wrapper and on all inside it.
 
     Set on the wrapper alone, the attribute would hide the knob.
@@ -110,7 +110,7 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
 
     def __init__(
         self,
-        env: gym.Env,
+        env: gym.Env[Any, Any],
         schedule: Source = None,
         oracle: Callable[[DriftWrapper], Any] | None = None,
         notify: str = "none",

@@ -26,7 +26,7 @@ _NOISE_TAG = 0xD21F0B5
 """Makes the stream of the noise independent of all other streams of the same seed."""
 
 
-def effect_knobs(env: gym.Env) -> tuple[Knob, ...]:
+def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
     """The knobs that fit an environment's spaces.
 
     | knob | default | fits | meaning |
@@ -120,7 +120,7 @@ class Effects(InternalWrapper):
         env: the environment.
     """
 
-    def __init__(self, env: gym.Env) -> None:
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self._is_built_in = True
         self.knobs = effect_knobs(env)
@@ -169,7 +169,7 @@ class Effects(InternalWrapper):
         late = min(values["action_delay"], len(self._done) - 1)
         observation, reward, terminated, truncated, info = self.env.step(self._done[-1 - late])
         if values["reward_scale"] != 1.0:
-            reward = reward * values["reward_scale"]  # type: ignore[operator]
+            reward = reward * values["reward_scale"]
         if values["reward_sign"] == "-":
             reward = -reward  # type: ignore[operator]
         return self._seen(observation), reward, terminated, truncated, info

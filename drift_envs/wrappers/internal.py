@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-W = TypeVar("W", bound=gym.Wrapper)
+W = TypeVar("W", bound="gym.Wrapper[Any, Any, Any, Any]")
 
 
-class InternalWrapper(gym.Wrapper):
+class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
     """A wrapper that `gymnasium.make` may or may not have to add again when it rebuilds from a spec.
 
     An id's entry point builds its wrappers itself. If they stood in the spec as well,
@@ -50,7 +50,7 @@ class InternalWrapper(gym.Wrapper):
         """
 
 
-def layers(world: gym.Env) -> Iterator[gym.Env]:
+def layers(world: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
     """A world and everything inside of it, from the outside to the inside.
 
     Args:

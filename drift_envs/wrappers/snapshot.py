@@ -21,7 +21,7 @@ _NOT_COPIED = ("pygame",)
 """Modules whose objects can't be copied: windows, surfaces, clocks."""
 
 
-def snapshot(world: gym.Env) -> Snapshot:
+def snapshot(world: gym.Env[Any, Any]) -> Snapshot:
     """Save the state of an episode: the environment's state, the score so far and the random generator.
 
     Drift time, knobs and step limits are not part of it: the state is restored into the world as it
@@ -50,7 +50,7 @@ class Snapshot:
         world: the world, or a twin.
     """
 
-    def __init__(self, world: gym.Env) -> None:
+    def __init__(self, world: gym.Env[Any, Any]) -> None:
         self._world = world
         inner = inside(world)
         base = inner.unwrapped
@@ -60,7 +60,7 @@ class Snapshot:
         self._layers = _layers_of(inner)
         self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}
 
-    def restore(self, into: gym.Env | None = None) -> None:
+    def restore(self, into: gym.Env[Any, Any] | None = None) -> None:
         """Restore the state.
 
         Args:
@@ -86,12 +86,12 @@ class Snapshot:
                 layer.load_episode(copy.deepcopy(self._episode[name]))
 
 
-def _layers_of(world: gym.Env) -> dict[str, InternalWrapper]:
+def _layers_of(world: gym.Env[Any, Any]) -> dict[str, InternalWrapper]:
     """The wrappers of this package in a world, by class."""
     return {type(layer).__name__: layer for layer in layers(world) if isinstance(layer, InternalWrapper)}
 
 
-def _save(base: gym.Env) -> dict[str, Any]:
+def _save(base: gym.Env[Any, Any]) -> dict[str, Any]:
     """The attributes that hold the state of the episode."""
     if isinstance(base, TunableEnv):
         return base.save_state()
@@ -102,7 +102,7 @@ def _save(base: gym.Env) -> dict[str, Any]:
     }
 
 
-def _load(base: gym.Env, state: dict[str, Any]) -> None:
+def _load(base: gym.Env[Any, Any], state: dict[str, Any]) -> None:
     """Set the attributes that hold the state of the episode."""
     if isinstance(base, TunableEnv):
         base.load_state(state)

@@ -69,7 +69,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         Actions: 0 left, 1 down, 2 right, 3 up.
     """
 
-    def __init__(self, env: gym.Env) -> None:
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
         describer = find_describer(env)
         if describer is None:
             raise ArgumentError(f"`env` should be a lake or a car of this package. Received {env}")
@@ -138,4 +138,5 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         if self.env.has_wrapper_attr("knobs_at"):
             knobs: dict[str, Any] = self.env.get_wrapper_attr("knobs_at")(0)
             return knobs
-        return self._describer.env.read_knobs()
+        present: dict[str, Any] = self._describer.env.read_knobs()
+        return present

@@ -37,7 +37,7 @@ _TWIN_TAG = 0x7717
 """Sets the streams of twins apart from all other streams of the same seed."""
 
 
-def twin(world: gym.Env, stream: int = 0) -> Twin:
+def twin(world: gym.Env[Any, Any], stream: int = 0) -> Twin:
     """A second instance of a drifting world that follows its drift.
 
     The twin has the knobs that the world has at that moment, whenever it resets or steps; its own
@@ -69,7 +69,7 @@ def twin(world: gym.Env, stream: int = 0) -> Twin:
     return Twin(world, stream)
 
 
-class Twin(gym.Env):
+class Twin(gym.Env[Any, Any]):
     """A world without the truth; built by `twin`.
 
     Args:
@@ -77,7 +77,7 @@ class Twin(gym.Env):
         stream: the number of the twin.
     """
 
-    def __init__(self, world: gym.Env, stream: int = 0) -> None:
+    def __init__(self, world: gym.Env[Any, Any], stream: int = 0) -> None:
         if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
             raise ArgumentError(f"`stream` should be a whole number, at least 0. Received {stream!r}")
         leader = next((layer for layer in layers(world) if isinstance(layer, DriftWrapper)), None)
@@ -162,10 +162,10 @@ class Twin(gym.Env):
         return f"<Twin{self.__inner}>"
 
 
-def inside(world: gym.Env) -> gym.Env:
+def inside(world: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """The second instance behind a twin, or the world itself if it is none. For evaluators: `snapshot` needs it.
 
     Args:
         world: a twin or any other world.
     """
-    return world._Twin__inner if isinstance(world, Twin) else world  # type: ignore[attr-defined]
+    return world._Twin__inner if isinstance(world, Twin) else world

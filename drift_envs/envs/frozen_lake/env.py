@@ -165,7 +165,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
                 break
         self.lastaction = None
         if self.render_mode == "human":
-            self.render()
+            self.render()  # type: ignore[no-untyped-call]
         return self.s, {"prob": 1} if self._show_prob else {}
 
     def step(self, a: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
@@ -199,7 +199,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         self.s = state
         self.lastaction = a
         if self.render_mode == "human":
-            self.render()
+            self.render()  # type: ignore[no-untyped-call]
         if self._show_prob:
             sure = here in self._tables.ends or not self._slip
             return (
@@ -275,10 +275,11 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """Whether `info["prob"]` shows the transition's probability."""
         return self._show_prob
 
-    @property  # type: ignore[override]
+    @property
     def desc(self) -> np.ndarray:
         """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""
-        return self._desc
+        rows: np.ndarray = self._desc
+        return rows
 
     @desc.setter
     def desc(self, value: Any) -> None:
@@ -325,7 +326,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
                 self.window_surface.fill((0, 0, 0))
 
     @property
-    def P(self) -> Table:  # type: ignore[override]
+    def P(self) -> Table:
         """The transition table as Gymnasium keeps it, `(probability, state, reward, terminated)`, of the present knobs.
 
         `step` does not need it, so that it is rebuilt only when it is read after a knob was set.

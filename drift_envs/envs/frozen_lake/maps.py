@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from drift_envs.checks import check_flag, check_integer, check_number
 from drift_envs.envs.frozen_lake.model import (
     Map,
     breaks_shortest_paths,
@@ -225,8 +226,7 @@ def _moved_holes(arguments: Mapping[str, Any], below: Map) -> MovedHoles:
     moved = MovedHoles(**_known(arguments, MovedHoles))
     letters = tiles(below)
     _whole("move", moved.move, 1, min(letters.count("H"), letters.count("F")))
-    if not isinstance(moved.break_shortest_paths, bool):
-        raise KnobError(f"`draw.break_shortest_paths` should be true or false. Received {moved.break_shortest_paths!r}")
+    check_flag("draw.break_shortest_paths", moved.break_shortest_paths, error=KnobError)
     _shares(slip=moved.slip, optimum=moved.optimum, old_at_most=moved.old_at_most)
     return moved
 
@@ -241,12 +241,9 @@ def _known(arguments: Mapping[str, Any], form: type) -> dict[str, Any]:
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise KnobError(f"`draw.{name}` should be a whole number in the interval [{low}, {high}]. Received {value!r}")
-    return value
+    return check_integer(f"draw.{name}", value, low, high, error=KnobError)
 
 
 def _shares(**values: Any) -> None:
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-            raise KnobError(f"`draw.{name}` should be a number in the interval [0, 1]. Received {value!r}")
+        check_number(f"draw.{name}", value, 0, 1, error=KnobError)

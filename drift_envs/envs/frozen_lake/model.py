@@ -318,4 +318,5 @@ def greedy_actions(action_values: np.ndarray, tie: float = TIE) -> np.ndarray:
     Returns:
         Booleans of shape `(S, 4)`.
     """
-    return action_values >= action_values.max(axis=1, keepdims=True) - tie
+    best: np.ndarray = action_values >= action_values.max(axis=1, keepdims=True) - tie
+    return best

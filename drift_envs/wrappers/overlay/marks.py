@@ -155,7 +155,7 @@ class CarMarks:
         surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
         height, width = picture.shape[:2]
         flag = float(self.env.goal_position)
-        before = flag if old is None else float(old.get("goal_position", flag))  # type: ignore[arg-type]
+        before = flag if old is None else float(old.get("goal_position", flag))
         if before != flag:
             x, y = self._pixel(before, width, height)
             for part in range(0, 50, 10):
@@ -178,7 +178,7 @@ class CarMarks:
         return (position - self.env.min_position) * scale, height - ground * scale - 10
 
 
-def find_marks(env: gym.Env) -> Marks:
+def find_marks(env: gym.Env[Any, Any]) -> Marks:
     """What can be drawn for an environment.
 
     Args:

@@ -52,7 +52,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         (317, 256, 3)
     """
 
-    def __init__(self, env: gym.Env) -> None:
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
         drift = next((layer for layer in layers(env) if isinstance(layer, DriftWrapper)), None)
         if drift is None:
             raise ArgumentError(f"`env` should have a `DriftWrapper` in it. Received {env}")
@@ -106,7 +106,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         return None if start == 0 else self._drift.timeline.values(start - 1)
 
 
-def _score(env: gym.Env, before: float, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
+def _score(env: gym.Env[Any, Any], before: float, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
     """The score so far, as in the text worlds; the sum of rewards elsewhere."""
     if "score" in info:
         return float(info["score"])
@@ -115,7 +115,7 @@ def _score(env: gym.Env, before: float, reward: float, terminated: bool, info: M
     return before + reward
 
 
-class ScreenWindow(InternalWrapper, HumanRendering):
+class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):
     """Shows the pictures of a world on the screen; pickles and copies without the window."""
 
     def __getstate__(self) -> dict[str, Any]:
