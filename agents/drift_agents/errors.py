@@ -5,13 +5,13 @@
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
-* `ModelError` - a model answered something that cannot be used
+* `ModelError` - a model's answer is invalid
 * `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
-* `ModelUnavailableError` - a model's server does not answer, after all retries
-* `ContextLengthError` - a prompt is longer than the model takes
-* `StoppedError` - a question that was not asked, since the run was stopped
+* `ModelUnavailableError` - a model's server does not respond, after all retries
+* `ContextLengthError` - a prompt is too long for the model
+* `StoppedError` - a request that was not sent, since the run was stopped
 * `BudgetError` - the budget for language models is spent
-* `ReplayError` - a question has no recorded reply, or the records cannot be used
+* `ReplayError` - a request has no recorded reply, or the records are unusable
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 """
 
@@ -33,9 +33,9 @@ class UnknownNameError(DriftAgentsError, KeyError):
     """No memory, verifier, policy or experiment has that name.
 
     Args:
-        kind: what was looked for, as in `memory`.
-        name: the name that was asked for.
-        known: the names that there are.
+        kind: the kind of part, as in `memory`.
+        name: the unknown name.
+        known: the known names.
 
     Example:
         >>> print(UnknownNameError("memory", "vanila", ["none", "vanilla"]))
@@ -53,7 +53,7 @@ class UnknownNameError(DriftAgentsError, KeyError):
         return str(self.args[0])
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
-        """Rebuild from the arguments, since workers hand errors over by pickling."""
+        """Rebuild from the arguments, since errors of workers are pickled."""
         return type(self), (self.kind, self.name, self.known)
 
 
@@ -66,20 +66,20 @@ class MemoryStateError(DriftAgentsError, ValueError):
 
 
 class ModelError(DriftAgentsError):
-    """A model answered something that cannot be used; the message has question, rule and answer."""
+    """A model's answer is invalid; the message has title, rule and answer."""
 
 
 class ModelAccessError(ModelError):
-    """A model's server refuses the request, and would refuse it again: the key, the model's name, the quota."""
+    """A model's server refuses the request, and would refuse a retry: the key, the model's name, the quota."""
 
 
 class ModelUnavailableError(ModelError):
-    """A model's server does not answer.
+    """A model's server does not respond.
 
     Args:
         message: what happened, where.
-        retry_after: seconds after which the server asks to be tried again, if it said so.
-        is_limit: whether the server lives and only asks for patience (status 429).
+        retry_after: seconds after which the server requests a retry, if it does.
+        is_limit: whether the server is up and limits the rate (status 429).
     """
 
     def __init__(self, message: str, retry_after: float | None = None, is_limit: bool = False) -> None:
@@ -87,24 +87,24 @@ class ModelUnavailableError(ModelError):
         self.retry_after, self.is_limit = retry_after, is_limit
 
     def __reduce__(self) -> tuple[type[ModelUnavailableError], tuple[str, float | None, bool]]:
-        """Rebuild from the arguments, since workers hand errors over by pickling."""
+        """Rebuild from the arguments, since errors of workers are pickled."""
         return type(self), (str(self.args[0]), self.retry_after, self.is_limit)
 
 
 class ContextLengthError(ModelError):
-    """A prompt is longer than the model takes."""
+    """A prompt is too long for the model."""
 
 
 class StoppedError(ModelError):
-    """A question that was not asked, since the run was stopped."""
+    """A request that was not sent, since the run was stopped."""
 
 
 class BudgetError(ModelError):
-    """The budget for language models is spent; what is done is kept."""
+    """The budget for language models is spent; finished episodes are kept."""
 
 
 class ReplayError(ModelError):
-    """A question has no recorded reply, or the file of recorded replies cannot be used."""
+    """A request has no recorded reply, or the file of recorded replies is unusable."""
 
 
 class MissingDependencyError(DriftAgentsError, ImportError):

@@ -1,13 +1,13 @@
-"""What memories, verifiers, policies and the agent hand to each other: frozen, plain data.
+"""Frozen, plain data that memories, verifiers, policies and the agent exchange.
 
 * `AgentClock` - the agent's own time: episodes and interactions, never drift ticks
-* `Outcome` - what the world answered: the next state as text, the score as told, whether it ended
+* `Outcome` - the result of an action: the next state as text, the score, whether the episode terminated
 * `Transition` - a state, an action and an outcome: what matching rules compare
-* `Experience` - one lived transition with its time
+* `Experience` - a transition of the agent with its time
 * `Record` - what a memory holds about one (state, action): a distribution over outcomes
 * `Note` - a derived item in words (insight, skill, strategy), with the evidence that it cites
-* `Retrieved` - what a memory answers to one question
-* `Removed` - everything that fell when records were removed
+* `Retrieved` - what a memory retrieves for one state
+* `Removed` - everything that was removed together with records
 * `Usage` - what language models cost
 * `Thought` - how a strategy was made
 * `StepTrace`, `Episode` - what happened, for logs and for memories that learn from whole episodes
@@ -35,11 +35,11 @@ class AgentClock(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the world answered to an action.
+    """The result of an action.
 
     Args:
-        state: the next state, as the text that the world showed.
-        score: the score so far, as the world told the agent, in [0, 1].
+        state: the next state as text.
+        score: the score so far, as the agent sees it, in [0, 1].
         ended: whether the episode terminated there (running out of time does not count).
     """
 
@@ -57,7 +57,7 @@ class Transition(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """One transition that the agent lived through.
+    """A transition of the agent.
 
     Args:
         state: the state before, as the text that the world showed.
@@ -86,7 +86,7 @@ class Record(NamedTuple):
         id: the memory's own number for it; larger means written later.
         state: the state before.
         action: the action as text.
-        outcomes: pairs of outcome and probability, most probable first; a lived transition has one pair.
+        outcomes: pairs of outcome and probability, most probable first; a single transition has one pair.
         n: how many responses the distribution rests on.
         now: when it was written.
         verified: whether a verifier wrote it after probing.
@@ -223,7 +223,7 @@ class Usage(NamedTuple):
         tokens_out: tokens of all answers.
         milliseconds: how long the answers took; as they were recorded, for recorded ones.
         cost: what the tokens cost, in the currency of the price that was given.
-        reasks: how often an answer could not be used and was asked for again.
+        reasks: repeated requests after invalid answers.
         fallbacks: how often a rule answered in the model's place.
         dropped_records: records that were left out of prompts which were too long.
 
@@ -320,11 +320,11 @@ class Thought(NamedTuple):
     """How a strategy was made: what AdaMEM's fine-tuning set is made from (STEP-MFT).
 
     Args:
-        instructions: what whoever made it was told to do.
-        question: what it was made from: the present state and what was retrieved.
-        answer: what was answered, as JSON.
-        strategy: its words, as they stand in prompts.
-        baseline: the action that the policy had in mind without any strategy, where it was asked.
+        instructions: the system message of the request for it.
+        question: the user's message: the present state and the retrieved experiences.
+        answer: the answer, as JSON.
+        strategy: the text in prompts.
+        baseline: the action that the policy chose without a strategy, where it did.
     """
 
     instructions: str
@@ -336,15 +336,15 @@ class Thought(NamedTuple):
 
 @dataclass(frozen=True)
 class StepTrace:
-    """One step of an episode, as the agent lived it.
+    """One step of an episode.
 
     Args:
         experience: what happened.
-        prompt: the text that the policy was given.
-        reply: the text that the policy answered.
-        retrieved: the ids of what stood in the prompt.
-        verdict: what the verifier made of it.
-        checks: what the verifier found out before it, about actions that the policy had in mind.
+        prompt: the policy's input.
+        reply: the policy's output.
+        retrieved: the ids of the records and items in the prompt.
+        verdict: the verifier's, after the step.
+        checks: the verifier's before the step, about actions that the policy proposed.
         thought: how the strategy was made, at a step at which one was.
         strategy: the strategy in force, if there was one.
     """
@@ -365,7 +365,7 @@ class Episode(UsageFields):
 
     Args:
         task: the task in words.
-        score: the score at the end, as the world told the agent, in [0, 1].
+        score: the score at the end, as the agent sees it, in [0, 1].
         steps: how many interactions it took.
         terminated: whether it ended by itself, not by the time limit.
         probes: what probing cost.
@@ -374,11 +374,11 @@ class Episode(UsageFields):
         invalid_actions: how often the policy's answer was no admissible action.
         usage: what its language models cost; its fields can be read from the episode, too.
         refreshes: how many strategies were made.
-        tokens_estimated: tokens of all that was asked and answered for its decisions, as
-            `drift_agents.llm.base` estimates them, whoever answered.
+        tokens_estimated: tokens of all prompts and replies of its decisions, as `drift_agents.llm.base`
+            estimates them, with and without a language model.
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
-        member: who of a team played; empty for an agent, and where all members decide together.
+        member: the member of a team that played; empty for an agent, and where all members decide together.
     """
 
     task: str

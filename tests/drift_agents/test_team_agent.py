@@ -43,8 +43,8 @@ def lake(schedule: str | dict[str, Any] = "frozen_lake/explicit") -> gym.Env[str
     return world
 
 
-class Always:
-    """Says one thing and notes that it was asked."""
+class FixedPolicy:
+    """Returns one action and keeps the prompts."""
 
     name = "always"
 
@@ -90,9 +90,9 @@ def test_all_trajectories_are_of_one_task_and_count_as_interaction() -> None:
     assert agent.clock.step == sum(1 for _ in agent.memory.records())
 
 
-def test_the_router_plays_with_who_was_best() -> None:
+def test_the_router_plays_with_the_best_member() -> None:
     world = lake()
-    lost, wins = Always("0"), make_policy("planner")
+    lost, wins = FixedPolicy("0"), make_policy("planner")
     agent = TeamAgent(Router([Member("lost", lost), Member("wins", wins)]), make_memory("vanilla"))
     for number in range(6):
         agent.construct_episode(world, seed=number, options=HERE)
@@ -102,18 +102,18 @@ def test_the_router_plays_with_who_was_best() -> None:
     assert len(lost.prompts) == asked
 
 
-def test_the_judge_weighs_actions_and_every_member_is_charged() -> None:
-    members = [Member("a", Always("2", 1)), Member("b", Always("1", 1)), Member("c", Always("1", 1))]
+def test_the_judge_chooses_among_actions_and_all_usage_is_counted() -> None:
+    members = [Member("a", FixedPolicy("2", 1)), Member("b", FixedPolicy("1", 1)), Member("c", FixedPolicy("1", 1))]
     episode = TeamAgent(Judge(members)).run_episode(lake())
     assert {step.experience.action for step in episode.trace} == {"1"}
     assert episode.model_calls == 3 * episode.steps
     assert episode.tokens_in == 30 * episode.steps
 
 
-def test_the_judge_asks_its_model_only_where_members_differ() -> None:
+def test_the_judge_uses_its_model_only_where_members_differ() -> None:
     model = ScriptedModel(['{"reason": "to the right", "choice": 1}'] * 50)
     meter = Meter()
-    members = [Member("a", Always("2")), Member("b", Always("nonsense")), Member("c", Always("0"))]
+    members = [Member("a", FixedPolicy("2")), Member("b", FixedPolicy("nonsense")), Member("c", FixedPolicy("0"))]
     agent = TeamAgent(Judge(members, model=MeteredModel(model, meter)), meter=meter)
     episode = agent.run_episode(lake())
     assert {step.experience.action for step in episode.trace} == {"2"}
@@ -121,8 +121,8 @@ def test_the_judge_asks_its_model_only_where_members_differ() -> None:
     assert TeamAgent(Judge(members[:1] * 1, model=model)).run_episode(lake()).model_calls == 0
 
 
-def test_a_judge_who_names_no_proposal_is_overruled_by_the_majority() -> None:
-    members = [Member(name, Always(action)) for name, action in zip("abc", "211", strict=True)]
+def test_an_invalid_judgement_is_replaced_by_the_majority() -> None:
+    members = [Member(name, FixedPolicy(action)) for name, action in zip("abc", "211", strict=True)]
     judge = Judge(members, model=ScriptedModel(['{"choice": 9}']))
     assert judge.propose("p", ["2", "1", "1"], np.random.default_rng(0)) == "1"
 
@@ -145,7 +145,7 @@ def test_edv_learns_a_lake_and_plays_it() -> None:
     assert any(lesson.startswith("Way to score 1") for lesson in lessons)
 
 
-def test_distillers_and_voters_are_charged_to_the_last_trajectory() -> None:
+def test_usage_of_distillers_and_voters_is_in_the_last_trajectory() -> None:
     meter = Meter()
     asked = ScriptedModel(['{"items": [{"title": "T", "description": "D", "content": "C", "evidence": ["1.1"]}]}'])
     voting = RuleModel(RULES)
@@ -160,7 +160,7 @@ def test_distillers_and_voters_are_charged_to_the_last_trajectory() -> None:
     assert agent.run_episode(lake(), seed=2, options=HERE).model_calls == 0
 
 
-def test_who_acts_reads_its_own_private_bank() -> None:
+def test_a_member_reads_its_own_private_bank() -> None:
     world = lake()
     memory = ConsensusMemory()
     agent = TeamAgent(EDV(planners(0.2, 0.5, 0.9), banks="private", rotate=False), memory)
@@ -174,13 +174,13 @@ def test_who_acts_reads_its_own_private_bank() -> None:
         assert read == {agent.member}
 
 
-def test_a_member_that_is_not_there_cannot_play() -> None:
-    class Odd(Solo):
+def test_an_unknown_member_is_refused() -> None:
+    class UnknownMemberTeam(Solo):
         def construct(self, task: str, rollout: Any) -> Any:
-            return [rollout("nobody")]
+            return [rollout("missing")]
 
-    with pytest.raises(ArgumentError, match="the team 'solo' has no member 'nobody'"):
-        TeamAgent(Odd([Member("only", Always("0"))])).construct_episode(lake())
+    with pytest.raises(ArgumentError, match="the team 'solo' has no member 'missing'"):
+        TeamAgent(UnknownMemberTeam([Member("only", FixedPolicy("0"))])).construct_episode(lake())
 
 
 def test_glove_repairs_what_a_team_agreed_on() -> None:
@@ -222,7 +222,7 @@ def test_a_frozen_memory_is_not_written_by_a_team_that_learns_online(is_frozen: 
     assert (team.report()["proposed"] > before) != is_frozen
 
 
-class Minded:
+class StrategyModel:
     """A model that goes one way, says whether it asks for a strategy, and makes one in its own name."""
 
     def __init__(self, name: str, action: str, wants: bool) -> None:
@@ -241,26 +241,28 @@ class Minded:
 LINE = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SFG"]}, "drifts": []}
 
 
-def speaking(*minds: Minded) -> list[Member]:
+def model_members(*minds: StrategyModel) -> list[Member]:
     return [Member(mind.name, LanguageModelPolicy(mind)) for mind in minds]
 
 
 def test_a_member_that_is_a_model_makes_strategies_as_it_does_alone() -> None:
     lives = []
     for is_team in (False, True):
-        mind = Minded("ann", "2", wants=True)
+        mind = StrategyModel("ann", "2", wants=True)
         rest: dict[str, Any] = {"memory": make_memory("adamem"), "controller": make_controller("adamem"), "seed": 4}
-        agent: Any = TeamAgent(Solo(speaking(mind)), **rest) if is_team else Agent(LanguageModelPolicy(mind), **rest)
+        agent: Any = (
+            TeamAgent(Solo(model_members(mind)), **rest) if is_team else Agent(LanguageModelPolicy(mind), **rest)
+        )
         lives.append([agent.run_episode(lake({"name": "line", **LINE})) for _ in range(2)])
     assert lives[0] == lives[1]
     assert lives[1][1].refreshes == 2
     assert mind.forms.count(STRATEGY["title"]) == 4
 
 
-def test_who_plays_says_whether_a_strategy_is_made() -> None:
+def test_the_member_that_plays_makes_the_strategies() -> None:
     """A planner's strategies come from declared rules, a model's from the model, in one team."""
-    ann = Minded("ann", "2", wants=True)
-    router = Router([*speaking(ann), Member("plan", make_policy("planner"))])
+    ann = StrategyModel("ann", "2", wants=True)
+    router = Router([*model_members(ann), Member("plan", make_policy("planner"))])
     agent = TeamAgent(router, make_memory("adamem", pool="all"), controller=make_controller("adamem"))
     world = lake({"name": "line", **LINE})
     by_model, by_rule = agent.construct_episode(world, seed=0)
@@ -274,12 +276,12 @@ def test_who_plays_says_whether_a_strategy_is_made() -> None:
 @pytest.mark.parametrize(
     ("wants", "strategies"), [((True, True, False), 2), ((True, False, False), 0), ((True, False), 0)]
 )
-def test_where_all_propose_more_than_half_decide_whether_a_strategy_is_made(
-    wants: tuple[bool, ...], strategies: int
-) -> None:
-    minds = [Minded(name, "2", wants=says) for name, says in zip(("ann", "bob", "cid"), wants, strict=False)]
-    doer = Member("plan", Always("2"))
-    agent = TeamAgent(Judge([doer, *speaking(*minds)]), make_memory("adamem"), controller=make_controller("adamem"))
+def test_a_majority_decides_whether_a_strategy_is_made(wants: tuple[bool, ...], strategies: int) -> None:
+    minds = [StrategyModel(name, "2", wants=says) for name, says in zip(("ann", "bob", "cid"), wants, strict=False)]
+    doer = Member("plan", FixedPolicy("2"))
+    agent = TeamAgent(
+        Judge([doer, *model_members(*minds)]), make_memory("adamem"), controller=make_controller("adamem")
+    )
     episode = agent.run_episode(lake({"name": "line", **LINE}))
     assert (episode.score, episode.steps, episode.refreshes) == (1.0, 2, strategies)
     assert [mind.forms.count(STRATEGY["title"]) for mind in minds] == [strategies, *[0] * (len(minds) - 1)]

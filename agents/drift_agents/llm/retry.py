@@ -374,7 +374,7 @@ class RetryingModel:
         return self.backoff.seconds(state.attempt_number - 1, _error_of(state).retry_after)
 
     def _count_failure(self, state: RetryCallState) -> None:
-        """Tell limiter or breaker; a server that answers with status 429 is up."""
+        """Report a failure to limiter or breaker; a server that answers with status 429 is up."""
         error = _error_of(state)
         if error.is_limit:
             self.breaker.succeed()

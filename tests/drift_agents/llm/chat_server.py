@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks the chat-completions protocol, and misbehaves when it is told to."""
+"""An HTTP server with the chat-completions protocol whose replies and failures a test prescribes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model is told to answer, and how its answer is read."""
+"""How a form of answer is requested, and how an answer is parsed."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_what_is_meant_is_read(text: str, action: str) -> None:
         ('{"a":' * 5_000, "it holds no answer"),
     ],
 )
-def test_what_is_not_is_told(text: str, wrong: str) -> None:
-    data, told = read_answer(text, ACTION)
+def test_an_invalid_answer_is_described(text: str, wrong: str) -> None:
+    data, message = read_answer(text, ACTION)
     assert data is None
-    assert wrong in "; ".join(told)
+    assert wrong in "; ".join(message)
 
 
 def test_reasons_and_action() -> None:
@@ -109,7 +109,7 @@ def test_numbers_that_are_not_meant_are_not_guessed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "form", "told"),
+    ("schema", "form", "message"),
     [
         (ACTION, "json_schema", 'Answer with JSON alone, by this schema: {"type": "object", "properties": {"action"'),
         (ACTION, "json_object", 'Answer with JSON alone, by this schema: {"type": "object", "properties": {"action"'),
@@ -118,17 +118,17 @@ def test_numbers_that_are_not_meant_are_not_guessed() -> None:
         (MIXED, "text", '<answer>JSON by this schema: {"type": "object", "properties": {"success"'),
     ],
 )
-def test_the_instruction_ends_the_last_message(schema: dict[str, Any], form: str, told: str) -> None:
+def test_the_instruction_ends_the_last_message(schema: dict[str, Any], form: str, message: str) -> None:
     before = [Message("system", "You play."), Message("user", "Where to?")]
     system, user = instruct(before, schema, form)
     assert system == before[0]
     assert user.content.startswith("Where to?\n\n")
-    assert told in user.content
+    assert message in user.content
     assert "title" not in user.content
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_answer_in_the_form_that_was_asked_for_is_read(form: str) -> None:
+def test_an_answer_in_the_requested_form_is_read(form: str) -> None:
     answer = "<action>1</action>" if form == "text" else '{"action": "1"}'
     assert read_answer(answer, ACTION)[0] == {"action": "1"}
 

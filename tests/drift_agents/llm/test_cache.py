@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "replies.sqlite"
 
 
-def test_what_was_asked_is_not_asked_again(path: Path) -> None:
+def test_a_recorded_request_is_not_sent_again(path: Path) -> None:
     script = ScriptedModel([Completion('{"action": "1"}', None, Usage(1, 30, 4, 250))])
     with ReplyStore(path) as replies:
         first, second = (ReplayModel(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
@@ -45,14 +45,14 @@ def test_what_was_asked_is_not_asked_again(path: Path) -> None:
         {"sample_index": 1},
     ],
 )
-def test_everything_that_is_asked_tells_questions_apart(path: Path, changes: dict[str, Any]) -> None:
+def test_every_argument_is_part_of_the_key(path: Path, changes: dict[str, Any]) -> None:
     question: dict[str, Any] = {"messages": ASK, "schema": SCHEMA, "parameters": {}, "sample_index": 0}
     with ReplyStore(path) as replies:
         model = ReplayModel(ScriptedModel(['{"action": "0"}', '{"action": "1"}']), replies)
         assert model.complete(**question).text != model.complete(**{**question, **changes}).text
 
 
-def test_models_and_their_places_tell_questions_apart(path: Path) -> None:
+def test_model_and_address_are_part_of_the_key(path: Path) -> None:
     class Placed(ScriptedModel):
         identity = {"model": "scripted", "base_url": "http://elsewhere/v1"}  # noqa: RUF012
 
@@ -69,21 +69,21 @@ def test_models_and_their_places_tell_questions_apart(path: Path) -> None:
     assert texts == ["a", "b", "c", "a"]
 
 
-def test_replaying_fails_on_a_question_without_a_reply(path: Path) -> None:
+def test_replaying_fails_without_a_recorded_reply(path: Path) -> None:
     with ReplyStore(path) as replies:
         ReplayModel(ScriptedModel(["a"]), replies).complete(ASK)
     before = path.read_bytes()
     with ReplyStore(path, read_only=True) as replies:
         model = ReplayModel(ScriptedModel([]), replies)
         assert model.complete(ASK).text == "a"
-        told = "holds no reply of 'scripted' to 'action' that ends with 'Where to?'. Was it recorded with the same"
-        with pytest.raises(ReplayError, match=re.escape(told)):
+        message = "holds no reply of 'scripted' to 'action' that ends with 'Where to?'. Was it recorded with the same"
+        with pytest.raises(ReplayError, match=re.escape(message)):
             model.complete(ASK, SCHEMA)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_not(path: Path) -> None:
+def test_too_long_requests_are_recorded_and_failures_are_not(path: Path) -> None:
     script = ScriptedModel([ContextLengthError("4096 at most"), ModelUnavailableError("dead"), "a"])
     with ReplyStore(path) as replies:
         model = ReplayModel(script, replies)
@@ -95,7 +95,7 @@ def test_that_a_question_was_too_long_is_recorded_and_that_a_server_was_dead_is_
         assert model.complete(ASK, sample_index=1).text == "a"
 
 
-def test_a_recorded_reply_costs_what_its_tokens_cost_and_burdens_no_budget(path: Path) -> None:
+def test_a_recorded_reply_has_a_cost_and_is_not_charged_to_the_budget(path: Path) -> None:
     with ReplyStore(path) as replies:
         guarded = RetryingModel(ScriptedModel([Completion("a", None, Usage(1, 1_000_000, 0))]), price=Price(2.0, 0.0))
         costs = [ReplayModel(guarded, replies).complete(ASK).cost for _ in range(3)]
@@ -103,7 +103,7 @@ def test_a_recorded_reply_costs_what_its_tokens_cost_and_burdens_no_budget(path:
     assert guarded.budget.money_spent == 2.0
 
 
-def test_two_that_ask_the_same_at_once_ask_once(path: Path) -> None:
+def test_equal_concurrent_requests_are_sent_once(path: Path) -> None:
     inside, go = threading.Event(), threading.Event()
 
     def answer(_: Any) -> str:
@@ -125,7 +125,7 @@ def test_two_that_ask_the_same_at_once_ask_once(path: Path) -> None:
     assert (texts, len(script.requests)) == (["a"] * 3, 1)
 
 
-def test_of_two_replies_by_two_processes_the_first_counts(path: Path) -> None:
+def test_the_first_of_two_concurrent_replies_is_kept(path: Path) -> None:
     with ReplyStore(path) as ours, ReplyStore(path) as theirs:
 
         def answer(_: Any) -> str:
@@ -135,7 +135,7 @@ def test_of_two_replies_by_two_processes_the_first_counts(path: Path) -> None:
         assert ReplayModel(ScriptedModel(answer), ours).complete(ASK).text == "theirs"
 
 
-def test_the_questions_can_be_read(path: Path) -> None:
+def test_recorded_requests_can_be_listed(path: Path) -> None:
     with ReplyStore(path) as replies:
         ReplayModel(ScriptedModel(["a"]), replies).complete(ASK, None, {"temperature": 0})
         ((question, reply),) = replies.questions()
@@ -143,7 +143,7 @@ def test_the_questions_can_be_read(path: Path) -> None:
     assert reply["text"] == "a"
 
 
-def test_what_is_no_file_of_replies_is_refused(path: Path, tmp_path: Path) -> None:
+def test_other_files_are_refused(path: Path, tmp_path: Path) -> None:
     with pytest.raises(ReplayError, match="there are no recorded replies"):
         ReplyStore(path, read_only=True)
     path.write_text("not a database, but long enough to be taken for one" * 40)

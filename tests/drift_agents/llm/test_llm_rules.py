@@ -33,12 +33,12 @@ def test_the_title_chooses_the_rule_and_the_rule_reads_the_user_alone() -> None:
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"title": 3}])
-def test_a_question_without_a_title_is_refused(schema: Any) -> None:
+def test_a_schema_without_a_title_is_refused(schema: Any) -> None:
     with pytest.raises(ArgumentError, match="the rules need a schema with a `title` that names a rule"):
         RuleModel({"length": words}).complete([], schema)
 
 
-def test_an_unknown_question_is_refused_with_the_nearest() -> None:
+def test_an_unknown_title_is_refused_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="no rule is called 'lenght', did you mean 'length'"):
         RuleModel({"length": words}).complete([], {"title": "lenght"})
 

@@ -36,7 +36,7 @@ NOTE = {
         {"text": "12345", "weight": 1.0, "evidence": [-3, 4]},
     ],
 )
-def test_what_has_the_form_passes(data: Any) -> None:
+def test_valid_data_breaks_no_rule(data: Any) -> None:
     assert violations(data, NOTE) == []
 
 
@@ -61,16 +61,16 @@ def test_what_has_the_form_passes(data: Any) -> None:
         ({"text": "a", "else": 0}, ["answer.else should not be there"]),
     ],
 )
-def test_every_broken_rule_is_told(data: Any, wrong: list[str]) -> None:
+def test_every_broken_rule_is_described(data: Any, wrong: list[str]) -> None:
     assert violations(data, NOTE) == wrong
 
 
-def test_all_of_them_are_told_at_once() -> None:
+def test_all_broken_rules_are_described_at_once() -> None:
     assert len(violations({"weight": 2, "sure": 0}, NOTE)) == 3
 
 
 @pytest.mark.parametrize("schema", [{"pattern": "a+"}, {"type": "real"}, {"type": ["string", "null"]}])
-def test_a_rule_that_would_be_passed_over_is_refused(schema: dict[str, Any]) -> None:
+def test_an_unsupported_rule_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=re.escape("a schema should use the types object, array")):
         violations("a", schema)
 

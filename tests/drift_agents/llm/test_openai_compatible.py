@@ -51,7 +51,7 @@ def ask(chat: ModuleType, *responses: Any, **options: Any) -> tuple[Completion, 
         return completion, server
 
 
-def test_it_sends_and_reads_what_the_protocol_says(chat: ModuleType) -> None:
+def test_requests_and_replies_follow_the_protocol(chat: ModuleType) -> None:
     answer, server = ask(chat, chat.said('{"action": "1"}', tokens=(12, 3)))
     (request,) = server.requests
     assert answer.data == {"action": "1"}
@@ -75,7 +75,7 @@ def test_without_a_schema_it_sends_the_messages_as_they_are(chat: ModuleType) ->
     assert "response_format" not in server.requests[0]
 
 
-def test_it_falls_back_to_json_and_to_tags_and_remembers_that(chat: ModuleType) -> None:
+def test_the_form_falls_back_to_json_and_to_tags_once(chat: ModuleType) -> None:
     def answer(request: dict[str, Any]) -> Any:
         if "response_format" in request:
             return chat.refused(400, "'response_format' is not supported here")
@@ -93,13 +93,13 @@ def test_it_falls_back_to_json_and_to_tags_and_remembers_that(chat: ModuleType) 
     )
 
 
-def test_a_form_that_was_asked_for_is_not_given_up(chat: ModuleType) -> None:
+def test_a_fixed_form_is_kept(chat: ModuleType) -> None:
     with pytest.raises(ModelAccessError, match=re.escape("refuses the request (status 400): no json_schema here")):
         ask(chat, chat.refused(400, "no json_schema here"), form="json_schema")
 
 
 @pytest.mark.parametrize(
-    ("text", "finish", "data", "told"),
+    ("text", "finish", "data", "message"),
     [
         ("", "stop", None, "empty"),
         (None, "stop", None, "empty"),
@@ -109,9 +109,11 @@ def test_a_form_that_was_asked_for_is_not_given_up(chat: ModuleType) -> None:
         ('```json\n{"action": 0}\n```', "stop", {"action": "0"}, "stop"),
     ],
 )
-def test_what_a_model_says(chat: ModuleType, text: str | None, finish: str, data: Any, told: str) -> None:
+def test_texts_and_reasons_for_their_end_are_read(
+    chat: ModuleType, text: str | None, finish: str, data: Any, message: str
+) -> None:
     answer, _ = ask(chat, chat.said(text, finish))
-    assert (answer.data, answer.finish) == (data, told)
+    assert (answer.data, answer.finish) == (data, message)
 
 
 def test_a_refusal_in_its_own_field(chat: ModuleType) -> None:
@@ -130,10 +132,10 @@ def test_a_reply_without_choices_is_empty(chat: ModuleType) -> None:
     assert (answer.text, answer.finish) == ("", "empty")
 
 
-def test_a_bad_key_is_told_and_never_shown(chat: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_key_is_reported_and_never_shown(chat: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    told = "refuses the key from the environment variable OPENAI_API_KEY (status 401): Incorrect API key: ***"
-    with pytest.raises(ModelAccessError, match=re.escape(told)) as error:
+    message = "refuses the key from the environment variable OPENAI_API_KEY (status 401): Incorrect API key: ***"
+    with pytest.raises(ModelAccessError, match=re.escape(message)) as error:
         ask(chat, chat.refused(401, f"Incorrect API key: {SECRET}", "invalid_api_key"))
     assert error.value.__cause__ is None
     assert error.value.__suppress_context__
@@ -149,23 +151,23 @@ def test_the_key_comes_from_a_file_and_is_in_no_repr(chat: ModuleType, tmp_path:
     assert SECRET not in f"{model!r} {vars(model)} {vars(source)} {model.identity}"
 
 
-@pytest.mark.parametrize(("content", "told"), [("", "Received 0 words"), ("a b", "Received 2 words")])
-def test_a_key_file_holds_a_key_alone(tmp_path: Path, content: str, told: str) -> None:
+@pytest.mark.parametrize(("content", "message"), [("", "Received 0 words"), ("a b", "Received 2 words")])
+def test_a_key_file_holds_a_key_alone(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "key").write_text(content)
-    with pytest.raises(ModelAccessError, match=told):
+    with pytest.raises(ModelAccessError, match=message):
         KeySource(file=tmp_path / "key").read()
     with pytest.raises(ModelAccessError, match="the key cannot be read: No such file"):
         KeySource(file=tmp_path / "other").read()
 
 
-def test_openais_own_server_is_not_asked_without_a_key() -> None:
+def test_openai_requires_a_key() -> None:
     with pytest.raises(ModelAccessError, match="needs a key: the environment variable OPENAI_API_KEY is not set"):
         OpenAICompatible("gpt-5").complete(ASK)
 
 
-def test_an_unknown_model_is_told_with_those_that_there_are(chat: ModuleType) -> None:
-    told = "has no model 'tiny' (status 404): model 'tiny' not found. The server has: tiny"
-    with pytest.raises(ModelAccessError, match=re.escape(told)):
+def test_an_unknown_model_is_reported_with_the_known_ones(chat: ModuleType) -> None:
+    message = "has no model 'tiny' (status 404): model 'tiny' not found. The server has: tiny"
+    with pytest.raises(ModelAccessError, match=re.escape(message)):
         ask(chat, chat.refused(404, "model 'tiny' not found"))
 
 
@@ -182,25 +184,25 @@ def test_a_prompt_that_is_too_long(chat: ModuleType, status: int, message: str, 
         ask(chat, chat.refused(status, message, code))
 
 
-def test_a_server_that_asks_for_patience(chat: ModuleType) -> None:
+def test_status_429(chat: ModuleType) -> None:
     with pytest.raises(ModelUnavailableError, match="answers with status 429: slow down") as error:
         ask(chat, chat.refused(429, "slow down", retry_after="7"))
     assert (error.value.retry_after, error.value.is_limit) == (7.0, True)
 
 
-def test_a_quota_that_is_used_up_is_not_tried_again(chat: ModuleType) -> None:
+def test_a_spent_quota_is_not_retried(chat: ModuleType) -> None:
     with pytest.raises(ModelAccessError, match="the quota is used up"):
         ask(chat, chat.refused(429, "You exceeded your current quota", "insufficient_quota"))
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 408])
-def test_a_server_in_trouble(chat: ModuleType, status: int) -> None:
+def test_transient_failures(chat: ModuleType, status: int) -> None:
     with pytest.raises(ModelUnavailableError, match=f"answers with status {status}: oops") as error:
         ask(chat, chat.refused(status, "oops"))
     assert not error.value.is_limit
 
 
-def test_no_answer_that_can_be_read(chat: ModuleType) -> None:
+def test_unreadable_answers(chat: ModuleType) -> None:
     whole = chat.said('{"action": "1"}')
     for response in (
         whole._replace(cut=40),  # the line is cut in mid-reply
@@ -212,13 +214,13 @@ def test_no_answer_that_can_be_read(chat: ModuleType) -> None:
             ask(chat, response, timeout=0.2)
 
 
-def test_nobody_there() -> None:
+def test_a_closed_port() -> None:
     with pytest.raises(ModelUnavailableError, match="gave no answer that can be read"):
         OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"model": ""}, "`model` should be the name of a model. Received ''"),
         ({"base_url": "localhost:8000"}, "`base_url` should be an address, as in http://127.0.0.1:8000/v1"),
@@ -227,8 +229,8 @@ def test_nobody_there() -> None:
         ({"timeout": 0}, "`timeout` should be a positive number of seconds. Received 0"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(told)) as error:
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)) as error:
         OpenAICompatible(**{"model": "tiny", **options})
     assert SECRET not in str(error.value)
 

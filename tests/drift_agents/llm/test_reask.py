@@ -21,7 +21,7 @@ SCHEMA = {
 RULES = RuleModel({"steps": lambda text: {"n": len(text)}})
 
 
-def test_it_tells_what_was_wrong() -> None:
+def test_the_repeated_request_describes_the_error() -> None:
     script = ScriptedModel(['{"n": 0}', "Three, I'd say.", '{"n": 3}'])
     answer = ReaskingModel(script).complete(ASK, SCHEMA)
     assert (answer.data, answer.reasks, answer.model_calls) == ({"n": 3}, 2, 3)
@@ -34,25 +34,25 @@ def test_it_tells_what_was_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finish", "told"), [("length", "it was cut off"), ("refusal", "it is a refusal"), ("empty", "it is empty")]
+    ("finish", "message"), [("length", "it was cut off"), ("refusal", "it is a refusal"), ("empty", "it is empty")]
 )
-def test_the_reason_depends_on_how_the_answer_ended(finish: str, told: str) -> None:
+def test_the_reason_depends_on_how_the_answer_ended(finish: str, message: str) -> None:
     script = ScriptedModel([Completion('{"n": ', None, Usage(1), finish), '{"n": 3}'])
     assert ReaskingModel(script).complete(ASK, SCHEMA).data == {"n": 3}
-    assert told in script.requests[1].messages[-1].content
+    assert message in script.requests[1].messages[-1].content
 
 
-def test_it_gives_up_and_hands_on_the_last_answer() -> None:
+def test_the_last_invalid_answer_is_returned() -> None:
     script = ScriptedModel(["a", "b", "c"])
     answer = ReaskingModel(script).complete(ASK, SCHEMA)
     assert (answer.text, answer.data, answer.reasks, answer.model_calls) == ("c", None, 2, 3)
 
 
-def test_without_a_schema_nothing_is_asked_again() -> None:
+def test_without_a_schema_no_request_is_repeated() -> None:
     assert ReaskingModel(ScriptedModel([""])).complete(ASK).text == ""
 
 
-def test_parameters_of_a_question_come_on_top() -> None:
+def test_parameters_of_a_request_override_the_defaults() -> None:
     script = ScriptedModel(["a"])
     ReaskingModel(script, {"temperature": 0, "top_p": 1}).complete(ASK, None, {"temperature": 1})
     assert script.requests[0].parameters == {"temperature": 1, "top_p": 1}
@@ -63,25 +63,25 @@ def test_reasks_are_not_negative() -> None:
         ReaskingModel(ScriptedModel([]), reasks=-1)
 
 
-def test_rules_answer_for_a_model_that_does_not() -> None:
+def test_rules_replace_invalid_answers() -> None:
     model = RuleFallbackModel(ReaskingModel(ScriptedModel(["a", "b", "c"])), RULES)
     answer = ask(model, ASK, SCHEMA)
     assert (answer.data, answer.fallbacks, answer.reasks, answer.model_calls) == ({"n": 15}, 1, 2, 3)
 
 
-def test_rules_answer_where_the_question_is_too_long_but_not_where_the_server_is_dead() -> None:
+def test_rules_replace_requests_that_are_too_long_but_not_failures() -> None:
     model = RuleFallbackModel(ScriptedModel([ContextLengthError("too long"), ModelUnavailableError("dead")]), RULES)
     assert ask(model, ASK, SCHEMA).fallbacks == 1
     with pytest.raises(ModelUnavailableError):
         ask(model, ASK, SCHEMA)
 
 
-def test_an_answer_that_can_be_used_is_the_models() -> None:
+def test_a_valid_answer_is_kept() -> None:
     answer = RuleFallbackModel(ScriptedModel(['{"n": 3}']), RULES).complete(ASK, SCHEMA)
     assert (answer.data, answer.fallbacks) == ({"n": 3}, 0)
 
 
-def test_a_meter_adds_up_what_memories_ask() -> None:
+def test_a_meter_sums_usage() -> None:
     meter = Meter()
     model = MeteredModel(RuleFallbackModel(ReaskingModel(ScriptedModel(["a", "b", "c", '{"n": 3}'])), RULES), meter)
     for _ in range(2):

@@ -26,32 +26,32 @@ ASK = [Message("user", "Where to?")]
 DEAD = ModelUnavailableError("no answer")
 
 
-def test_what_may_pass_is_tried_again_after_growing_waits(clock: Any) -> None:
+def test_transient_failures_are_retried_after_growing_pauses(clock: Any) -> None:
     model = RetryingModel(ScriptedModel([DEAD, DEAD, DEAD, "2"]), clock=clock)
     assert model.complete(ASK).text == "2"
     assert clock.waits == [1.0, 2.0, 4.0]
 
 
-def test_the_wait_that_the_server_asks_for_counts_up_to_a_bound(clock: Any) -> None:
+def test_retry_after_is_respected_up_to_a_bound(clock: Any) -> None:
     asked = [ModelUnavailableError("busy", retry_after=seconds) for seconds in (0.5, 1e6)]
     assert RetryingModel(ScriptedModel([*asked, "2"]), clock=clock).complete(ASK).text == "2"
     assert clock.waits == [0.5, 120.0]
 
 
-def test_after_all_retries_it_says_how_often_it_was_tried(clock: Any) -> None:
+def test_the_error_after_all_retries_names_their_number(clock: Any) -> None:
     model = RetryingModel(ScriptedModel([DEAD] * 3), clock=clock, backoff=Backoff(retries=2))
     with pytest.raises(ModelUnavailableError, match=r"the model 'scripted' gave no answer in 3 tries\. no answer"):
         model.complete(ASK)
 
 
-def test_what_would_be_refused_again_is_not_tried_again(clock: Any) -> None:
+def test_permanent_refusals_are_not_retried(clock: Any) -> None:
     script = ScriptedModel([ModelAccessError("bad key"), "2"])
     with pytest.raises(ModelAccessError, match="bad key"):
         RetryingModel(script, clock=clock).complete(ASK)
     assert (len(script.requests), clock.waits) == (1, [])
 
 
-def test_a_server_that_asks_for_patience_makes_everybody_wait(clock: Any) -> None:
+def test_status_429_pauses_all_models_of_a_server(clock: Any) -> None:
     limits, breaker = RateLimiter(clock=clock), CircuitBreaker(failures=1, clock=clock)
     busy = RetryingModel(
         ScriptedModel([ModelUnavailableError("slow down", 9.0, is_limit=True)]),
@@ -85,7 +85,7 @@ def test_tokens_a_minute_count_as_they_were_used(clock: Any) -> None:
     assert clock.time == 60.0
 
 
-def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any) -> None:
+def test_the_pause_ends_when_enough_tokens_are_a_minute_old(clock: Any) -> None:
     limits = RateLimiter(tokens=100, clock=clock)
     for at, tokens in ((0.0, 50), (20.0, 30), (40.0, 20)):
         clock.time = at
@@ -95,7 +95,7 @@ def test_it_waits_no_longer_than_until_enough_tokens_are_a_minute_old(clock: Any
         assert clock.time == 80.0
 
 
-def test_the_limits_are_told_what_an_answer_really_used(clock: Any) -> None:
+def test_the_real_number_of_tokens_replaces_the_estimate(clock: Any) -> None:
     limits = RateLimiter(tokens=1000, clock=clock)
     model = RetryingModel(ScriptedModel(lambda _: Completion("2", None, Usage(1, 500, 10))), limits=limits, clock=clock)
     for _ in range(3):
@@ -103,7 +103,7 @@ def test_the_limits_are_told_what_an_answer_really_used(clock: Any) -> None:
     assert clock.waits == [60.0]
 
 
-def test_a_request_of_more_tokens_than_a_minute_allows_waits_its_turn_and_passes(clock: Any) -> None:
+def test_a_request_above_the_limit_is_admitted_alone(clock: Any) -> None:
     limits = RateLimiter(tokens=100, clock=clock)
     for _ in range(2):
         with limits.slot(500):
@@ -111,7 +111,7 @@ def test_a_request_of_more_tokens_than_a_minute_allows_waits_its_turn_and_passes
     assert clock.time == 60.0
 
 
-def test_so_many_at_a_time() -> None:
+def test_concurrency_is_limited() -> None:
     inside, most, lock = [0], [0], threading.Lock()
     meet = threading.Barrier(2, timeout=10)
 
@@ -137,7 +137,7 @@ def test_so_many_at_a_time() -> None:
     assert model.answered == 6
 
 
-def test_the_breaker_opens_tries_one_and_closes(clock: Any) -> None:
+def test_the_breaker_opens_admits_one_request_and_closes(clock: Any) -> None:
     breaker = CircuitBreaker(failures=2, pause=30, clock=clock)
     breaker.fail("a")
     breaker.check()
@@ -159,7 +159,7 @@ def test_the_breaker_opens_tries_one_and_closes(clock: Any) -> None:
     breaker.check()
 
 
-def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None:
+def test_an_open_breaker_refuses_without_a_pause(clock: Any) -> None:
     breaker = CircuitBreaker(failures=3, clock=clock)
     script = ScriptedModel([DEAD] * 9)
     with pytest.raises(ModelUnavailableError, match="not sent, after 3 failures"):
@@ -171,18 +171,18 @@ def test_behind_an_open_breaker_nobody_waits_and_nobody_asks(clock: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("budget", "asked", "told"),
+    ("budget", "asked", "message"),
     [
         (Budget(tokens=250), 3, "the budget of 250 tokens is spent: 330 tokens were used"),
         (Budget(money=0.002), 2, "the budget of 0.002 is spent: 0.0026 was used"),
     ],
 )
-def test_a_budget_ends_the_asking(budget: Budget, asked: int, told: str) -> None:
+def test_a_spent_budget_refuses_requests(budget: Budget, asked: int, message: str) -> None:
     script = ScriptedModel(lambda _: Completion("2", None, Usage(1, 100, 10)))
     model = RetryingModel(script, budget=budget, price=Price(10.0, 30.0))
     for _ in range(asked):
         assert model.complete(ASK).cost == pytest.approx(0.0013)
-    with pytest.raises(BudgetError, match=re.escape(told)):
+    with pytest.raises(BudgetError, match=re.escape(message)):
         model.complete(ASK)
     assert len(script.requests) == asked
 
@@ -194,7 +194,7 @@ def test_a_price_is_two_numbers(price: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: RateLimiter(concurrency=0), "`concurrency` should be a positive whole number. Received 0"),
         (lambda: RateLimiter(requests=-1), "`requests` should be a positive whole number or None. Received -1"),
@@ -209,8 +209,8 @@ def test_a_price_is_two_numbers(price: Any) -> None:
         ),
     ],
 )
-def test_limits_that_cannot_be_meant_are_refused(make: Any, told: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(told)):
+def test_invalid_limits_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
         make()
 
 
@@ -231,5 +231,5 @@ def test_without_tenacity_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
         ({}, None),
     ],
 )
-def test_when_a_server_wants_to_be_tried_again(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_from_headers(headers: dict[str, str], seconds: float | None) -> None:
     assert read_retry_after(headers) == seconds

@@ -38,7 +38,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_it_asks_in_words_for_one_of_the_admissible_actions() -> None:
+def test_the_request_names_the_admissible_actions() -> None:
     script = ScriptedModel(['{"action": "1"}'])
     reply = LanguageModelPolicy(script, max_tokens=20, parameters={"top_p": 0.9}).decide(VIEW.render(), rng())
     assert (reply.text, reply.model_calls, reply.reasks, reply.dropped_records) == ("1", 1, 0, 0)
@@ -63,7 +63,7 @@ def test_what_the_server_is_to_choose_is_not_sent() -> None:
     assert script.requests[0].sample_index > 0
 
 
-def test_nobody_is_asked_where_there_is_no_choice() -> None:
+def test_no_request_is_sent_for_a_single_action() -> None:
     view = PromptView("Any task.", '{"at": 1}', ("search[sofa]",))
     assert LanguageModelPolicy(ScriptedModel([])).decide(view.render(), rng()) == Reply("search[sofa]")
 
@@ -131,7 +131,7 @@ def test_a_model_that_never_answers_plays_all_the_same(text: str, finish: str) -
     assert (episode.steps, episode.invalid_actions, episode.model_calls, episode.reasks) == (4, 4, 12, 8)
 
 
-def test_what_memory_asks_is_part_of_the_episode() -> None:
+def test_the_usage_of_memory_is_part_of_the_episode() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     meter, rules = Meter(), make_memory("memory_bank").model  # type: ignore[attr-defined]
     diary = ScriptedModel(['{"summary": "Going right leads to the goal."}', "?", "?", "?"])
@@ -150,7 +150,7 @@ def test_a_dead_server_ends_the_episode() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"model": 3}, "`model` should be the name of a language model, or a model. Received 3"),
         (
@@ -166,6 +166,6 @@ def test_a_dead_server_ends_the_episode() -> None:
         ({"price": 1}, "`price` should be two numbers"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(told)):
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
         make_policy("llm", **{"model": "tiny", **options})

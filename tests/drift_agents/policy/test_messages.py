@@ -111,7 +111,7 @@ def test_the_papers_form_is_that_of_its_appendix() -> None:
     assert "Other States" not in user
 
 
-def test_an_outlook_that_memory_tells_counts_more_than_one_that_is_worked_out() -> None:
+def test_a_value_from_memory_takes_precedence_over_a_computed_one() -> None:
     view = VIEWS["lake"]
     told = PromptView(
         view.task, view.state, view.actions, (view.here[0]._replace(value_estimate=0.25),), view.elsewhere
@@ -122,7 +122,7 @@ def test_an_outlook_that_memory_tells_counts_more_than_one_that_is_worked_out() 
 
 
 @pytest.mark.parametrize("world", TEMPLATES)
-def test_memory_that_says_nothing_leaves_no_trace(world: str) -> None:
+def test_an_empty_memory_leaves_no_trace(world: str) -> None:
     view = VIEWS[world]
     user = render_messages(PromptView(view.task, view.state, view.actions), load_template(world), world, "full")[
         1

@@ -34,7 +34,7 @@ def go_right(chat: ModuleType) -> Any:
     return answer
 
 
-def test_it_reaches_the_goal_and_its_cost_reaches_the_episode(chat: ModuleType) -> None:
+def test_a_model_reaches_the_goal_and_its_cost_is_in_the_episode(chat: ModuleType) -> None:
     pytest.importorskip("openai")
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     with chat.serve(go_right(chat)) as server:

@@ -40,7 +40,7 @@ class TwoDoors(gym.Env[str, Any]):
         return {"task": "Open a door.", "actions": ["0", "1"], "score": 0.0}
 
 
-class Reader:
+class ScriptedPolicy:
     """Opens doors by a script and notes what the prompts say of doubt, and of surprise."""
 
     name = "reader"
@@ -56,7 +56,7 @@ class Reader:
 
 
 class NewestWins(NoVerifier):
-    """Removes what contradicts and says so, unless it is told to keep quiet."""
+    """Removes what contradicts and says so, if `says_so`."""
 
     def __init__(self, says_so: bool = True) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class Loud:
 
 def doubts(doors: str, script: str, verifier: Verifier | None = None) -> list[int | None]:
     """What each step's prompt says, and last what the one after would."""
-    reader = Reader(doors)
+    reader = ScriptedPolicy(doors)
     agent = Agent(reader, VanillaMemory(), verifier)
     for _ in script:
         agent.run_episode(TwoDoors(script[agent.clock.step]))
@@ -133,7 +133,7 @@ def test_with_a_verifier_its_word_counts() -> None:
 
 
 def test_time_is_counted_in_interactions() -> None:
-    agent = Agent(Reader("00"), VanillaMemory())
+    agent = Agent(ScriptedPolicy("00"), VanillaMemory())
     for letter in "ab":
         agent.run_episode(TwoDoors(letter))
     assert agent.clock == AgentClock(2, 2)

@@ -38,7 +38,7 @@ def rng() -> np.random.Generator:
         ('{"action": "1", "refresh": false}', "1", False),
     ],
 )
-def test_it_says_beside_its_action_whether_it_asks(said: str, action: str, wants: bool) -> None:
+def test_the_side_question_is_answered_with_the_action(said: str, action: str, wants: bool) -> None:
     script = ScriptedModel([said])
     policy = LanguageModelPolicy(script)
     assert isinstance(policy, LanguagePolicy)
@@ -50,13 +50,13 @@ def test_it_says_beside_its_action_whether_it_asks(said: str, action: str, wants
     assert question.messages[1].content.endswith(ASIDE.text)
 
 
-def test_an_answer_without_it_is_asked_for_again_and_then_a_no() -> None:
+def test_a_missing_side_answer_is_requested_again_and_then_counts_as_no() -> None:
     policy = LanguageModelPolicy(ScriptedModel(['{"action": "1"}', "I go.", '{"action": "1"}']), reasks=2)
     reply, asked = policy.decide_and_say(VIEW.render(), ASIDE, rng())
     assert (asked, reply.model_calls, reply.reasks) == (False, 3, 2)
 
 
-def test_react_gives_reasons_first_and_tells_strategies() -> None:
+def test_react_requests_reasons_first_and_shows_strategies() -> None:
     script = ScriptedModel(['{"reasoning": "Why not.", "action": "1"}'])
     assert LanguageModelPolicy(script, format="react").decide(VIEW.render(), rng()).text == "1"
     (question,) = script.requests
@@ -74,7 +74,7 @@ def test_a_strategy_that_cannot_be_used_is_made_by_the_rule() -> None:
     assert (answer.data, answer.fallbacks, answer.model_calls) == (make_strategy(RETRIEVED), 1, 1)
 
 
-class Mind:
+class SideAnswerModel:
     """A model that always goes right; whether it asks, and what it makes of memory, is fixed."""
 
     name = "mind"
@@ -98,7 +98,7 @@ class Mind:
 @pytest.mark.parametrize(("effort", "calls", "strategies"), [("high", 6, 2), ("low", 6, 2), ("max", 4, 2)])
 def test_on_a_lake_it_plays_algorithm_1(effort: str, calls: int, strategies: int) -> None:
     world = gym.make("DriftFrozenLake-v0", schedule={"name": "line", **LINE}, text=True)
-    mind = Mind()
+    mind = SideAnswerModel()
     agent = Agent(LanguageModelPolicy(mind), AdaMemMemory(), controller=AdaMem(effort=effort))
     agent.run_episode(world, seed=0)
     mind.questions.clear()

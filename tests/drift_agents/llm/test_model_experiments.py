@@ -41,7 +41,7 @@ base: {map: [SFF, HFF, HFG]}
 drifts:
   - {name: turn, at: 2, set: {map: [SHH, FFF, FFG]}}
 """
-WISE = {
+ANSWERS = {
     "reflection_questions": {"questions": ["Where does it end?"]},
     "insights": {"insights": [{"insight": "Holes are near.", "because_of": [1]}]},
     "importance": {"importance": 5},
@@ -77,8 +77,8 @@ def play(chat: ModuleType) -> Any:
 
     def answer(request: dict[str, Any]) -> Any:
         form = request["response_format"]["json_schema"]["name"]
-        if form in WISE:
-            return chat.said(json.dumps(WISE[form]))
+        if form in ANSWERS:
+            return chat.said(json.dumps(ANSWERS[form]))
         last = request["messages"][-1]["content"]
         position = re.search(r"Current Position: \[(\d), (\d)\]", request["messages"][1]["content"])
         assert position is not None
@@ -124,7 +124,7 @@ def test_calls_tokens_cost_latency_and_reasks_are_in_the_lines(run: Any) -> None
     assert first["milliseconds"] >= 0
 
 
-def test_memories_ask_the_same_model_and_that_is_counted(run: Any) -> None:
+def test_memories_use_the_same_model_and_their_usage_is_counted(run: Any) -> None:
     rows = read_rows(run[1] / "episodes.jsonl")
     plain, bank = (next(row for row in rows if row["memory"] == memory) for memory in ("vanilla", "memory_bank"))
     assert plain["steps"] == bank["steps"]
@@ -134,7 +134,7 @@ def test_memories_ask_the_same_model_and_that_is_counted(run: Any) -> None:
     assert {request["temperature"] for request in run[3].requests} == {0}
 
 
-def test_nothing_is_asked_twice(run: Any) -> None:
+def test_no_request_is_sent_twice(run: Any) -> None:
     asked = [json.dumps(request["messages"]) for request in run[3].requests]
     assert len(asked) == len(set(asked))
 
@@ -165,7 +165,7 @@ def test_a_folder_with_replies_alone_may_be_used_and_fresh_keeps_them(run: Any, 
         assert lines(run_experiment(what, again, fresh=fresh).parent) == lines(folder)
 
 
-def test_another_question_is_not_answered_from_the_records(run: Any, puddle: str, tmp_path: Path) -> None:
+def test_another_request_is_not_answered_from_the_records(run: Any, puddle: str, tmp_path: Path) -> None:
     with ReplyStore(run[1] / REPLIES, read_only=True) as replies:
         other = experiment(puddle, run[3].url, temperature=0.5)
         with pytest.raises(ExperimentError, match="holds no reply of 'tiny' to 'action'") as error:
@@ -173,7 +173,7 @@ def test_another_question_is_not_answered_from_the_records(run: Any, puddle: str
     assert isinstance(error.value.__cause__, ReplayError)
 
 
-def test_a_budget_stops_the_run_and_a_larger_one_goes_on(run: Any, chat: ModuleType, tmp_path: Path) -> None:
+def test_a_budget_stops_the_run_and_a_larger_one_continues_it(run: Any, chat: ModuleType, tmp_path: Path) -> None:
     """Finished episodes stay, no reply is paid for twice, and the result is that of a run without a stop."""
     with chat.serve(play(chat)) as server:
         what, folder = experiment(run[0].schedules[0], server.url), tmp_path / "run"
@@ -193,7 +193,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(run: Any, chat: ModuleT
     assert timeless(folder) == timeless(run[1])
 
 
-def test_a_server_that_dies_stops_the_run_and_finished_episodes_stay(
+def test_a_failing_server_stops_the_run_and_finished_episodes_stay(
     chat: ModuleType, puddle: str, tmp_path: Path, clock: Any
 ) -> None:
     well, alive = play(chat), threading.Event()
@@ -215,7 +215,7 @@ def test_a_server_that_dies_stops_the_run_and_finished_episodes_stay(
     assert len(read_rows(folder / "episodes.jsonl")) == 2 * 4 * 5
 
 
-def test_a_wrong_key_is_told_at_once(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
+def test_a_wrong_key_stops_the_run_at_once(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
     with chat.serve(lambda _: chat.refused(401, "Incorrect API key")) as server:
         with pytest.raises(ExperimentError, match="refuses the key") as error:
             run_experiment(experiment(puddle, server.url), tmp_path / "run")
@@ -223,9 +223,7 @@ def test_a_wrong_key_is_told_at_once(chat: ModuleType, puddle: str, tmp_path: Pa
         assert len(server.requests) == 1
 
 
-def test_a_model_that_says_nothing_of_use_is_counted_and_the_run_goes_on(
-    chat: ModuleType, puddle: str, tmp_path: Path
-) -> None:
+def test_invalid_answers_are_counted_and_the_run_continues(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
     with chat.serve(lambda _: chat.said('{"action": "')) as server:
         what = experiment(puddle, server.url)
         what = what.model_copy(update={"seeds": (0,), "rounds": 1})
@@ -247,7 +245,7 @@ def test_a_memory_may_keep_its_rules(chat: ModuleType, puddle: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("part", "told"),
+    ("part", "message"),
     [
         ({"policy": "llm"}, "the policy 'llm' needs the name of a model"),
         (
@@ -257,22 +255,22 @@ def test_a_memory_may_keep_its_rules(chat: ModuleType, puddle: str, tmp_path: Pa
         ({"memory": {"vanilla": {"model": "rules"}}}, "vanilla: the option `model` of a memory that asks one"),
     ],
 )
-def test_parts_that_cannot_be_made_are_told_before_anything_is_played(
-    puddle: str, tmp_path: Path, part: dict[str, Any], told: str
+def test_invalid_parts_are_refused_before_the_first_episode(
+    puddle: str, tmp_path: Path, part: dict[str, Any], message: str
 ) -> None:
     data = experiment(puddle, "http://127.0.0.1:9/v1").to_dict()
     data["agents"] = {"memory": "vanilla", "policy": {"llm": {"model": "tiny"}}, **part}
-    with pytest.raises(ExperimentError, match=re.escape(told)):
+    with pytest.raises(ExperimentError, match=re.escape(message)):
         run_experiment(load_experiment(data), tmp_path / "run")
     assert not (tmp_path / "run" / "run.json").exists()
 
 
-def test_a_limit_that_cannot_be_meant_is_refused_before_anything_is_asked() -> None:
+def test_an_invalid_limit_is_refused_before_the_first_request() -> None:
     with pytest.raises(ArgumentError, match="`concurrency` should be a positive whole number"):
         Service(concurrency=0)
 
 
-def test_extra_episodes_are_on_the_bill(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
+def test_extra_episodes_are_part_of_the_usage(chat: ModuleType, puddle: str, tmp_path: Path) -> None:
     """The control `base+extra` plays more episodes than its lines: what they cost belongs to the line before."""
     with chat.serve(lambda _: chat.said('{"action": "1"}')) as server:
         data = experiment(puddle, server.url).to_dict()
