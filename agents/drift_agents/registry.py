@@ -365,7 +365,7 @@ EMBEDDINGS = Registry(
         ),
         "minilm": Part(
             "drift_agents.embedding.minilm:MiniLMEmbedding",
-            "Vectors of all-MiniLM-L6-v2, a sentence encoder of 22 million parameters that knows what words mean.",
+            "Vectors of all-MiniLM-L6-v2, a sentence encoder of 22 million parameters.",
         ),
     },
 )

@@ -1,8 +1,8 @@
-"""What an embedding is: texts in, vectors of length one out.
+"""The protocol of embeddings: texts in, vectors of length one out.
 
 * `Embedding` - the protocol
 * `Vectors` - an array of shape (texts, dimension)
-* `cosine` - how similar texts are by their vectors
+* `cosine` - the similarity of texts by their vectors
 * `make_embedding` - an embedding by name
 """
 
@@ -20,7 +20,7 @@ Vectors = NDArray[np.float64]
 """One row of length one for each text; shape (texts, dimension)."""
 
 DIGITS = 6
-"""Decimals of a similarity: the order of additions in a product, which differs between machines, decides no tie."""
+"""Decimals of a similarity: the order of additions differs between machines, and should not decide ties."""
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class Embedding(Protocol):
 
 
 def cosine(one: Vectors, others: Vectors) -> NDArray[np.float64]:
-    """How similar texts are: 1 for equal ones; higher means more similar.
+    """The similarity of texts: 1 for equal ones; higher means more similar.
 
     Args:
         one: a vector; shape (dimension,).
@@ -53,7 +53,7 @@ def cosine(one: Vectors, others: Vectors) -> NDArray[np.float64]:
 
 
 def make_embedding(name: str, **options: Any) -> Embedding:
-    """Make a embedding by name.
+    """Make an embedding by name.
 
     Args:
         name: one of `registry.EMBEDDINGS.names()`.

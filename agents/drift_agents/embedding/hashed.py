@@ -3,8 +3,8 @@
 * `HashedEmbedding` - words, pairs of words and runs of three letters, hashed into a vector
 
 Source: Weinberger et al., "Feature hashing for large scale multitask learning" (ICML 2009). Similar
-texts share words and letters; nothing is known of meaning, so this stands in for a real embedding
-where a mechanism is tested, not where understanding is.
+texts share words and letters. Meaning is not represented, so this replaces a real embedding where a mechanism
+is tested.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from drift_agents.checks import check_integer
 from drift_agents.embedding.base import Vectors
 from drift_agents.errors import ArgumentError
 
 LETTERS = 3
-"""How long a run of letters is."""
-KEPT = 8192
-"""Vectors that are kept: agents ask for the same texts again and again."""
+"""The length of a run of letters."""
+CACHED = 8192
+"""The largest number of cached vectors: agents embed the same texts repeatedly."""
 _WORD = re.compile(r"\w+")
 
 
 class HashedEmbedding:
     """Words, pairs of neighbouring words and runs of three letters, hashed into a vector of length one.
 
-    Pairs of words tell `[1, 2]` from `[2, 1]`. Upper and lower case count the same. Each feature adds
-    1 or -1, as its hash says, to the place that its hash says, so that collisions cancel out on average.
+    Pairs of words distinguish `[1, 2]` from `[2, 1]`. Case is ignored. Each feature adds 1 or -1 at one
+    place, both given by its hash, so that collisions cancel on average.
 
     Args:
         dimension: the length of a vector; at least 2.
@@ -49,15 +50,13 @@ class HashedEmbedding:
     name = "hashed"
 
     def __init__(self, dimension: int = 512) -> None:
-        if not isinstance(dimension, int) or isinstance(dimension, bool) or dimension < 2:
-            raise ArgumentError(f"`dimension` should be a whole number, at least 2. Received {dimension!r}")
-        self.dimension = dimension
+        self.dimension = check_integer("dimension", dimension, 2)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One vector of length one for each text; zeros for a text without a word (or whose features cancel out).
 
         Args:
-            texts: what is embedded.
+            texts: the texts.
 
         Returns:
             Vectors, shape (len(texts), dimension).
@@ -72,14 +71,14 @@ class HashedEmbedding:
         return np.stack([_embed(text, self.dimension) for text in texts])
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED)
 def _embed(text: str, dimension: int) -> NDArray[np.float64]:
-    """The vector of one text, not to be written to."""
+    """The vector of one text; read-only."""
     # Not `hash`, which differs from process to process.
     hashes = np.array([zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)], np.int64)
     signs = np.where(hashes & 1, 1.0, -1.0)
     vector = np.bincount((hashes >> 1) % dimension, signs, dimension).astype(np.float64)
-    # Whole numbers so far, so this sum is exact in whatever order it is made.
+    # Whole numbers so far, so this sum is exact in any order.
     length = float(np.sqrt(np.sum(vector * vector)))
     if length > 0:
         vector /= length
@@ -88,7 +87,7 @@ def _embed(text: str, dimension: int) -> NDArray[np.float64]:
 
 
 def _features(text: str) -> Iterator[str]:
-    """Words, pairs of words and runs of letters, each kind with a mark of its own."""
+    """Words, pairs of words and runs of letters, each kind with its own prefix."""
     words = _WORD.findall(text.casefold())
     for word in words:
         yield f"w {word}"

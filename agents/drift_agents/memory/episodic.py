@@ -24,7 +24,6 @@ from drift_agents.types import (
     AgentClock,
     Episode,
     Experience,
-    Outcome,
     Plain,
     Record,
     RecordId,
@@ -167,20 +166,6 @@ class EpisodicMemory(LedgerMemory):
 
     def _verified(self) -> Iterator[RecordId]:
         return (record.id for record in self._ledger if record.verified)
-
-    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append an experience; the episode is evaluated when it ends."""
-        return self._note_written(self._ledger.append(experience, now))
-
-    def insert_summary(
-        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
-    ) -> RecordId:
-        """Append a verified summary; it is always shown.
-
-        Raises:
-            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
-        """
-        return self._note_written(self._ledger.append_summary(state, action, distribution, n, now))
 
     def _note_written(self, number: RecordId) -> RecordId:
         self._written[number] = None

@@ -216,6 +216,24 @@ class LedgerMemory(ABC):
     name: ClassVar[str]
     _ledger: Ledger
 
+    def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
+        """Append an experience; returns its id."""
+        return self._note_written(self._ledger.append(experience, now))
+
+    def insert_summary(
+        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
+    ) -> RecordId:
+        """Append a verified summary of `n` responses; returns its id.
+
+        Raises:
+            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
+        """
+        return self._note_written(self._ledger.append_summary(state, action, distribution, n, now))
+
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        """Update what depends on the ledger after a record was written."""
+        return record_id
+
     def counterparts(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
         return self._ledger.counterparts(state, action)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -32,9 +32,7 @@ from drift_agents.memory.transcript import STEPS, read_steps, render_steps, trun
 from drift_agents.types import (
     AgentClock,
     Episode,
-    Experience,
     Note,
-    Outcome,
     Plain,
     Record,
     RecordId,
@@ -295,29 +293,15 @@ class MemoryBank(LedgerMemory):
                 del order[bisect_left(order, (faded, -record.id))]
                 insort(order, (0.0, -record.id, record))
 
-    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append an experience with strength 1."""
-        return self._note_written(experience.state, self._ledger.append(experience, now), now)
-
-    def insert_summary(
-        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
-    ) -> RecordId:
-        """Append a verified summary with strength 1.
-
-        Raises:
-            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
-        """
-        return self._note_written(state, self._ledger.append_summary(state, action, distribution, n, now), now)
-
-    def _note_written(self, state: str, record_id: RecordId, now: AgentClock) -> RecordId:
-        key = self._ledger.matching.state_key(state)
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        (record,) = self._ledger.select([record_id])
+        key = self._ledger.matching.state_key(record.state)
         self._cache.pop(key, None)
-        record = self._ledger.get(record_id)
-        if now[self._unit] != self._cached_at:
+        if record.now[self._unit] != self._cached_at:
             self._orders.pop(key, None)
-        elif record is not None and key in self._orders:
+        elif key in self._orders:
             insort(self._orders[key].setdefault(record.action, []), (0.0, -record_id, record))
-        self._strengths[record_id] = MemoryStrength(STRENGTH, now)
+        self._strengths[record_id] = MemoryStrength(STRENGTH, record.now)
         self._written.append(record_id)
         return record_id
 

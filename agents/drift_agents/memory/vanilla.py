@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from drift_agents.checks import check_choice, check_integer
@@ -14,8 +14,6 @@ from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind
 from drift_agents.types import (
     AgentClock,
     Episode,
-    Experience,
-    Outcome,
     Plain,
     Record,
     RecordId,
@@ -73,26 +71,15 @@ class VanillaMemory(LedgerMemory):
             results[k] = Retrieved(tuple(chosen), (1.0,) * len(chosen))
         return results[k]
 
-    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append an experience."""
-        self._cache.pop(self._ledger.matching.state_key(experience.state), None)
-        return self._ledger.append(experience, now)
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        (record,) = self._ledger.select([record_id])
+        self._cache.pop(self._ledger.matching.state_key(record.state), None)
+        return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; no item depends on them."""
         self._cache.clear()
         return Removed(self._ledger.remove(ids))
-
-    def insert_summary(
-        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
-    ) -> RecordId:
-        """Append a verified summary.
-
-        Raises:
-            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
-        """
-        self._cache.pop(self._ledger.matching.state_key(state), None)
-        return self._ledger.append_summary(state, action, distribution, n, now)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
         """Do nothing: every step was written when it happened."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from drift_agents.embedding import minilm
 from drift_agents.embedding.base import Embedding, cosine, make_embedding
-from drift_agents.embedding.minilm_model import DIMENSION, HEADS, LAYERS, encode, read_weights
+from drift_agents.embedding.minilm import DIMENSION, HEADS, LAYERS, encode, read_weights
 from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.beliefmem.beliefmem import BeliefMem
@@ -139,7 +139,7 @@ def test_vectors_are_those_of_the_published_model(text: str) -> None:
     assert np.allclose(installed().embed([text])[0][::64], REFERENCE[text], rtol=0, atol=1e-8)
 
 
-def test_it_keeps_the_protocol_and_knows_what_words_mean() -> None:
+def test_it_fulfils_the_protocol_and_represents_meaning() -> None:
     embedding = installed()
     assert isinstance(embedding, Embedding)
     red, crimson, axe = embedding.embed(["a red jacket", "a crimson coat", "the axe"])
@@ -151,7 +151,7 @@ def test_it_keeps_the_protocol_and_knows_what_words_mean() -> None:
         embedding.embed("abc")
 
 
-def test_a_memory_asks_it_by_name() -> None:
+def test_a_memory_takes_it_by_name() -> None:
     installed()
     memory = make_memory("beliefmem", embedding="minilm", per="bank", k=1)
     for step, state in enumerate(("a red jacket", "the axe")):

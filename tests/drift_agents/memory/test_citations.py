@@ -19,7 +19,7 @@ from hypothesis import given
         ("cut", [((1, 2), ()), ((4, 3), (10,))]),
     ],
 )
-def test_an_item_falls_with_most_of_its_evidence_or_with_any(
+def test_an_item_is_removed_with_most_of_its_evidence_or_with_any(
     cascade: str, steps: list[tuple[tuple[int, ...], tuple[int, ...]]]
 ) -> None:
     citations = Citations(cascade)
@@ -30,7 +30,7 @@ def test_an_item_falls_with_most_of_its_evidence_or_with_any(
     assert len(citations) == 0
 
 
-def test_what_falls_pulls_down_what_rests_on_it() -> None:
+def test_removals_cascade() -> None:
     citations = Citations("majority")
     citations.add(10, [1])
     citations.add(11, [10, 2, 3])
@@ -40,7 +40,7 @@ def test_what_falls_pulls_down_what_rests_on_it() -> None:
     assert citations.remove([3]) == (11, 12), "12 lost 10 before, and now 11"
 
 
-def test_what_was_asked_for_is_not_named_again_but_pulls_down_too() -> None:
+def test_given_numbers_are_not_returned_but_cascade() -> None:
     citations = Citations()
     citations.add(10, [1])
     citations.add(11, [10])
@@ -48,7 +48,7 @@ def test_what_was_asked_for_is_not_named_again_but_pulls_down_too() -> None:
     assert list(citations) == []
 
 
-def test_evidence_cited_or_gone_twice_counts_once() -> None:
+def test_evidence_cited_or_removed_twice_counts_once() -> None:
     citations = Citations()
     citations.add(10, [1, 1, 2])
     assert citations.evidence(10) == (1, 2)
@@ -56,7 +56,7 @@ def test_evidence_cited_or_gone_twice_counts_once() -> None:
     assert citations.remove([2]) == (10,)
 
 
-def test_what_is_said_anew_takes_the_place_of_what_was_said() -> None:
+def test_adding_an_item_again_replaces_its_evidence() -> None:
     citations = Citations()
     citations.add(10, [1, 2])
     citations.remove([1])
@@ -66,7 +66,7 @@ def test_what_is_said_anew_takes_the_place_of_what_was_said() -> None:
     assert citations.remove([4]) == (10,)
 
 
-def test_what_was_lost_before_a_restore_stays_lost() -> None:
+def test_evidence_lost_before_a_restore_stays_lost() -> None:
     citations = Citations()
     citations.add(10, [1, 2, 3], lost=[1])
     assert citations.evidence(10) == (1, 2, 3)
@@ -78,7 +78,7 @@ items = st.dictionaries(st.integers(10, 19), st.sets(st.integers(0, 19), min_siz
 
 @pytest.mark.parametrize("cascade", CASCADES)
 @given(items=items, removals=st.lists(st.sets(st.integers(0, 19), max_size=3), max_size=6))
-def test_it_agrees_with_counting_anew(cascade: str, items: dict[int, set[int]], removals: list[set[int]]) -> None:
+def test_it_agrees_with_a_recount(cascade: str, items: dict[int, set[int]], removals: list[set[int]]) -> None:
     held = {item: cited - {item} for item, cited in items.items() if cited - {item}}
     citations = Citations(cascade)
     for item, cited in held.items():
@@ -103,7 +103,7 @@ def test_it_agrees_with_counting_anew(cascade: str, items: dict[int, set[int]], 
             assert number in gone or set(citations.citing(number)) == {i for i in citations if number in held[i]}
 
 
-def test_a_trajectory_keeps_what_came_behind_what_went() -> None:
+def test_a_trajectory_keeps_the_steps_after_the_last_removed_one() -> None:
     assert valid_suffix([1, 2, 3, 4], {1, 3, 4}) == (3, 4)
     assert valid_suffix([1, 2], {1, 2}) == (1, 2)
     assert valid_suffix([1, 2], {1}) == ()

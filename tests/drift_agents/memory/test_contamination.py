@@ -9,7 +9,7 @@ from drift_agents.prompt.lessons import parse_trajectories
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 
-def live(memory: ReasoningBank, number: int) -> None:
+def play_episode(memory: ReasoningBank, number: int) -> None:
     """Fall to the left, then walk to the goal on the right."""
     start = '{"at": 0}'
     steps = [("l", Outcome('{"at": 9}', 0.0, number % 2 == 0)), ("r", Outcome('{"at": 1}', 1.0, True))]
@@ -19,10 +19,10 @@ def live(memory: ReasoningBank, number: int) -> None:
     memory.end_episode(Episode("Go.", 1.0, 2, True), AgentClock(number, 2 * number + 2))
 
 
-def test_every_other_item_is_wrong_and_says_what_nobody_lived() -> None:
+def test_every_other_item_is_wrong_and_claims_false_transitions() -> None:
     memory = ReasoningBank(contaminate=0.5)
     for number in range(4):
-        live(memory, number)
+        play_episode(memory, number)
     assert len(memory.items()) == 8
     wrong = [item for item in memory.items() if item.description == "What these actions lead to."]
     assert len(wrong) == 4
@@ -35,13 +35,13 @@ def test_every_other_item_is_wrong_and_says_what_nobody_lived() -> None:
     assert not any(item.description == wrong[0].description for item in ReasoningBank().items())
 
 
-def test_a_restored_bank_goes_on_with_the_same_lies() -> None:
+def test_a_restored_reasoning_bank_writes_the_same_wrong_items() -> None:
     memory, twin = ReasoningBank(contaminate=0.3), ReasoningBank(contaminate=0.3)
     for number in range(5):
-        live(memory, number)
+        play_episode(memory, number)
     twin.restore(json.loads(json.dumps(memory.snapshot())))
     for one in (memory, twin):
-        live(one, 5)
-        live(one, 6)
+        play_episode(one, 5)
+        play_episode(one, 6)
     assert twin.content_hash() == memory.content_hash()
     assert twin.items() == memory.items()

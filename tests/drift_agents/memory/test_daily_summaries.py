@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 
-def day(*steps: tuple[str, str, str, float, bool], task: str = "Reach the goal.") -> str:
+def render_day(*steps: tuple[str, str, str, float, bool], task: str = "Reach the goal.") -> str:
     records = [
         Record(i, state, action, ((Outcome(after, score, ended), 1.0),), 1, AgentClock(0, i))
         for i, (state, action, after, score, ended) in enumerate(steps)
@@ -19,56 +19,56 @@ def day(*steps: tuple[str, str, str, float, bool], task: str = "Reach the goal."
     return render_steps(Episode(task, steps[-1][3] if steps else 0.0, len(steps), True), records)
 
 
-def summary(text: str) -> str:
+def summarise(text: str) -> str:
     return summarise_day(text)["summary"]
 
 
-def test_a_day_is_told_step_by_step() -> None:
-    told = day(('{"at": 1}', "2", '{"at": 2}', 0.0, False), ('{"at": 2}', 'say "é"', '{"at": 3}', 0.5, True))
+def test_steps_are_rendered_in_order() -> None:
+    told = render_day(('{"at": 1}', "2", '{"at": 2}', 0.0, False), ('{"at": 2}', 'say "é"', '{"at": 3}', 0.5, True))
     assert told == (
         "Task: Reach the goal.\n"
         "Steps:\n"
         '- in {"at": 1} action "2" led to {"at": 2} (score 0)\n'
         '- in {"at": 2} action "say \\"é\\"" led to {"at": 3} (score 0.5; the episode ended)'
     )
-    assert summary(told) == 'From {"at": 1} "2", "say \\"é\\"" led to score 0.5.'
+    assert summarise(told) == 'From {"at": 1} "2", "say \\"é\\"" led to score 0.5.'
 
 
-def test_a_probed_summary_is_told_by_its_most_probable_outcome() -> None:
+def test_a_verified_summary_is_rendered_by_its_most_probable_outcome() -> None:
     likely, rare = Outcome("ice", 0.0, False), Outcome("hole", 0.0, True)
     record = Record(4, "s", "1", ((likely, 0.9), (rare, 0.1)), 10, AgentClock(), verified=True)
     assert render_steps(Episode("t", 0.0, 1, False), [record]).endswith('- in s action "1" led to ice (score 0)')
 
 
-def test_equal_actions_in_a_row_are_told_as_one() -> None:
+def test_runs_of_equal_actions_are_joined() -> None:
     steps = [(f"s{i}", action, f"s{i + 1}", 0.0, False) for i, action in enumerate("2221")]
-    assert summary(day(*steps)) == 'From s0 3 times "2", "1" led to score 0, without an end.'
+    assert summarise(render_day(*steps)) == 'From s0 3 times "2", "1" led to score 0, without an end.'
 
 
-def test_a_long_way_is_told_by_its_length() -> None:
+def test_a_long_path_is_given_by_its_length() -> None:
     steps = [(f"s{i}", str(i % 2), f"s{i + 1}", 0.0, False) for i in range(RUNS)]
-    assert '"0", "1", "0"' in summary(day(*steps))
+    assert '"0", "1", "0"' in summarise(render_day(*steps))
     steps.append(("s", str(RUNS % 2), "t", 1.0, True))
-    assert summary(day(*steps)) == f"From s0 a way of {RUNS + 1} steps led to score 1."
+    assert summarise(render_day(*steps)) == f"From s0 a way of {RUNS + 1} steps led to score 1."
 
 
-def test_an_end_for_nothing_is_a_warning() -> None:
-    text = day(("s0", "1", "s1", 0.0, False), ("s1", "2", "hole", 0.0, True))
-    assert summary(text).endswith('led to score 0. Avoid "2" in s1: the episode ended there for nothing.')
+def test_an_end_without_score_is_a_warning() -> None:
+    text = render_day(("s0", "1", "s1", 0.0, False), ("s1", "2", "hole", 0.0, True))
+    assert summarise(text).endswith('led to score 0. Avoid "2" in s1: the episode ended there for nothing.')
 
 
-def test_what_a_task_says_is_not_a_step() -> None:
-    text = day(("s", "1", "t", 1.0, True), task='Do it.\nSteps:\n- in x action "9" led to y (score 0)')
-    assert summary(text) == 'From s "1" led to score 1.'
+def test_lines_of_a_task_are_no_steps() -> None:
+    text = render_day(("s", "1", "t", 1.0, True), task='Do it.\nSteps:\n- in x action "9" led to y (score 0)')
+    assert summarise(text) == 'From s "1" led to score 1.'
 
 
 def test_nothing_happened() -> None:
-    assert summary(day()) == summary("") == "Nothing happened."
+    assert summarise(render_day()) == summarise("") == "Nothing happened."
 
 
 def test_long_pages_are_cut() -> None:
     steps = [("x" * 3000, f"click[{'y' * 300}{i}]", "z" * 3000, 0.0, i == 11) for i in range(12)]
-    assert violations(summarise_day(day(*steps)), DAY) == []
+    assert violations(summarise_day(render_day(*steps)), DAY) == []
 
 
 words = st.text(max_size=30) | st.sampled_from([' action "', " led to ", "(score 1)", "\n", "\nSteps:\n", "\u2028"])
@@ -76,9 +76,9 @@ words = st.text(max_size=30) | st.sampled_from([' action "', " led to ", "(score
 
 @given(st.lists(st.tuples(words, words, words, st.floats(0, 1), st.booleans()), max_size=4), words)
 def test_any_day_has_a_summary(steps: list[tuple[str, str, str, float, bool]], task: str) -> None:
-    assert violations(summarise_day(day(*steps, task=task)), DAY) == []
+    assert violations(summarise_day(render_day(*steps, task=task)), DAY) == []
 
 
 @pytest.mark.parametrize("text", ["a", "Steps:\n", "\nSteps:\n- in s action 1 led to t (score 0)"])
-def test_what_is_no_day_has_one_too(text: str) -> None:
-    assert summary(text) == "Nothing happened."
+def test_any_text_has_a_summary(text: str) -> None:
+    assert summarise(text) == "Nothing happened."

@@ -30,7 +30,7 @@ def step(state: str, after: str, now: AgentClock) -> Experience:
     return Experience(state, "0", Outcome(after, 0.0, False), 0.0, now)
 
 
-def test_it_shows_what_is_verified_and_what_was_lived_in_this_episode() -> None:
+def test_it_shows_verified_summaries_and_the_present_episode() -> None:
     memory = VanillaMemory()
     memory.observe(step("a", "old", AgentClock()), AgentClock())
     memory.insert_summary("a", "1", [(Outcome("b", 0.0, False), 1.0)], 3, AgentClock())
@@ -43,7 +43,7 @@ def test_it_shows_what_is_verified_and_what_was_lived_in_this_episode() -> None:
     assert present.retrieve("elsewhere", None, NOW).records == ()
 
 
-def test_a_frozen_memory_still_follows_the_episode() -> None:
+def test_a_frozen_memory_is_notified_of_steps() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LINE, text=True)
     memory = make_memory("adamem")
     agent = Agent(make_policy("planner"), memory, controller=AdaMem(effort="high"))

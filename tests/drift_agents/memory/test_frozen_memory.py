@@ -17,25 +17,25 @@ OURS = ("vanilla", "memory_bank", "voyager", "generative_agents", "beliefmem")
 SAFE, HOLE = Outcome("b", 0.0, False), Outcome("hole", 0.0, True)
 
 
-def lived(outcome: Outcome, step: int, state: str = "a", action: str = "1") -> Experience:
+def make_experience(outcome: Outcome, step: int, state: str = "a", action: str = "1") -> Experience:
     return Experience(state, action, outcome, 0.0, AgentClock(0, step))
 
 
-def filled(name: str) -> Memory:
+def make_filled_memory(name: str) -> Memory:
     memory = make_memory(name)
     for step in range(3):
-        memory.observe(lived(SAFE, step), AgentClock(0, step))
+        memory.observe(make_experience(SAFE, step), AgentClock(0, step))
     memory.end_episode(Episode("task", 1.0, 3, True), AgentClock(0, 3))
     return memory
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_nothing_that_is_lived_gets_in(name: str) -> None:
-    memory = filled(name)
+def test_experience_is_not_written(name: str) -> None:
+    memory = make_filled_memory(name)
     before = memory.content_hash()
     frozen = freeze(memory)
     for step, state in ((3, "a"), (4, "new")):
-        assert frozen.observe(lived(HOLE, step, state), AgentClock(1, step)) is None
+        assert frozen.observe(make_experience(HOLE, step, state), AgentClock(1, step)) is None
     frozen.end_episode(Episode("task", 0.0, 2, True), AgentClock(1, 5))
     assert frozen.content_hash() == memory.content_hash() == before
     assert list(frozen.records()) == list(memory.records())
@@ -43,8 +43,8 @@ def test_nothing_that_is_lived_gets_in(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_it_reads_as_the_memory_does(name: str) -> None:
-    ours, theirs = freeze(filled(name)), filled(name)
+def test_retrieval_is_unchanged(name: str) -> None:
+    ours, theirs = freeze(make_filled_memory(name)), make_filled_memory(name)
     now = AgentClock(1, 3)
     assert ours.retrieve("a", None, now) == theirs.retrieve("a", None, now)
     assert ours.content_hash() == theirs.content_hash(), "with the side effects that belong to reading"
@@ -56,8 +56,8 @@ def test_it_reads_as_the_memory_does(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_verifier_still_puts_it_right(name: str) -> None:
-    frozen = freeze(filled(name))
+def test_a_verifier_can_correct_it(name: str) -> None:
+    frozen = freeze(make_filled_memory(name))
     known = frozen.counterparts("a", "1")
     assert frozen.remove([record.id for record in known]).records == tuple(record.id for record in known)
     assert frozen.insert_summary("a", "1", [(HOLE, 1.0)], 3, AgentClock(1, 5)) is not None
@@ -67,40 +67,40 @@ def test_a_verifier_still_puts_it_right(name: str) -> None:
 
 
 def test_overwrite_replaces_and_nothing_else_is_written() -> None:
-    frozen, verifier = freeze(filled("vanilla")), make_verifier("overwrite")
+    frozen, verifier = freeze(make_filled_memory("vanilla")), make_verifier("overwrite")
     verifier.bind(Exact(), np.random.default_rng(0))
-    same = verifier.verify(lived(SAFE, 3), frozen, [], AgentClock(1, 3))
+    same = verifier.verify(make_experience(SAFE, 3), frozen, [], AgentClock(1, 3))
     assert same.observed is None, "an outcome that is known is not written again"
-    wrong = verifier.verify(lived(HOLE, 4), frozen, [], AgentClock(1, 4))
+    wrong = verifier.verify(make_experience(HOLE, 4), frozen, [], AgentClock(1, 4))
     assert wrong.observed is not None
     assert [record.outcome for record in frozen.counterparts("a", "1")] == [HOLE]
-    assert verifier.verify(lived(SAFE, 5, "elsewhere"), frozen, [], AgentClock(1, 5)).observed is None
+    assert verifier.verify(make_experience(SAFE, 5, "elsewhere"), frozen, [], AgentClock(1, 5)).observed is None
 
 
-def test_what_takes_no_removed_records_place_stays_out() -> None:
-    frozen = freeze(filled("vanilla"))
+def test_only_replacements_of_removed_records_are_written() -> None:
+    frozen = freeze(make_filled_memory("vanilla"))
     (first, *_) = frozen.counterparts("a", "1")
     frozen.remove([first.id])
-    assert frozen.observe(lived(HOLE, 3, "elsewhere"), AgentClock(1, 3)) is None
+    assert frozen.observe(make_experience(HOLE, 3, "elsewhere"), AgentClock(1, 3)) is None
     frozen.retrieve("a", None, AgentClock(1, 4))  # the next decision: the moment is over
-    assert frozen.observe(lived(HOLE, 4), AgentClock(1, 4)) is None
+    assert frozen.observe(make_experience(HOLE, 4), AgentClock(1, 4)) is None
     frozen.counterparts("a", "1")
     frozen.remove([99])
-    assert frozen.observe(lived(HOLE, 5), AgentClock(1, 5)) is None, "nothing was removed"
+    assert frozen.observe(make_experience(HOLE, 5), AgentClock(1, 5)) is None, "nothing was removed"
     plain = NoVerifier()
     plain.bind(Exact(), np.random.default_rng(0))
-    assert plain.verify(lived(HOLE, 6), frozen, [], AgentClock(1, 6)).observed is None
+    assert plain.verify(make_experience(HOLE, 6), frozen, [], AgentClock(1, 6)).observed is None
 
 
-class Minded(VanillaMemory):
+class FocusedVanilla(VanillaMemory):
     """A memory that offers more than the protocol."""
 
     def in_mind(self) -> Iterator[str]:
         return iter(("a",))
 
 
-def test_what_a_memory_offers_beyond_the_protocol_is_there() -> None:
-    frozen = freeze(Minded(k=3))
+def test_attributes_beyond_the_protocol_are_forwarded() -> None:
+    frozen = freeze(FocusedVanilla(k=3))
     assert isinstance(frozen, Memory)
     assert isinstance(frozen, FrozenMemory)
     assert "in_mind" in dir(type(frozen)), "where run-time protocols look for it"

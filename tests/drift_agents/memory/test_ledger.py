@@ -14,7 +14,7 @@ class FirstLetter(Exact):
         return state[0]
 
 
-def fill(*states: str) -> Ledger:
+def make_ledger(*states: str) -> Ledger:
     ledger = Ledger(FirstLetter())
     for time, state in enumerate(states):
         now = AgentClock(0, time)
@@ -28,26 +28,26 @@ def restored(ledger: Ledger) -> Ledger:
     return other
 
 
-def test_states_that_match_are_one() -> None:
-    ledger = fill("apple", "bear", "ant")
+def test_matching_states_are_one() -> None:
+    ledger = make_ledger("apple", "bear", "ant")
     assert list(ledger.states()) == ["apple", "bear"]
     assert [record.state for record in ledger.counterparts("axe", "0")] == ["apple", "ant"]
 
 
-def test_a_state_is_told_by_its_oldest_record_and_stands_at_its_place() -> None:
-    ledger = fill("apple", "bear", "ant", "cat")
+def test_a_state_has_text_and_place_of_its_oldest_record() -> None:
+    ledger = make_ledger("apple", "bear", "ant", "cat")
     ledger.remove([0])
     assert list(ledger.states()) == ["bear", "ant", "cat"] == list(restored(ledger).states())
 
 
 def test_actions_come_in_the_order_of_their_oldest_record() -> None:
-    ledger = fill("a", "a", "a")
+    ledger = make_ledger("a", "a", "a")
     ledger.remove([0])
     assert list(ledger.by_action("a")) == ["1", "0"] == list(restored(ledger).by_action("a"))
 
 
 def test_ids_are_not_used_again_after_a_restore() -> None:
-    ledger = fill("a", "b")
+    ledger = make_ledger("a", "b")
     ledger.remove([1])
     now = AgentClock()
     assert restored(ledger).append(Experience("c", "0", Outcome("z", 0.0, False), 0.0, now), now) == 2

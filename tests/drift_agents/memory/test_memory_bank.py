@@ -50,7 +50,7 @@ def test_retention_falls_with_time_and_rises_with_recalls() -> None:
         assert memory.strength(0) == MemoryStrength(strength + 1, at(episode))
 
 
-def test_what_was_recalled_is_at_full_strength_for_the_rest_of_the_episode() -> None:
+def test_a_recall_restores_full_weight_for_the_rest_of_the_episode() -> None:
     memory = MemoryBank()
     write(memory, at(0))
     assert weights(memory, at(2, 20)) == {0: pytest.approx(math.exp(-2))}
@@ -73,7 +73,7 @@ def test_time_can_be_counted_in_steps() -> None:
     assert weights(memory, at(4, 12)) == {0: pytest.approx(math.exp(-6 / 3))}
 
 
-def test_only_the_first_question_at_a_moment_recalls() -> None:
+def test_only_the_first_query_at_a_time_recalls() -> None:
     """The prompt asks where the agent stands first; what it asks about other states is looked up."""
     for recalls, strength in (("here", 1.0), ("all", 2.0)):
         memory = MemoryBank(recalls=recalls)
@@ -82,7 +82,7 @@ def test_only_the_first_question_at_a_moment_recalls() -> None:
         assert [memory.strength(i).strength for i in (0, 1)] == [2.0, strength]
 
 
-def test_what_is_looked_up_fades_and_follows_every_change() -> None:
+def test_other_queries_do_not_strengthen_and_follow_every_change() -> None:
     memory = MemoryBank()
     write(memory, at(0), "here")
     for after in "abc":
@@ -96,7 +96,7 @@ def test_what_is_looked_up_fades_and_follows_every_change() -> None:
     assert list(weights(memory, at(3), "there")) == [new, 3, 1]
 
 
-def test_a_restored_memory_knows_what_was_asked_last() -> None:
+def test_a_snapshot_holds_the_time_of_the_last_query() -> None:
     memory, other = MemoryBank(recall_unit="step"), MemoryBank(recall_unit="step")
     write(memory, at(0), "here"), write(memory, at(0), "there")
     weights(memory, at(1), "here")
@@ -105,14 +105,14 @@ def test_a_restored_memory_knows_what_was_asked_last() -> None:
     assert other.strength(1) == MemoryStrength(1.0, at(0)), "the second question of that moment looks things up"
 
 
-def test_the_same_question_at_one_moment_has_one_recall() -> None:
+def test_repeated_queries_at_one_time_are_one_recall() -> None:
     memory = MemoryBank(recalls="all", recall_unit="step")
     write(memory, at(0))
     weights(memory, at(1)), weights(memory, at(1))
     assert memory.strength(0) == MemoryStrength(2.0, at(1))
 
 
-def test_the_best_retained_come_first_and_the_others_are_not_recalled() -> None:
+def test_the_highest_retention_comes_first_and_others_are_not_recalled() -> None:
     memory = MemoryBank(k=2)
     for step in range(3):
         write(memory, at(0, step))
@@ -132,7 +132,7 @@ def test_k_can_count_all_actions_of_a_state() -> None:
     assert list(weights(memory, at(2))) == [2, 1]
 
 
-def test_what_is_strong_crowds_out_what_is_new() -> None:
+def test_strong_records_displace_new_ones() -> None:
     """Why it hardly ever adapts: six strong old records fill the answer, and the new one is never recalled."""
     memory = MemoryBank()
     for episode in range(8):
@@ -155,7 +155,7 @@ def test_a_weight_is_never_zero_and_the_order_is_still_by_retention() -> None:
     assert set(found.values()) == {FAINTEST}
 
 
-def test_who_asks_about_the_past_finds_it_fresh_and_changes_nothing() -> None:
+def test_a_query_with_a_past_time_changes_nothing() -> None:
     memory = MemoryBank()
     write(memory, at(5))
     assert weights(memory, at(2)) == {0: 1.0}
@@ -181,7 +181,7 @@ moves = st.lists(
 @pytest.mark.parametrize("unit", ["episode", "step"])
 @pytest.mark.parametrize("recall_unit", ["episode", "step"])
 @given(history=moves)
-def test_it_agrees_with_the_rule_written_down_plainly(unit: str, recall_unit: str, history: list[Any]) -> None:
+def test_it_agrees_with_a_direct_implementation_of_the_rule(unit: str, recall_unit: str, history: list[Any]) -> None:
     memory = MemoryBank(k=2, unit=unit, recall_unit=recall_unit)
     known: list[dict[str, Any]] = []
     now = AgentClock()
@@ -233,7 +233,7 @@ def test_a_day_without_experience_has_no_summary_and_days_can_be_left_out() -> N
 
 
 @pytest.mark.parametrize("cascade", ["any", "majority", "cut"])
-def test_a_summary_falls_with_its_evidence(cascade: str) -> None:
+def test_a_daily_summary_is_removed_with_its_evidence(cascade: str) -> None:
     """Of the four records of the day go two, then a third."""
     memory = MemoryBank(cascade=cascade)
     ids = lived(memory, 0, "a", "b", "c", "d")
@@ -245,7 +245,7 @@ def test_a_summary_falls_with_its_evidence(cascade: str) -> None:
     assert memory.retrieve("s", None, at(1)).notes == memory.summaries() == ()
 
 
-def test_a_summary_falls_as_well_after_a_restore() -> None:
+def test_a_daily_summary_is_removed_after_a_restore_too() -> None:
     memory, other = MemoryBank(), MemoryBank()
     ids = lived(memory, 0, "a", "b", "c")
     memory.remove(ids[:1])
@@ -254,7 +254,7 @@ def test_a_summary_falls_as_well_after_a_restore() -> None:
     assert other.summaries() == ()
 
 
-def test_a_model_is_shown_the_day_and_nothing_else() -> None:
+def test_a_model_reads_the_day_alone() -> None:
     shown: list[str] = []
 
     def note(text: str) -> dict[str, str]:
@@ -273,7 +273,7 @@ def test_an_answer_that_is_no_summary_is_an_error() -> None:
         lived(memory, 0, "a")
 
 
-def test_weights_and_summaries_stand_in_the_prompt() -> None:
+def test_weights_and_summaries_are_in_the_prompt() -> None:
     memory = MemoryBank()
     states = [json.dumps({"at": i}) for i in range(2)]
     for state in states:
@@ -286,7 +286,7 @@ def test_weights_and_summaries_stand_in_the_prompt() -> None:
     assert views[0].lessons == ('From {"at": 0} 2 times "1" led to score 0, without an end.',)
 
 
-def test_glove_removes_what_surprises_and_what_rests_on_it(OneAnswer) -> None:
+def test_glove_removes_counterparts_and_their_dependents(OneAnswer) -> None:
     memory, hole = MemoryBank(), Outcome("hole", 0.0, True)
     old = [lived(memory, episode, "ice")[0] for episode in range(9)]
     days = [note.id for note in memory.summaries()]
@@ -300,7 +300,7 @@ def test_glove_removes_what_surprises_and_what_rests_on_it(OneAnswer) -> None:
     assert memory.weight(record.id, at(10)) == pytest.approx(math.exp(-1)), "a summary fades like any other record"
 
 
-def test_glove_wins_back_a_lake() -> None:
+def test_glove_recovers_a_lake() -> None:
     """Sixty rounds over two drifts: plain, the strong old records stand; with GLOVE they fall."""
     scores, size = {}, {}
     for verified in (False, True):

@@ -40,7 +40,9 @@ histories = st.lists(st.one_of(observations, summaries, removals, retrievals, en
 every_memory = pytest.mark.parametrize("name", MEMORIES.names())
 
 
-def play(memory: Memory, history: list[Any], check: Callable[[Memory, dict[int, Record]], None] | None = None) -> None:
+def replay(
+    memory: Memory, history: list[Any], check: Callable[[Memory, dict[int, Record]], None] | None = None
+) -> None:
     """Do to a memory what the history says; `check` sees it beside a naive model after every step."""
     model: dict[int, Record] = {}
     written = [-1]
@@ -75,7 +77,7 @@ def play(memory: Memory, history: list[Any], check: Callable[[Memory, dict[int, 
             check(memory, model)
 
 
-def agrees(memory: Memory, model: dict[int, Record]) -> None:
+def check_against_model(memory: Memory, model: dict[int, Record]) -> None:
     assert list(memory.records()) == list(model.values())
     assert list(memory.states()) == list(dict.fromkeys(record.state for record in model.values()))
     for state in STATES:
@@ -85,7 +87,7 @@ def agrees(memory: Memory, model: dict[int, Record]) -> None:
 
 
 @every_memory
-def test_it_keeps_the_protocol(name: str) -> None:
+def test_it_fulfils_the_protocol(name: str) -> None:
     memory = make_memory(name)
     assert isinstance(memory, Memory)
     assert memory.name == name
@@ -96,14 +98,14 @@ def test_it_keeps_the_protocol(name: str) -> None:
 @every_memory
 @given(history=histories)
 def test_it_agrees_with_a_naive_model(name: str, history: list[Any]) -> None:
-    play(make_memory(name), history, agrees)
+    replay(make_memory(name), history, check_against_model)
 
 
 @every_memory
 @given(history=histories)
-def test_what_it_recalls_it_has(name: str, history: list[Any]) -> None:
+def test_retrieved_records_are_stored(name: str, history: list[Any]) -> None:
     memory = make_memory(name)
-    play(memory, history)
+    replay(memory, history)
     known = {record.id: record for record in memory.records()}
     for state in STATES:
         for k in (None, 1, 2):
@@ -116,10 +118,10 @@ def test_what_it_recalls_it_has(name: str, history: list[Any]) -> None:
 
 @every_memory
 @given(history=histories)
-def test_looking_changes_nothing(name: str, history: list[Any]) -> None:
+def test_queries_without_side_effect_change_nothing(name: str, history: list[Any]) -> None:
     memory, untouched = make_memory(name), make_memory(name)
-    play(memory, history)
-    play(untouched, history)
+    replay(memory, history)
+    replay(untouched, history)
     before = memory.content_hash()
     for state in STATES:
         found = memory.counterparts(state, "0")
@@ -134,10 +136,10 @@ def test_looking_changes_nothing(name: str, history: list[Any]) -> None:
 
 @every_memory
 @given(history=histories, future=histories)
-def test_a_restored_memory_goes_on_like_the_saved_one(name: str, history: list[Any], future: list[Any]) -> None:
+def test_a_restored_memory_continues_like_the_saved_one(name: str, history: list[Any], future: list[Any]) -> None:
     memory, restored = make_memory(name), make_memory(name)
-    play(memory, history)
-    play(restored, future)
+    replay(memory, history)
+    replay(restored, future)
     data = json.loads(json.dumps(memory.snapshot()))
     restored.restore(data)
     twins = [restored, copy.deepcopy(memory), pickle.loads(pickle.dumps(memory))]
@@ -159,9 +161,9 @@ def test_a_restored_memory_goes_on_like_the_saved_one(name: str, history: list[A
 
 
 @every_memory
-def test_nothing_of_what_was_removed_comes_back(name: str) -> None:
+def test_removed_records_do_not_come_back(name: str) -> None:
     memory = make_memory(name)
-    play(memory, [("observe", s, a, o) for s in STATES for a in ACTIONS for o in OUTCOMES])
+    replay(memory, [("observe", s, a, o) for s in STATES for a in ACTIONS for o in OUTCOMES])
     empty = make_memory(name)
     memory.remove([record.id for record in memory.records()])
     assert list(memory.records()) == list(memory.states()) == []
@@ -170,9 +172,9 @@ def test_nothing_of_what_was_removed_comes_back(name: str) -> None:
 
 
 @every_memory
-def test_unknown_ids_are_passed_over(name: str) -> None:
+def test_unknown_ids_are_ignored(name: str) -> None:
     memory = make_memory(name)
-    play(memory, [("observe", "a", "0", OUTCOMES[0])])
+    replay(memory, [("observe", "a", "0", OUTCOMES[0])])
     before = memory.content_hash()
     assert memory.remove([99, -1]).records == ()
     assert memory.content_hash() == before
@@ -200,7 +202,7 @@ FOREIGN = (
 @pytest.mark.parametrize("data", FOREIGN, ids=lambda data: str(data)[:60])
 def test_foreign_data_is_refused_and_changes_nothing(name: str, data: Any) -> None:
     memory = make_memory(name)
-    play(memory, [("observe", "a", "0", OUTCOMES[0])])
+    replay(memory, [("observe", "a", "0", OUTCOMES[0])])
     before = memory.content_hash()
     with pytest.raises(MemoryStateError, match="not a snapshot of"):
         memory.restore(data)

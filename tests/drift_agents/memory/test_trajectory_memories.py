@@ -84,7 +84,7 @@ def test_the_highest_score_is_the_one_that_the_task_names() -> None:
     assert len(memory.trajectories()) == 1
 
 
-def test_adamem_recalls_the_rest_from_the_step_that_is_most_alike() -> None:
+def test_adamem_retrieves_the_rest_from_the_most_similar_step() -> None:
     life = Life(AdaMemMemory())
     life.walk(PLACES, 1.0)
     life.step("[1]", "go", "[2]")
@@ -96,7 +96,7 @@ def test_adamem_recalls_the_rest_from_the_step_that_is_most_alike() -> None:
     assert (found.score, found.task) == (1.0, TASK)
 
 
-def test_history_tells_equal_observations_apart() -> None:
+def test_history_distinguishes_equal_observations() -> None:
     life = Life(AdaMemMemory())
     life.walk(["[0]", "[left]", "[door]", "[exit]"], 1.0)
     life.walk(["[0]", "[right]", "[door]", "[lift]"], 1.0)
@@ -124,7 +124,7 @@ def test_of_equal_keys_the_newest_comes_first() -> None:
     assert len(AdaMemMemory(k=2)._keys.nearest([], "[1]", 2)) == 0
 
 
-def test_a_trajectory_is_cut_behind_what_went() -> None:
+def test_a_trajectory_is_cut_after_the_last_removed_step() -> None:
     memory = AdaMemMemory()
     life = Life(memory)
     ids = life.walk(PLACES, 1.0)
@@ -150,14 +150,14 @@ def test_other_cascades(cascade: str, left: int) -> None:
     assert memory.trajectories() == ()
 
 
-def test_what_was_verified_is_always_shown() -> None:
+def test_verified_summaries_are_always_shown() -> None:
     life = Life(AdaMemMemory())
     life.walk(PLACES, 1.0)
     life.memory.insert_summary("[2]", "go", [(Outcome("[9]", 0.0, True), 1.0)], 3, life.now)
     assert life.shown("[5]", "[2]") == ["[2]>[9]"] or "[2]>[9]" in life.shown("[5]", "[2]")
 
 
-def test_synapse_keeps_to_what_it_chose_at_the_start() -> None:
+def test_synapse_chooses_once_an_episode() -> None:
     memory = Synapse()
     life = Life(memory)
     first = life.walk(["[red hat]", "[2]", "[3]"], 1.0)
@@ -189,7 +189,7 @@ def test_reasoning_bank_shows_items_and_no_trajectories() -> None:
     assert memory.retrieve("[1]", None, life.now).notes == ()
 
 
-def test_reasoning_bank_learns_from_failures_what_ended_them() -> None:
+def test_reasoning_bank_learns_the_ends_of_failures() -> None:
     memory = ReasoningBank(pool="all")
     Life(memory).walk(PLACES[:3], 0.0)
     (item,) = memory.items()
@@ -197,7 +197,7 @@ def test_reasoning_bank_learns_from_failures_what_ended_them() -> None:
     assert item.content == 'From [2] do "go" to get to [3]: score 0, the end, last seen at step 1.'
 
 
-def test_long_ways_are_cut_and_their_end_is_told() -> None:
+def test_long_paths_are_cut_and_end_with_their_last_step() -> None:
     memory = ReasoningBank()
     Life(memory).walk([f"[{n}]" for n in range(41)], 1.0)
     way, end = memory.items()
@@ -307,7 +307,7 @@ def test_options_outside_their_range_are_refused(name: str, options: dict[str, A
         make_memory(name, **options)
 
 
-def test_any_memory_gives_exemplars() -> None:
+def test_any_memory_has_exemplars() -> None:
     memory: Memory = VanillaMemory()
     assert not isinstance(memory, ExemplarMemory)
     for episode in range(2):

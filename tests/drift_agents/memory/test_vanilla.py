@@ -21,7 +21,7 @@ def fill(memory: VanillaMemory, *pairs: tuple[str, str]) -> VanillaMemory:
     return memory
 
 
-def recalled(memory: VanillaMemory, k: int | None = None) -> list[tuple[str, str]]:
+def retrieve_pairs(memory: VanillaMemory, k: int | None = None) -> list[tuple[str, str]]:
     return [(record.action, record.outcome.state) for record in memory.retrieve("s", k, NOW).records]
 
 
@@ -30,35 +30,35 @@ PAIRS = (("1", "a"), ("0", "b"), ("1", "c"), ("1", "d"), ("0", "e"))
 
 def test_the_oldest_of_every_action_come_first() -> None:
     memory = fill(VanillaMemory(k=2), *PAIRS)
-    assert recalled(memory) == [("1", "a"), ("1", "c"), ("0", "b"), ("0", "e")]
-    assert recalled(memory, 1) == [("1", "a"), ("0", "b")]
+    assert retrieve_pairs(memory) == [("1", "a"), ("1", "c"), ("0", "b"), ("0", "e")]
+    assert retrieve_pairs(memory, 1) == [("1", "a"), ("0", "b")]
 
 
-def test_or_the_newest() -> None:
+def test_the_newest_can_come_first() -> None:
     memory = fill(VanillaMemory(k=2, order="newest"), *PAIRS)
-    assert recalled(memory) == [("1", "d"), ("1", "c"), ("0", "e"), ("0", "b")]
+    assert retrieve_pairs(memory) == [("1", "d"), ("1", "c"), ("0", "e"), ("0", "b")]
 
 
-def test_a_full_question_never_sees_what_came_later() -> None:
+def test_a_full_result_excludes_later_records() -> None:
     """The plain agent's failure after a drift: with k records an action, the old ones fill the prompt."""
     memory = fill(VanillaMemory(k=2), ("1", "old"), ("1", "old"), ("1", "new"))
-    assert recalled(memory) == [("1", "old"), ("1", "old")]
+    assert retrieve_pairs(memory) == [("1", "old"), ("1", "old")]
 
 
 def test_answers_follow_every_change() -> None:
     memory = fill(VanillaMemory(), ("1", "a"))
-    assert recalled(memory) == [("1", "a")]
+    assert retrieve_pairs(memory) == [("1", "a")]
     new = memory.observe(Experience("s", "1", Outcome("b", 0.0, False), 0.0, NOW), NOW)
-    assert recalled(memory) == [("1", "a"), ("1", "b")]
+    assert retrieve_pairs(memory) == [("1", "a"), ("1", "b")]
     memory.remove([0])
-    assert recalled(memory) == [("1", "b")]
+    assert retrieve_pairs(memory) == [("1", "b")]
     memory.insert_summary("s", "1", [(Outcome("c", 0.0, False), 1.0)], 3, NOW)
-    assert recalled(memory) == [("1", "b"), ("1", "c")]
+    assert retrieve_pairs(memory) == [("1", "b"), ("1", "c")]
     saved = memory.snapshot()
     memory.remove([new])
-    assert recalled(memory) == [("1", "c")]
+    assert retrieve_pairs(memory) == [("1", "c")]
     memory.restore(saved)
-    assert recalled(memory) == [("1", "b"), ("1", "c")]
+    assert retrieve_pairs(memory) == [("1", "b"), ("1", "c")]
 
 
 def test_a_summary_shares_its_responses_out() -> None:

@@ -28,7 +28,6 @@ from drift_agents.types import (
     Episode,
     Experience,
     Note,
-    Outcome,
     Plain,
     Record,
     RecordId,
@@ -265,24 +264,11 @@ class ConsensusMemory(LedgerMemory):
         """Write a transition that was not experienced."""
         return self._ledger.append(Experience(*claim, 0.0, now), now)
 
-    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append an experience to the ledger."""
-        return self._note_written(experience.state, self._ledger.append(experience, now))
-
-    def insert_summary(
-        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
-    ) -> RecordId:
-        """Append a verified summary: it is shown without an item.
-
-        Raises:
-            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
-        """
-        return self._note_written(state, self._ledger.append_summary(state, action, distribution, n, now))
-
-    def _note_written(self, state: str, number: RecordId) -> RecordId:
-        self._cache.pop(self.key(state), None)
-        self._written[number] = None
-        return number
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        (record,) = self._ledger.select([record_id])
+        self._cache.pop(self.key(record.state), None)
+        self._written[record_id] = None
+        return record_id
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records; items that depend on them are removed, or cut."""

@@ -1,4 +1,4 @@
-"""Reflection: what a model is asked about a memory stream, and the rules that answer offline.
+"""Reflection: the schemas of a model's answers, and the rules that answer offline.
 
 * `IMPORTANCE`, `QUESTIONS`, `INSIGHTS` - the schemas of the answers
 * `number_statements`, `question_about` - statements as a numbered list, and the question about a state

@@ -1,4 +1,4 @@
-"""The critic of Voyager: what a model is asked about an attempt, and the rules that answer offline.
+"""The critic of Voyager: the text of an attempt, the schemas of the answers, and the rules that answer offline.
 
 * `CRITIQUE` - the schema of the critic's answer: whether it was a success, and what to do otherwise
 * `SKILL` - the schema of the answer about a success: the skill's name and description

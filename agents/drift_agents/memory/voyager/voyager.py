@@ -30,9 +30,7 @@ from drift_agents.memory.voyager.skills import Skill, SkillLibrary
 from drift_agents.types import (
     AgentClock,
     Episode,
-    Experience,
     Note,
-    Outcome,
     Plain,
     Record,
     RecordId,
@@ -181,22 +179,9 @@ class Voyager(LedgerMemory):
         """All skills, oldest first."""
         return tuple(self._library)
 
-    def observe(self, experience: Experience, now: AgentClock) -> RecordId:
-        """Append an experience; the critic judges it when the episode ends."""
-        return self._note_written(experience.state, self._ledger.append(experience, now))
-
-    def insert_summary(
-        self, state: str, action: str, distribution: Sequence[tuple[Outcome, float]], n: int, now: AgentClock
-    ) -> RecordId:
-        """Append a verified summary: it is kept, without a critic.
-
-        Raises:
-            ArgumentError: if the distribution is empty, a probability is not positive, or `n` is not.
-        """
-        return self._note_written(state, self._ledger.append_summary(state, action, distribution, n, now))
-
-    def _note_written(self, state: str, record_id: RecordId) -> RecordId:
-        self._cache.pop(self._ledger.matching.state_key(state), None)
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        (record,) = self._ledger.select([record_id])
+        self._cache.pop(self._ledger.matching.state_key(record.state), None)
         self._written[record_id] = None
         return record_id
 

@@ -26,7 +26,7 @@ def same(one: Transition, other: Transition) -> bool:
     return one.outcome == other.outcome
 
 
-def lived(number: int, after: str) -> Record:
+def written(number: int, after: str) -> Record:
     return Record(number, "s", "1", ((Outcome(after, 0.0, False), 1.0),), 1, AgentClock(0, number))
 
 
@@ -63,14 +63,14 @@ def test_equation_9_is_a_noisy_or_with_a_bound() -> None:
 
 def test_a_contradiction_lowers_and_never_raises() -> None:
     assert [BeliefRule().contradict(p) for p in (0.99, 0.25, 0.1)] == [0.25, 0.25, 0.1]
-    attribute = learn(lived(0, "a"), lived(1, "b"), rule=BeliefRule(initial=(0.1, 0.2)), strength=0.0)
+    attribute = learn(written(0, "a"), written(1, "b"), rule=BeliefRule(initial=(0.1, 0.2)), strength=0.0)
     assert held(attribute) == {"a": 0.1, "b": 0.1}
     assert attribute.archive == [], "what did not change is not archived"
 
 
 def test_a_trace_by_hand() -> None:
     """Strength .8: a is added, merged, contradicted by b, merged, and contradicted once more by c."""
-    attribute = learn(lived(0, "a"), lived(1, "a"), lived(2, "b"), lived(3, "a"), lived(4, "c"))
+    attribute = learn(written(0, "a"), written(1, "a"), written(2, "b"), written(3, "a"), written(4, "c"))
     assert held(attribute) == {"a": 0.25, "b": 0.25, "c": 0.8}
     times = [AgentClock(0, step) for step in range(5)]
     a, again, b, last, _ = (event.record for event in attribute.events)
@@ -88,42 +88,42 @@ def test_a_trace_by_hand() -> None:
 
 def test_a_verified_distribution_is_one_conclusion() -> None:
     summary = verified(0, 5, a=0.6, b=0.4)
-    assert supports(lived(1, "a"), summary, same)
-    assert not supports(lived(1, "c"), summary, same)
+    assert supports(written(1, "a"), summary, same)
+    assert not supports(written(1, "c"), summary, same)
     assert not supports(verified(1, 5, a=1.0), summary, same), "that a alone follows is another conclusion"
-    assert not supports(summary, lived(1, "a"), same)
+    assert not supports(summary, written(1, "a"), same)
     assert supports(verified(1, 9, b=0.9, a=0.1), summary, same)
-    assert says_the_same(verified(1, 1, a=1.0), lived(2, "a"), same)
+    assert says_the_same(verified(1, 1, a=1.0), written(2, "a"), same)
 
-    attribute = learn(summary, lived(1, "a"), lived(2, "b"))
+    attribute = learn(summary, written(1, "a"), written(2, "b"))
     assert held(attribute) == {"a+b": 0.99}, "chance does not contradict what allows for it"
     assert attribute.candidates[0].record == summary, "one outcome does not say what the distribution says"
     newer = verified(3, 5, a=0.2, b=0.8)
-    assert learn(summary, lived(1, "a"), newer).candidates[0].record == newer
-    assert held(learn(summary, lived(1, "c"))) == {"a+b": 0.25, "c": 0.8}
-    assert held(learn(summary, lived(1, "c"), lived(2, "a"))) == {"a+b": 0.85, "c": 0.25}
+    assert learn(summary, written(1, "a"), newer).candidates[0].record == newer
+    assert held(learn(summary, written(1, "c"))) == {"a+b": 0.25, "c": 0.8}
+    assert held(learn(summary, written(1, "c"), written(2, "a"))) == {"a+b": 0.85, "c": 0.25}
 
 
-def test_a_record_speaks_for_one_conclusion_where_sameness_is_not_transitive() -> None:
+def test_a_record_states_one_conclusion_where_equality_is_not_transitive() -> None:
     def near(one: Transition, other: Transition) -> bool:
         return abs(float(one.outcome.state) - float(other.outcome.state)) <= 1
 
     attribute = BeliefAttribute(99)
     for number, after in enumerate(["0", "2", "1"]):
-        attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), near)
+        attribute.learn(Event(written(number, after), 0.8), BeliefRule(), near)
     assert [(c.record.id, c.evidence) for c in attribute.candidates] == [(2, [0, 2]), (1, [1, 2])]
     assert [c.p for c in attribute.candidates] == pytest.approx([0.85, 0.96])
 
 
-def test_without_belief_one_conclusion_is_left() -> None:
+def test_without_belief_one_conclusion_remains() -> None:
     rule = BeliefRule(collapse=True)
-    assert held(learn(lived(0, "a"), lived(1, "a"), lived(2, "b"), rule=rule)) == {"b": 0.8}
-    assert held(learn(lived(0, "a"), lived(1, "b"), lived(2, "a"), rule=rule)) == {"a": 0.8}, "a is new again"
+    assert held(learn(written(0, "a"), written(1, "a"), written(2, "b"), rule=rule)) == {"b": 0.8}
+    assert held(learn(written(0, "a"), written(1, "b"), written(2, "a"), rule=rule)) == {"a": 0.8}, "a is new again"
 
 
-def test_what_may_not_be_added_still_contradicts() -> None:
-    attribute = learn(lived(0, "a"))
-    attribute.learn(Event(lived(1, "b"), 0.8, adds=False), BeliefRule(), same)
+def test_evidence_without_add_still_contradicts() -> None:
+    attribute = learn(written(0, "a"))
+    attribute.learn(Event(written(1, "b"), 0.8, adds=False), BeliefRule(), same)
     assert held(attribute) == {"a": 0.25}
 
 
@@ -134,7 +134,7 @@ histories = st.lists(st.sampled_from("abc"), max_size=25)
 def test_the_newest_observation_leads_whatever_came_before(history: list[tuple[str, float]]) -> None:
     attribute = BeliefAttribute(99)
     for number, (after, strength) in enumerate(history):
-        attribute.learn(Event(lived(number, after), strength), BeliefRule(), same)
+        attribute.learn(Event(written(number, after), strength), BeliefRule(), same)
         assert all(0 < candidate.p <= 0.99 for candidate in attribute.candidates)
         assert [c.record.outcome.state for c in attribute.candidates if c.p > 0.25] == [after]
         assert attribute.best.evidence[-1] == number
@@ -143,8 +143,8 @@ def test_the_newest_observation_leads_whatever_came_before(history: list[tuple[s
 
 
 @given(histories, st.sets(st.integers(0, 24)))
-def test_what_was_removed_leaves_no_trace(history: list[str], removed: set[int]) -> None:
-    records = [lived(number, after) for number, after in enumerate(history)]
+def test_removed_evidence_has_no_effect(history: list[str], removed: set[int]) -> None:
+    records = [written(number, after) for number, after in enumerate(history)]
     left = [record for record in records if record.id not in removed]
     attribute = learn(*records)
     attribute.relearn([Event(record, 0.8) for record in left], BeliefRule(), same)
@@ -152,10 +152,10 @@ def test_what_was_removed_leaves_no_trace(history: list[str], removed: set[int])
 
 
 @given(histories)
-def test_the_archive_tells_what_was_believed_at_any_time(history: list[str]) -> None:
+def test_the_archive_holds_the_beliefs_at_any_time(history: list[str]) -> None:
     attribute, told = BeliefAttribute(99), []
     for number, after in enumerate(history):
-        attribute.learn(Event(lived(number, after), 0.8), BeliefRule(), same)
+        attribute.learn(Event(written(number, after), 0.8), BeliefRule(), same)
         told.append(sorted(attribute.beliefs()))
     for step, beliefs in enumerate(told):
         assert sorted(attribute.beliefs(AgentClock(0, step))) == beliefs
@@ -175,6 +175,6 @@ def test_the_archive_tells_what_was_believed_at_any_time(history: list[str]) -> 
         ({"cap": float("nan")}, "`cap` should be in the interval (0, 1]. Received nan"),
     ],
 )
-def test_what_is_no_probability_is_refused(options: dict[str, Any], message: str) -> None:
+def test_other_values_than_probabilities_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
         BeliefRule(**options)

@@ -36,7 +36,7 @@ def write(memory: BeliefMem, step: int, after: str = "t", state: str = "s", acti
     return memory.observe(Experience(state, action, Outcome(after, 0.0, False), 0.0, at(step)), at(step))
 
 
-def believed(memory: BeliefMem, state: str = "s", k: int | None = None) -> list[tuple[str, str, Any]]:
+def retrieve_beliefs(memory: BeliefMem, state: str = "s", k: int | None = None) -> list[tuple[str, str, Any]]:
     """What an answer says: action, outcome, weight."""
     answer = memory.retrieve(state, k, at(99))
     pairs = zip(answer.records, answer.weights, strict=True)
@@ -47,21 +47,21 @@ def test_every_candidate_is_recalled_with_its_probability() -> None:
     memory = BeliefMem()
     for step, after in enumerate("aab"):
         write(memory, step, after)
-    assert believed(memory) == [("1", "b", 0.8), ("1", "a", 0.25)]
+    assert retrieve_beliefs(memory) == [("1", "b", 0.8), ("1", "a", 0.25)]
     assert [record.now.step for record in memory.retrieve("s", None, at(9)).records] == [2, 1], "by the newest record"
-    assert believed(memory, "elsewhere") == []
+    assert retrieve_beliefs(memory, "elsewhere") == []
 
 
-def test_at_most_four_candidates_of_an_attribute_are_told() -> None:
+def test_at_most_four_candidates_of_an_attribute_are_shown() -> None:
     memory = BeliefMem()
     for step, after in enumerate("abcdef"):
         write(memory, step, after)
-    assert believed(memory) == [("1", "f", 0.8), ("1", "e", 0.25), ("1", "d", 0.25), ("1", "c", 0.25)]
+    assert retrieve_beliefs(memory) == [("1", "f", 0.8), ("1", "e", 0.25), ("1", "d", 0.25), ("1", "c", 0.25)]
     assert len(memory.beliefs("s", "1")) == 6
-    assert [after for _, after, _ in believed(lived("abcdef", candidates=1))] == ["f"]
+    assert [after for _, after, _ in retrieve_beliefs(play_history("abcdef", candidates=1))] == ["f"]
 
 
-def lived(history: str, **options: Any) -> BeliefMem:
+def play_history(history: str, **options: Any) -> BeliefMem:
     memory = BeliefMem(**options)
     for step, after in enumerate(history):
         write(memory, step, after)
@@ -69,7 +69,7 @@ def lived(history: str, **options: Any) -> BeliefMem:
 
 
 @given(st.lists(st.tuples(st.sampled_from("st"), st.sampled_from("12"), st.sampled_from("abc")), max_size=40))
-def test_it_agrees_with_the_rule_written_down_plainly(history: list[tuple[str, str, str]]) -> None:
+def test_it_agrees_with_a_direct_implementation_of_the_rule(history: list[tuple[str, str, str]]) -> None:
     memory, plain = BeliefMem(), {}
     for step, (state, action, after) in enumerate(history):
         write(memory, step, after, state, action)
@@ -82,45 +82,45 @@ def test_it_agrees_with_the_rule_written_down_plainly(history: list[tuple[str, s
         assert told == pytest.approx(held)
     for state in "st":
         expected = {(a, h): p for (s, a), held in plain.items() if s == state for h, p in held.items()}
-        assert {(a, h): p for a, h, p in believed(memory, state)} == expected
+        assert {(a, h): p for a, h, p in retrieve_beliefs(memory, state)} == expected
 
 
-def test_without_belief_the_most_probable_conclusion_alone_is_told_as_certain() -> None:
-    memory = lived("aab", without="belief")
-    assert believed(memory) == [("1", "b", 1.0)]
+def test_without_belief_the_most_probable_conclusion_has_weight_one() -> None:
+    memory = play_history("aab", without="belief")
+    assert retrieve_beliefs(memory) == [("1", "b", 1.0)]
     assert len(memory.counterparts("s", "1")) == 3, "what a verifier asks about is all there"
 
 
-def test_without_belief_aware_retrieval_all_look_equally_likely() -> None:
-    memory = lived("aab", without="retrieval")
-    assert believed(memory) == [("1", "b", 1.0), ("1", "a", 1.0)]
+def test_without_belief_aware_retrieval_all_weights_are_equal() -> None:
+    memory = play_history("aab", without="retrieval")
+    assert retrieve_beliefs(memory) == [("1", "b", 1.0), ("1", "a", 1.0)]
     assert [belief.p for belief in memory.beliefs("s", "1")] == pytest.approx([0.8, 0.25]), (
         "they are stored all the same"
     )
 
 
-def test_without_add_nothing_enters_and_what_is_there_is_updated() -> None:
+def test_without_add_only_existing_attributes_are_updated() -> None:
     memory = BeliefMem(without="add")
     assert write(memory, 0, "a") is None
     assert list(memory.records()) == []
-    memory.restore(lived("a").snapshot())
+    memory.restore(play_history("a").snapshot())
     assert write(memory, 5, "a") is not None
-    assert believed(memory) == [("1", "a", 0.96)]
+    assert retrieve_beliefs(memory) == [("1", "a", 0.96)]
     write(memory, 6, "b")
-    assert believed(memory) == [("1", "a", 0.25)], "contradicted, and b is not added"
+    assert retrieve_beliefs(memory) == [("1", "a", 0.25)], "contradicted, and b is not added"
     assert write(memory, 7, "a", action="2") is None
     memory.insert_summary("s", "2", [(Outcome("c", 0.0, False), 1.0)], 1, at(8))
-    assert ("2", "c", 0.8) in believed(memory), "a verifier's summary is no inference of the agent"
+    assert ("2", "c", 0.8) in retrieve_beliefs(memory), "a verifier's summary is no inference of the agent"
 
 
-def test_without_merge_every_observation_stands_alone() -> None:
-    memory = lived("aab", without="merge")
-    assert believed(memory) == [("1", "b", 0.8), ("1", "a", 0.8), ("1", "a", 0.8)]
+def test_without_merge_every_observation_is_an_attribute() -> None:
+    memory = play_history("aab", without="merge")
+    assert retrieve_beliefs(memory) == [("1", "b", 0.8), ("1", "a", 0.8), ("1", "a", 0.8)]
     assert memory.archive("s", "1") == ()
-    assert len(believed(memory, k=2)) == 2
+    assert len(retrieve_beliefs(memory, k=2)) == 2
 
 
-def test_a_summary_counts_as_much_as_it_is_believed() -> None:
+def test_the_responses_of_a_summary_share_its_probability() -> None:
     """By hand: 10 responses, 1 - .2^10, clipped to .9; weight .09; planners count .9 * .7 and .9 * .3."""
     memory, ice, hole = BeliefMem(), Outcome('{"at": 2}', 0.0, False), Outcome('{"at": 3}', 0.0, True)
     memory.insert_summary('{"at": 1}', "1", [(ice, 0.7), (hole, 0.3)], 10, at(0))
@@ -132,7 +132,7 @@ def test_a_summary_counts_as_much_as_it_is_believed() -> None:
     assert belief.p == pytest.approx(0.98)
 
 
-def test_probabilities_stand_in_the_prompt() -> None:
+def test_probabilities_are_in_the_prompt() -> None:
     memory, state = BeliefMem(), json.dumps({"at": 0})
     for step, after in enumerate((1, 1, 2)):
         write(memory, step, json.dumps({"at": after}), state)
@@ -148,66 +148,66 @@ def test_probabilities_stand_in_the_prompt() -> None:
     assert [item.support for item in parse_prompt(prompt).here] == [0.96], "as if it had never been"
 
 
-def test_a_model_says_how_strong_the_evidence_is() -> None:
+def test_a_model_rates_the_strength_of_evidence() -> None:
     shown: list[str] = []
 
     def rate(text: str) -> dict[str, float]:
         shown.append(text)
         return {"prob": 0.5}
 
-    memory = lived("aa", model=RuleModel({"beliefmem_strength": rate}))
-    assert believed(memory) == [("1", "a", 0.85)], "clip(.5) = .7, then 1 - .3 * .5"
+    memory = play_history("aa", model=RuleModel({"beliefmem_strength": rate}))
+    assert retrieve_beliefs(memory) == [("1", "a", 0.85)], "clip(.5) = .7, then 1 - .3 * .5"
     assert shown[0] == 'Observation: In s action "1" led to a (score 0)'
     with pytest.raises(ModelError, match="should answer 'beliefmem_strength' by its schema"):
-        lived("a", model=RuleModel({"beliefmem_strength": lambda text: {"prob": 2}}))
+        play_history("a", model=RuleModel({"beliefmem_strength": lambda text: {"prob": 2}}))
 
 
 @pytest.mark.parametrize(("cascade", "left"), [("any", []), ("majority", [0.96]), ("cut", [0.96])])
-def test_a_conclusion_falls_with_its_evidence(cascade: str, left: list[float]) -> None:
+def test_a_conclusion_is_removed_with_its_evidence(cascade: str, left: list[float]) -> None:
     """Of four records that say the same go two, then a third."""
-    memory = lived("aaaa", cascade=cascade)
+    memory = play_history("aaaa", cascade=cascade)
     fell = memory.remove([0, 2])
     assert fell.records == (0, 2)
-    assert [p for _, _, p in believed(memory)] == pytest.approx(left)
+    assert [p for _, _, p in retrieve_beliefs(memory)] == pytest.approx(left)
     assert len(fell.notes) == (not left), "the attribute falls with its last conclusion"
     memory.remove([3])
-    assert [p for _, _, p in believed(memory)] == ([0.8] if left else [])
+    assert [p for _, _, p in retrieve_beliefs(memory)] == ([0.8] if left else [])
     assert len(memory.counterparts("s", "1")) == 1
     write(memory, 9, "a")
-    assert [p for _, _, p in believed(memory)] == pytest.approx([0.96] if left else [0.8])
+    assert [p for _, _, p in retrieve_beliefs(memory)] == pytest.approx([0.96] if left else [0.8])
 
 
-def test_a_majority_takes_the_rest_along() -> None:
-    memory = lived("aaab", cascade="majority")
+def test_a_majority_removes_the_rest_of_the_evidence() -> None:
+    memory = play_history("aaab", cascade="majority")
     assert memory.remove([0, 2]).notes == ()
-    assert believed(memory) == [("1", "b", 0.8)]
+    assert retrieve_beliefs(memory) == [("1", "b", 0.8)]
     assert len(memory.counterparts("s", "1")) == 2, "the records are still there"
 
 
-def test_what_was_believed_before_can_be_told() -> None:
-    memory = lived("aab", archived=2)
+def test_former_conclusions_can_be_shown() -> None:
+    memory = play_history("aab", archived=2)
     (note,) = memory.retrieve("s", None, at(9)).notes
     assert note.text == 'Until step 2, with probability 0.96: In s action "1" led to a (score 0).'
     assert note.evidence == tuple(record.id for record in memory.counterparts("s", "1"))
     assert [(b.record.outcome.state, b.p) for b in memory.beliefs("s", "1", at(1))] == [("a", pytest.approx(0.96))]
     assert [round(version.p, 2) for version in memory.archive("s", "1")] == [0.8, 0.96]
-    assert lived("aa", archived=2).retrieve("s", None, at(9)).notes == (), "nothing else was believed"
+    assert play_history("aa", archived=2).retrieve("s", None, at(9)).notes == (), "nothing else was believed"
     memory.remove([0, 2])
     assert memory.retrieve("s", None, at(9)).notes == memory.archive("s", "1") == ()
 
 
-def test_glove_removes_what_surprises_and_what_rests_on_it(OneAnswer) -> None:
-    memory, hole = lived("tttt"), Outcome("hole", 0.0, True)
+def test_glove_removes_counterparts_and_their_dependents(OneAnswer) -> None:
+    memory, hole = play_history("tttt"), Outcome("hole", 0.0, True)
     glove = Glove(prober=OneAnswer(hole))
     glove.bind(Exact(), None)  # type: ignore[arg-type]  # GLOVE draws nothing
     verdict = glove.verify(Experience("s", "1", hole, 0.0, at(9)), memory, [], at(9))
     assert len(verdict.removed.records) == 4
     assert len(verdict.removed.notes) == 1, "the attribute, with all that was believed"
-    assert believed(memory) == [("1", "hole", 0.8)]
+    assert retrieve_beliefs(memory) == [("1", "hole", 0.8)]
     assert memory.archive("s", "1") == ()
 
 
-def test_a_lake_where_nothing_lies_is_won_back_without_probing() -> None:
+def test_a_deterministic_lake_is_recovered_without_probing() -> None:
     """One contradiction resets all rivals, so the newest outcome wins: GLOVE has nothing to add there."""
     scores = {}
     for verified in (False, True):
@@ -260,7 +260,7 @@ def test_without_add_a_run_is_that_of_no_memory() -> None:
     ],
 )
 def test_a_broken_snapshot_is_refused_and_changes_nothing(change: dict[str, Any], message: str) -> None:
-    memory, other = lived("a"), lived("bb")
+    memory, other = play_history("a"), play_history("bb")
     write(memory, 3, action="2")
     before = other.content_hash()
     with pytest.raises(MemoryStateError, match=re.escape(message)):

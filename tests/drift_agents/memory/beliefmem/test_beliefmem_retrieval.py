@@ -42,7 +42,7 @@ def test_alpha_by_hand() -> None:
     assert {s: a for s, _, a in memory.alphas("ice at one", at(40))}["ice at one"] == 0.5**4, "the same state: sim = 1"
 
 
-def test_an_update_resets_staleness_and_a_question_does_not() -> None:
+def test_an_update_resets_staleness_and_a_query_does_not() -> None:
     memory = BeliefMem(decay=0.1)
     write(memory, 0, action="1"), write(memory, 4, action="2")
     assert [(a, alpha) for _, a, alpha in memory.alphas("s", at(5))] == [("2", 0.1), ("1", pytest.approx(1e-5))]
@@ -64,7 +64,7 @@ def test_the_best_k_attributes_are_recalled_however_stale() -> None:
     assert len(memory.retrieve("s", 1, at(5000)).records) == 1
 
 
-def test_decay_weighs_time_against_likeness() -> None:
+def test_decay_weighs_time_against_similarity() -> None:
     for decay, first in ((1.0, "ice at one"), (0.1, "snow at nine")):
         memory = BeliefMem(per="bank", k=1, decay=decay)
         write(memory, 0, state="ice at one")
@@ -73,7 +73,7 @@ def test_decay_weighs_time_against_likeness() -> None:
         assert record.state == first
 
 
-def test_a_bank_tells_of_other_states_its_own_first() -> None:
+def test_a_bank_retrieves_other_states_after_the_queried_one() -> None:
     memory = BeliefMem(per="bank", k=2)
     for step, state in enumerate(["here one", "here two", "elsewhere"]):
         write(memory, step, state=state)

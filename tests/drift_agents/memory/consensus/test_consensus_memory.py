@@ -16,7 +16,7 @@ NOW = AgentClock()
 TASK = "Cross the lake."
 
 
-def live(memory: ConsensusMemory, *steps: tuple[str, str, str, float, bool], score: float = 0.0) -> list[int]:
+def play_episode(memory: ConsensusMemory, *steps: tuple[str, str, str, float, bool], score: float = 0.0) -> list[int]:
     """Live one episode; returns the ids of what was written."""
     ids = []
     for number, (state, action, after, told, ended) in enumerate(steps):
@@ -29,7 +29,7 @@ def live(memory: ConsensusMemory, *steps: tuple[str, str, str, float, bool], sco
 WAY = (("s", "r", "m", 0.0, False), ("m", "r", "n", 0.0, False), ("n", "r", "g", 1.0, True))
 
 
-def attended(**options: Any) -> ConsensusMemory:
+def make_team_memory(**options: Any) -> ConsensusMemory:
     memory = ConsensusMemory(**options)
     memory.attend()
     return memory
@@ -39,28 +39,28 @@ def titles(memory: ConsensusMemory, state: str, now: AgentClock) -> list[str]:
     return [note.text.split(".")[0] for note in memory.retrieve(state, None, now).notes]
 
 
-def candidate(title: str, *evidence: int, ordered: bool = False) -> ProposedItem:
+def make_item(title: str, *evidence: int, ordered: bool = False) -> ProposedItem:
     return ProposedItem(title, "D.", "C.", evidence, ordered)
 
 
-def test_it_can_be_written_into_by_a_team() -> None:
+def test_it_fulfils_the_protocol_of_teams() -> None:
     assert isinstance(ConsensusMemory(), TeamMemory)
 
 
 def test_the_ledger_alone_is_not_shown() -> None:
-    memory = attended()
-    live(memory, *WAY)
+    memory = make_team_memory()
+    play_episode(memory, *WAY)
     assert memory.retrieve("s", None, AgentClock(1, 3)) == ((), (), ())
     memory.insert_summary("s", "r", [(Outcome("h", 0.0, True), 1.0)], 1, NOW)
     answer = memory.retrieve("s", None, AgentClock(1, 4))
     assert [record.verified for record in answer.records] == [True], "but what a verifier vouches for is"
 
 
-def test_an_item_brings_the_transitions_that_it_cites_and_no_others() -> None:
-    memory = attended()
-    first, second, third = live(memory, *WAY)
-    live(memory, ("m", "d", "h", 0.0, True))
-    memory.write_item(candidate("Way", first, second, third, ordered=True), TASK, ("",), NOW)
+def test_an_item_shows_exactly_the_transitions_that_it_cites() -> None:
+    memory = make_team_memory()
+    first, second, third = play_episode(memory, *WAY)
+    play_episode(memory, ("m", "d", "h", 0.0, True))
+    memory.write_item(make_item("Way", first, second, third, ordered=True), TASK, ("",), NOW)
     now = AgentClock(1, 9)
     assert [record.id for record in memory.retrieve("s", None, now).records] == [first]
     assert [record.id for record in memory.retrieve("m", None, now).records] == [second], "the step down is not cited"
@@ -70,37 +70,37 @@ def test_an_item_brings_the_transitions_that_it_cites_and_no_others() -> None:
 
 def test_without_a_team_every_episode_is_distilled_into_the_shared_bank() -> None:
     memory = ConsensusMemory()
-    live(memory, *WAY, score=1.0)
-    live(memory, ("s", "d", "h", 0.0, True))
+    play_episode(memory, *WAY, score=1.0)
+    play_episode(memory, ("s", "d", "h", 0.0, True))
     assert [(item.title, item.owner) for item in memory.items()] == [
         ("Way to score 1 in 3 steps", ""),
         ('Avoid "d"', ""),
     ]
-    live(memory, ("s", "d", "h", 0.0, True))
+    play_episode(memory, ("s", "d", "h", 0.0, True))
     assert len(memory.items()) == 2, "what is held already is not written again"
-    alone = attended()
-    live(alone, *WAY, score=1.0)
+    alone = make_team_memory()
+    play_episode(alone, *WAY, score=1.0)
     assert alone.items() == ()
 
 
 def test_a_model_can_distil_where_there_is_no_team() -> None:
     item = {"title": "Go right", "description": "D", "content": "C", "evidence": ["1.1", "1.2"]}
     memory = ConsensusMemory(model=ScriptedModel([json.dumps({"items": [item]})]))
-    ids = live(memory, *WAY, score=1.0)
+    ids = play_episode(memory, *WAY, score=1.0)
     assert [(one.title, one.evidence, one.ordered) for one in memory.items()] == [("Go right", tuple(ids[:2]), True)]
 
 
 def test_the_shared_bank_comes_first_and_the_private_one_fills_up() -> None:
-    memory = attended(memories=3)
-    a, b, c, d, e = (live(memory, ("s", str(n), "h", 0.0, True))[0] for n in range(5))
+    memory = make_team_memory(memories=3)
+    a, b, c, d, e = (play_episode(memory, ("s", str(n), "h", 0.0, True))[0] for n in range(5))
     for number, (record, owner) in enumerate([(a, "me"), (b, ""), (c, "you"), (d, "me"), (e, "me")]):
-        memory.write_item(candidate(f"T{number}", record), TASK, (owner,), NOW)
+        memory.write_item(make_item(f"T{number}", record), TASK, (owner,), NOW)
     memory.address("me", TASK)
     assert titles(memory, "s", AgentClock(1, 9)) == ["T1", "T4", "T3"], "of equal ones the newest; nothing of yours"
     memory.address("you", TASK)
     assert titles(memory, "s", AgentClock(1, 9)) == ["T1", "T2"]
-    memory.write_item(candidate("T5", a), TASK, ("",), NOW)
-    memory.write_item(candidate("T6", a), TASK, ("",), NOW)
+    memory.write_item(make_item("T5", a), TASK, ("",), NOW)
+    memory.write_item(make_item("T6", a), TASK, ("",), NOW)
     memory.address("me", TASK)
     assert titles(memory, "s", AgentClock(1, 10)) == ["T6", "T5", "T1"], "enough is found in the shared bank"
 
@@ -117,20 +117,20 @@ def test_the_private_bank_is_stricter() -> None:
         ("", similar + 0.01, False),
         ("me", similar + 0.01, False),
     ):
-        memory = attended(**({"shared": least} if owner == "" else {"private": least, "shared": 0.0}))
-        (record,) = live(memory, ("the ice by the old shore", "r", "h", 0.0, True))
-        memory.write_item(candidate("T", record), TASK, (owner,), NOW)
+        memory = make_team_memory(**({"shared": least} if owner == "" else {"private": least, "shared": 0.0}))
+        (record,) = play_episode(memory, ("the ice by the old shore", "r", "h", 0.0, True))
+        memory.write_item(make_item("T", record), TASK, (owner,), NOW)
         memory.address("me", TASK)
         assert bool(titles(memory, "the ice by the cold shore", AgentClock(1, 9))) == is_found
         assert titles(memory, "the ice by the old shore", AgentClock(1, 10)) == ["T"], "the same state always does"
 
 
 @pytest.mark.parametrize("memories", [0, 1, 2, 3])
-def test_so_many_items_stand_in_a_prompt(memories: int) -> None:
-    memory = attended(memories=memories)
+def test_the_number_of_items_is_limited(memories: int) -> None:
+    memory = make_team_memory(memories=memories)
     for number in range(5):
-        (record,) = live(memory, ("s", str(number), "h", 0.0, True))
-        memory.write_item(candidate("T", record), TASK, ("",), NOW)
+        (record,) = play_episode(memory, ("s", str(number), "h", 0.0, True))
+        memory.write_item(make_item("T", record), TASK, ("",), NOW)
     answer = memory.retrieve("s", None, AgentClock(1, 9))
     assert len(answer.notes) == len(answer.records) == memories
 
@@ -146,10 +146,10 @@ def test_so_many_items_stand_in_a_prompt(memories: int) -> None:
         ("any", True, 0, 0),
     ],
 )
-def test_what_falls_with_its_evidence(cascade: str, ordered: bool, gone: int, kept: int) -> None:
-    memory = attended(cascade=cascade)
-    ids = live(memory, *WAY)
-    memory.write_item(candidate("Way", *ids, ordered=ordered), TASK, ("", "me"), NOW)
+def test_items_are_removed_or_cut_with_their_evidence(cascade: str, ordered: bool, gone: int, kept: int) -> None:
+    memory = make_team_memory(cascade=cascade)
+    ids = play_episode(memory, *WAY)
+    memory.write_item(make_item("Way", *ids, ordered=ordered), TASK, ("", "me"), NOW)
     fallen = {item.id for item in memory.items()}
     removed = memory.remove([ids[gone]])
     assert [len(item.evidence) for item in memory.items()] == [kept] * (2 if kept else 0)
@@ -160,56 +160,56 @@ def test_what_falls_with_its_evidence(cascade: str, ordered: bool, gone: int, ke
         assert memory.retrieve("s", None, AgentClock(1, 9)).records == ()
 
 
-def test_an_item_out_of_a_set_goes_when_most_of_it_went() -> None:
-    memory = attended()
-    ids = live(memory, *WAY)
-    memory.write_item(candidate("Set", *ids), TASK, ("",), NOW)
+def test_an_unordered_item_is_removed_with_most_of_its_evidence() -> None:
+    memory = make_team_memory()
+    ids = play_episode(memory, *WAY)
+    memory.write_item(make_item("Set", *ids), TASK, ("",), NOW)
     (item,) = memory.items()
     assert memory.remove(ids[:1]) == Removed((ids[0],), ())
     assert memory.remove(ids[1:2]) == Removed((ids[1],), (item.id,))
 
 
-def test_what_cites_nothing_that_is_there_is_not_written() -> None:
-    memory = attended()
-    memory.write_item(candidate("T", 7), TASK, ("",), NOW)
+def test_an_item_without_present_evidence_is_not_written() -> None:
+    memory = make_team_memory()
+    memory.write_item(make_item("T", 7), TASK, ("",), NOW)
     assert memory.items() == ()
 
 
-def test_wrong_items_are_written_as_if_they_had_been_lived() -> None:
-    memory = attended(contaminate=0.5)
-    (first,) = live(memory, ("s", "r", "m", 0.0, False))
-    (second,) = live(memory, ("s", "d", "h", 0.0, True))
-    memory.write_item(candidate("One", first), TASK, ("me",), NOW)
+def test_wrong_items_are_written_like_experience() -> None:
+    memory = make_team_memory(contaminate=0.5)
+    (first,) = play_episode(memory, ("s", "r", "m", 0.0, False))
+    (second,) = play_episode(memory, ("s", "d", "h", 0.0, True))
+    memory.write_item(make_item("One", first), TASK, ("me",), NOW)
     assert [item.wrong for item in memory.items()] == [False, True]
     wrong = memory.items()[1]
     assert wrong.owner == ""
     lies = {record.action: record.outcome.state for record in memory.records() if record.id in wrong.evidence}
     assert lies == {"r": "h", "d": "m"}
-    memory.write_item(candidate("Two", second), TASK, ("",), NOW)
+    memory.write_item(make_item("Two", second), TASK, ("",), NOW)
     assert [item.wrong for item in memory.items()] == [False, True, False, True]
     memory.remove(wrong.evidence)
     assert wrong not in memory.items(), "whoever finds them out can remove them"
 
 
-def test_a_restored_memory_recalls_and_writes_as_the_one_that_was_saved() -> None:
-    memory = attended(contaminate=0.3)
+def test_a_restored_bank_continues_like_the_saved_one() -> None:
+    memory = make_team_memory(contaminate=0.3)
     for number in range(6):
-        (record,) = live(memory, ("s", str(number % 3), f"h{number % 3}", 0.0, number % 2 == 0))
-        memory.write_item(candidate(f"T{number}", record), TASK, ("", "me"), NOW)
+        (record,) = play_episode(memory, ("s", str(number % 3), f"h{number % 3}", 0.0, number % 2 == 0))
+        memory.write_item(make_item(f"T{number}", record), TASK, ("", "me"), NOW)
     memory.address("me", TASK)
-    twin = attended(contaminate=0.3)
+    twin = make_team_memory(contaminate=0.3)
     twin.restore(json.loads(json.dumps(memory.snapshot())))
     for one in (memory, twin):
-        one.write_item(candidate("More", 0), TASK, ("",), NOW)
+        one.write_item(make_item("More", 0), TASK, ("",), NOW)
         one.remove([0])
     assert twin.items() == memory.items()
     assert twin.content_hash() == memory.content_hash()
     assert twin.retrieve("s", None, AgentClock(2, 2)) == memory.retrieve("s", None, AgentClock(2, 2))
 
 
-def test_a_snapshot_with_items_that_cannot_be_is_refused() -> None:
+def test_a_snapshot_with_impossible_items_is_refused() -> None:
     memory = ConsensusMemory()
-    live(memory, *WAY, score=1.0)
+    play_episode(memory, *WAY, score=1.0)
     for change in (
         {"items": [[0, "", "T", "D", "C", "t", ["s"], [], False, 0, False]]},
         {"today": [99]},

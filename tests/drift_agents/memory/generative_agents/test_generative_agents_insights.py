@@ -61,30 +61,30 @@ def live(memory: GenerativeAgents, episode: int, state: str, action: str, outcom
     return memory.observe(Experience(state, action, outcome, 0.0, now), now)
 
 
-def stand(memory: GenerativeAgents, episode: int, state: str, step: int = 5) -> list[str]:
+def recall_insights(memory: GenerativeAgents, episode: int, state: str, step: int = 5) -> list[str]:
     return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode + step)).notes]
 
 
 # -- reflecting ------------------------------------------------------------------------------------
 
 
-def test_at_retrieval_it_reflects_when_enough_was_written_about_this_state() -> None:
+def test_reflection_at_retrieval_counts_importance_of_this_state() -> None:
     model = Scripted(importance=4, because=[(1, 2), (3,)])
     memory = GenerativeAgents(model=model)
     live(memory, 0, "s", "1", ICE), live(memory, 0, "s", "2", ICE), live(memory, 0, "t", "1", ICE)
-    assert stand(memory, 1, "s") == [], "8 of importance here, 12 in all"
+    assert recall_insights(memory, 1, "s") == [], "8 of importance here, 12 in all"
     live(memory, 1, "s", "1", ICE, 6)
-    assert set(stand(memory, 2, "s")) == {"Insight 1.0", "Insight 1.1"}
+    assert set(recall_insights(memory, 2, "s")) == {"Insight 1.0", "Insight 1.1"}
     assert [note.evidence for note in memory.notes()] == [(0, 1), (3,)]
     assert model.count("reflection_questions") == 0
     ((_, asked),) = [entry for entry in model.asked if entry[0] == "insights"]
     assert asked.startswith("Question: What follows from each action in s?\nAt most: 5\nStatements:\n1. In s action")
-    assert set(stand(memory, 3, "s", 6)) == {"Insight 1.0", "Insight 1.1"}
+    assert set(recall_insights(memory, 3, "s", 6)) == {"Insight 1.0", "Insight 1.1"}
     assert model.count("insights") == 1, "nothing new to reflect upon"
-    assert stand(memory, 3, "t", 7) == []
+    assert recall_insights(memory, 3, "t", 7) == []
 
 
-def test_at_the_threshold_it_asks_three_questions_about_the_latest_items() -> None:
+def test_reflection_at_the_threshold_makes_three_questions() -> None:
     model = Scripted(importance=10, because=[(1, 2)] * 7)
     memory = GenerativeAgents(reflect="threshold", model=model, recent=6, focus=4)
     for time in range(14):
@@ -114,7 +114,7 @@ def test_questions_are_answered_by_the_most_salient_items_and_these_are_refreshe
     assert memory.access(first) == AccessRecord(10, 0)
 
 
-def test_what_answers_a_question_is_refreshed(OneLetter) -> None:
+def test_items_that_answer_a_question_are_refreshed(OneLetter) -> None:
     model = Scripted(importance=10, because=[(1,)], questions=1)
     options = {"threshold": 20, "focus": 1, "weights": [0, 0, 1]}
     memory = GenerativeAgents(reflect="threshold", model=model, embedding=OneLetter(), **options)
@@ -126,24 +126,24 @@ def test_what_answers_a_question_is_refreshed(OneLetter) -> None:
 def test_numbers_that_name_no_statement_are_dropped_and_an_insight_without_evidence_too() -> None:
     memory = GenerativeAgents(model=Scripted(because=[(0, 1, 2, -1), (9,), (), (1, 1)]))
     live(memory, 0, "s", "1", HOLE)
-    assert set(stand(memory, 1, "s")) == {"Insight 1.0", "Insight 1.3"}
+    assert set(recall_insights(memory, 1, "s")) == {"Insight 1.0", "Insight 1.3"}
     assert [note.evidence for note in memory.notes()] == [(0,), (0,)]
 
 
 def test_an_insight_found_again_is_not_written_twice() -> None:
     memory = GenerativeAgents()
     live(memory, 0, "s", "1", HOLE)
-    stand(memory, 1, "s")
+    recall_insights(memory, 1, "s")
     (before,) = memory.notes()
     live(memory, 2, "s", "1", HOLE)
-    stand(memory, 3, "s")
+    recall_insights(memory, 3, "s")
     assert memory.notes() == (before._replace(evidence=(0, 2)),)
 
 
-def test_insights_contradict_what_was_believed_when_the_world_does() -> None:
+def test_insights_report_contradictions() -> None:
     memory = GenerativeAgents()
     live(memory, 0, "s", "1", ICE), live(memory, 1, "s", "1", HOLE)
-    assert stand(memory, 2, "s") == [
+    assert recall_insights(memory, 2, "s") == [
         'Action "1" in s is not certain: it led to ice (score 0), and last to hole (score 0; the episode ended).'
     ]
 
@@ -156,21 +156,21 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written() -> None:
     assert memory.content_hash() == before
 
 
-def test_no_insights_can_be_asked_for() -> None:
+def test_insights_can_be_switched_off() -> None:
     memory = GenerativeAgents(insights=0)
     live(memory, 0, "s", "1", HOLE)
-    assert stand(memory, 1, "s") == []
+    assert recall_insights(memory, 1, "s") == []
 
 
 # -- evidence --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("cascade", "falls"), [("any", [True]), ("majority", [False, True]), ("cut", [False, True])])
-def test_an_insight_falls_with_its_evidence(cascade: str, falls: list[bool]) -> None:
+def test_an_insight_is_removed_with_its_evidence(cascade: str, falls: list[bool]) -> None:
     memory = GenerativeAgents(cascade=cascade)
     for time in range(3):
         live(memory, time, "s", "1", HOLE)
-    stand(memory, 5, "s")
+    recall_insights(memory, 5, "s")
     (note,) = memory.notes()
     assert note.evidence == (0, 1, 2)
     for record_id, fell in enumerate(falls):
@@ -182,18 +182,18 @@ def test_an_insight_falls_with_its_evidence(cascade: str, falls: list[bool]) -> 
     assert memory.access(note.id) is None
 
 
-def test_an_insight_about_an_insight_falls_with_it() -> None:
+def test_an_insight_about_an_insight_is_removed_with_it() -> None:
     model = Scripted(importance=10, because=[(1,)], questions=1)
     memory = GenerativeAgents(reflect="threshold", threshold=10, focus=1, model=model)
     for state in "stu":
         live(memory, 0, state, "1", HOLE)
     assert [(note.id, note.evidence) for note in memory.notes()] == [(1, (0,)), (3, (1,)), (5, (3,))]
-    assert len(stand(memory, 1, "s")) == 3, "they rest on this state's observation, by way of one another"
-    assert stand(memory, 2, "t") == []
+    assert len(recall_insights(memory, 1, "s")) == 3, "they rest on this state's observation, by way of one another"
+    assert recall_insights(memory, 2, "t") == []
     assert memory.remove([0]) == Removed((0,), (1, 3, 5))
 
 
-def test_two_insights_cannot_hold_each_other_up() -> None:
+def test_two_insights_cannot_cite_each_other() -> None:
     memory = GenerativeAgents()
     record = live(memory, 0, "s", "1", HOLE)
     stream = memory._stream
@@ -206,14 +206,14 @@ def test_two_insights_cannot_hold_each_other_up() -> None:
     assert memory.remove([record]) == Removed((record,), (one, two))
 
 
-def test_a_fallen_insight_can_be_found_anew_under_another_number() -> None:
+def test_a_removed_insight_can_be_inferred_again_under_another_number() -> None:
     memory = GenerativeAgents()
     live(memory, 0, "s", "1", HOLE)
-    stand(memory, 1, "s")
+    recall_insights(memory, 1, "s")
     (before,) = memory.notes()
     memory.remove([0])
     live(memory, 2, "s", "1", HOLE)
-    stand(memory, 3, "s")
+    recall_insights(memory, 3, "s")
     (after,) = memory.notes()
     assert (after.text, after.evidence) == (before.text, (2,))
     assert after.id > before.id
@@ -244,7 +244,7 @@ def test_glove_attaches() -> None:
 def filled() -> GenerativeAgents:
     memory = GenerativeAgents()
     live(memory, 0, "s", "1", HOLE), live(memory, 0, "s", "2", ICE)
-    stand(memory, 1, "s")
+    recall_insights(memory, 1, "s")
     return memory
 
 
@@ -275,10 +275,10 @@ def test_a_broken_snapshot_is_refused_and_changes_nothing(change: Any) -> None:
     assert memory.content_hash() == before
 
 
-def test_a_restored_memory_knows_what_it_reflected_upon() -> None:
+def test_a_snapshot_holds_unreflected_observations() -> None:
     memory = filled()
     model = Scripted()
     restored = GenerativeAgents(model=model)
     restored.restore(memory.snapshot())
-    assert stand(restored, 2, "s") == stand(memory, 2, "s")
+    assert recall_insights(restored, 2, "s") == recall_insights(memory, 2, "s")
     assert model.asked == []

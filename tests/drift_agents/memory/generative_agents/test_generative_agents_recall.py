@@ -25,13 +25,13 @@ def live(memory: GenerativeAgents, episode: int, state: str, action: str, outcom
     return memory.observe(Experience(state, action, outcome, 0.0, now), now)
 
 
-def look(memory: GenerativeAgents, state: str, k: int | None = None) -> list[int]:
+def retrieve_ids(memory: GenerativeAgents, state: str, k: int | None = None) -> list[int]:
     """What a question much later brings up; the memory itself is left alone."""
     answer = copy.deepcopy(memory).retrieve(state, k, AgentClock(99, 990))
     return [record.id for record in answer.records]
 
 
-def stand(memory: GenerativeAgents, episode: int, state: str, step: int = 5) -> list[str]:
+def recall_insights(memory: GenerativeAgents, episode: int, state: str, step: int = 5) -> list[str]:
     return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode + step)).notes]
 
 
@@ -55,7 +55,7 @@ columns = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 10), st.float
 
 
 @given(columns, st.integers(0, 10**9))
-def test_time_that_passes_for_all_changes_no_score(items: list[tuple[int, int, float]], passed: int) -> None:
+def test_a_common_shift_in_time_changes_no_score(items: list[tuple[int, int, float]], passed: int) -> None:
     access, importance, relevance = zip(*items, strict=True)
     scores = salience(access, importance, relevance)
     assert scores.tolist() == salience([hour + passed for hour in access], importance, relevance).tolist()
@@ -71,10 +71,10 @@ def test_observations_of_a_state_are_ranked_by_recency_and_importance() -> None:
     live(memory, 20, "s", "2", ICE)  # 1, 0
     live(memory, 20, "s", "3", ICE)  # 1, 0, newer than the last one
     live(memory, 19, "t", "3", HOLE)
-    assert look(memory, "s") == [3, 2, 0, 1]
-    assert look(memory, "s", 2) == [3, 2]
-    assert look(memory, "t") == [4]
-    assert look(memory, "u") == []
+    assert retrieve_ids(memory, "s") == [3, 2, 0, 1]
+    assert retrieve_ids(memory, "s", 2) == [3, 2]
+    assert retrieve_ids(memory, "t") == [4]
+    assert retrieve_ids(memory, "u") == []
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,23 @@ def test_weights_ties_decay_and_unit_decide(options: dict[str, Any], expected: l
     memory = GenerativeAgents(per="state", **options)
     for episode, outcome, action in ((0, HOLE, "1"), (10, ICE, "1"), (20, ICE, "2"), (20, ICE, "3")):
         live(memory, episode, "s", action, outcome)
-    assert look(memory, "s") == expected
+    assert retrieve_ids(memory, "s") == expected
 
 
 def test_by_default_there_are_k_of_each_action() -> None:
     memory = GenerativeAgents(k=1)
     for episode, action in ((0, "1"), (1, "2"), (2, "2"), (3, "2")):
         live(memory, episode, "s", action, ICE)
-    assert look(memory, "s") == [3, 0]
+    assert retrieve_ids(memory, "s") == [3, 0]
 
 
-def test_in_the_whole_stream_similar_states_come_to_mind_too(OneLetter) -> None:
+def test_in_the_whole_stream_similar_states_are_retrieved_too(OneLetter) -> None:
     memory = GenerativeAgents(per="stream", k=2, embedding=OneLetter())
     for state in "cba":
         live(memory, 0, state, "1", ICE)
-    assert look(memory, "a") == [2, 1]
+    assert retrieve_ids(memory, "a") == [2, 1]
     live(memory, 0, "c", "1", HOLE)
-    assert look(memory, "a", 3) == [3, 2, 1], "relevance 0 and importance 1 against 1 and 0: a tie"
+    assert retrieve_ids(memory, "a", 3) == [3, 2, 1], "relevance 0 and importance 1 against 1 and 0: a tie"
 
 
 def test_the_state_itself_has_relevance_one_whatever_the_words(OneLetter) -> None:
@@ -120,8 +120,8 @@ def test_the_state_itself_has_relevance_one_whatever_the_words(OneLetter) -> Non
     memory = GenerativeAgents(per="stream", k=1, embedding=OneLetter(), matching=ByLetter())
     live(memory, 0, "cx", "1", ICE)
     live(memory, 0, "bz", "1", ICE)
-    assert look(memory, "ax") == [0], "0 by its words, 1 by the rule"
-    assert look(memory, "ay") == [1]
+    assert retrieve_ids(memory, "ax") == [0], "0 by its words, 1 by the rule"
+    assert retrieve_ids(memory, "ay") == [1]
 
 
 histories = st.lists(
@@ -131,7 +131,7 @@ histories = st.lists(
 
 
 @given(histories, st.sampled_from(["newest", "oldest"]), st.integers(1, 4))
-def test_it_agrees_with_scoring_plainly(history: list[Any], ties: str, k: int) -> None:
+def test_it_agrees_with_a_direct_implementation_of_the_score(history: list[Any], ties: str, k: int) -> None:
     memory = GenerativeAgents(per="state", ties=ties, k=k)
     traces: dict[int, list[Any]] = {}
     episode = 0
@@ -161,27 +161,27 @@ def test_it_agrees_with_scoring_plainly(history: list[Any], ties: str, k: int) -
 # -- recalling -------------------------------------------------------------------------------------
 
 
-def test_the_first_question_at_a_moment_recalls_and_the_others_look_up() -> None:
+def test_the_first_query_at_a_time_recalls() -> None:
     memory = GenerativeAgents()
     here, there = live(memory, 0, "s", "1", HOLE), live(memory, 0, "t", "1", HOLE)
-    assert len(stand(memory, 7, "s")) == 1
-    assert stand(memory, 7, "t") == [], "a question at the same moment brings no insights"
+    assert len(recall_insights(memory, 7, "s")) == 1
+    assert recall_insights(memory, 7, "t") == [], "a question at the same moment brings no insights"
     assert memory.access(here) == AccessRecord(10, 7)
     assert memory.access(there) == AccessRecord(10, 0)
     memory.retrieve("t", None, AgentClock(7, 76))
     assert memory.access(there) == AccessRecord(10, 7), "the next moment"
 
 
-def test_or_every_question_recalls() -> None:
+def test_every_query_can_recall() -> None:
     memory = GenerativeAgents(recalls="all")
     live(memory, 0, "s", "1", HOLE), live(memory, 0, "t", "1", HOLE)
-    assert len(stand(memory, 7, "s")) == len(stand(memory, 7, "t")) == 1
+    assert len(recall_insights(memory, 7, "s")) == len(recall_insights(memory, 7, "t")) == 1
 
 
-def test_what_is_not_brought_up_is_not_refreshed() -> None:
+def test_items_that_are_not_retrieved_keep_their_last_access() -> None:
     memory = GenerativeAgents(k=1, per="state")
     old, new = live(memory, 0, "s", "1", ICE), live(memory, 1, "s", "1", ICE)
-    stand(memory, 5, "s")
+    recall_insights(memory, 5, "s")
     assert (memory.access(old), memory.access(new)) == (AccessRecord(2, 0), AccessRecord(2, 5))
 
 
@@ -192,17 +192,17 @@ def test_a_recall_changes_the_next_answer() -> None:
     assert [[record.id for record in records] for records in answers] == [[1, 0], [0, 1]], "equally recent now"
 
 
-def test_a_question_about_the_past_makes_nothing_older() -> None:
+def test_a_query_with_a_past_time_does_not_lower_the_last_access() -> None:
     memory = GenerativeAgents()
     live(memory, 5, "s", "1", ICE)
-    stand(memory, 3, "s")
+    recall_insights(memory, 3, "s")
     assert memory.access(0) == AccessRecord(2, 5)
 
 
 def test_a_recalled_insight_is_refreshed() -> None:
     memory = GenerativeAgents(insights=1)
     live(memory, 0, "s", "1", HOLE), live(memory, 0, "s", "2", HOLE)
-    stand(memory, 1, "s")
+    recall_insights(memory, 1, "s")
     (chosen,) = memory.retrieve("s", None, AgentClock(8, 85)).notes
     assert {memory.access(note.id).access for note in memory.notes() if note.id != chosen.id} == {1}
     assert memory.access(chosen.id) == AccessRecord(10, 8)

@@ -26,7 +26,7 @@ HERE = Outcome("a", 0.0, False)
 GOLD = Outcome("gold", 0.5, False)
 
 
-def say(*outcomes: Outcome, state: str = "a", action: str = "1") -> str:
+def statement(*outcomes: Outcome, state: str = "a", action: str = "1") -> str:
     return render_statement(
         state, action, [(outcome, 1 / len(outcomes)) for outcome in outcomes], 4 if outcomes[1:] else None
     )
@@ -42,50 +42,65 @@ def infer(*statements: str, most: int = 5) -> list[tuple[str, list[int]]]:
     ("outcomes", "importance"),
     [((HERE,), 1), ((ICE,), 2), ((GOLD,), 6), ((HOLE,), 10), ((GOAL,), 10), ((ICE, HOLE), 10)],
 )
-def test_ends_matter_most(outcomes: tuple[Outcome, ...], importance: int) -> None:
-    assert rate(f"Memory: {say(*outcomes)}") == {"importance": importance}
+def test_ends_have_the_highest_importance(outcomes: tuple[Outcome, ...], importance: int) -> None:
+    assert rate(f"Memory: {statement(*outcomes)}") == {"importance": importance}
 
 
-def test_an_insight_is_as_important_as_what_it_tells() -> None:
+def test_an_insight_has_the_importance_of_its_outcomes() -> None:
     for outcome in (ICE, HOLE, GOLD):
-        ((insight, _),) = infer(say(outcome))
-        assert rate(f"Memory: {insight}") == rate(f"Memory: {say(outcome)}")
+        ((insight, _),) = infer(statement(outcome))
+        assert rate(f"Memory: {insight}") == rate(f"Memory: {statement(outcome)}")
 
 
-def test_every_kind_of_outcome_has_its_words() -> None:
-    assert infer(say(ICE)) == [('Action "1" in a leads to ice (score 0).', [1])]
-    assert infer(say(HERE)) == [('Action "1" in a changes nothing: a (score 0).', [1])]
-    assert infer(say(HOLE)) == [('Avoid action "1" in a: it led to hole (score 0; the episode ended).', [1])]
-    assert infer(say(GOAL)) == [('Action "1" in a pays: it led to goal (score 1; the episode ended).', [1])]
+def test_insights_by_kind_of_outcome() -> None:
+    assert infer(statement(ICE)) == [('Action "1" in a leads to ice (score 0).', [1])]
+    assert infer(statement(HERE)) == [('Action "1" in a changes nothing: a (score 0).', [1])]
+    assert infer(statement(HOLE)) == [('Avoid action "1" in a: it led to hole (score 0; the episode ended).', [1])]
+    assert infer(statement(GOAL)) == [('Action "1" in a pays: it led to goal (score 1; the episode ended).', [1])]
 
 
-def test_contradictions_come_first_and_end_with_how_things_are_now() -> None:
-    found = infer(say(GOAL, action="2"), say(ICE), say(HOLE), say(ICE, action="3"), say(ICE))
+def test_contradictions_come_first_and_end_with_the_latest_outcome() -> None:
+    found = infer(
+        statement(GOAL, action="2"),
+        statement(ICE),
+        statement(HOLE),
+        statement(ICE, action="3"),
+        statement(ICE),
+    )
     assert found[0] == (
         'Action "1" in a is not certain: it led to hole (score 0; the episode ended), and last to ice (score 0).',
         [2, 3, 5],
     )
     assert [numbers for _, numbers in found] == [[2, 3, 5], [1], [4]]
-    assert [numbers for _, numbers in infer(say(GOAL, action="2"), say(ICE), say(HOLE), most=1)] == [[2, 3]]
+    assert [numbers for _, numbers in infer(statement(GOAL, action="2"), statement(ICE), statement(HOLE), most=1)] == [
+        [2, 3]
+    ]
 
 
 def test_a_verified_summary_is_read_outcome_by_outcome() -> None:
-    assert say(ICE, HOLE) == (
+    assert statement(ICE, HOLE) == (
         'In a action "1" led to ice (score 0; 2 of 4 responses, verified), '
         "or to hole (score 0; the episode ended; 2 of 4 responses, verified)"
     )
-    ((insight, numbers),) = infer(say(ICE, HOLE))
+    ((insight, numbers),) = infer(statement(ICE, HOLE))
     assert "hole (score 0; the episode ended)" in insight
     assert "ice (score 0)" in insight
     assert numbers == [1]
 
 
-def test_what_is_no_transition_is_passed_over() -> None:
-    assert infer("Mind the ice.", say(ICE), "It is cold.") == [('Action "1" in a leads to ice (score 0).', [2])]
+def test_other_lines_are_ignored() -> None:
+    assert infer("Mind the ice.", statement(ICE), "It is cold.") == [('Action "1" in a leads to ice (score 0).', [2])]
 
 
-def test_questions_are_about_the_places_where_most_happened() -> None:
-    told = number_statements([say(ICE, state="b"), say(ICE, state="b"), say(HOLE, state="c"), say(HERE)])
+def test_questions_are_about_the_states_of_highest_importance() -> None:
+    told = number_statements(
+        [
+            statement(ICE, state="b"),
+            statement(ICE, state="b"),
+            statement(HOLE, state="c"),
+            statement(HERE),
+        ]
+    )
     assert choose_questions(f"At most: 2\nStatements:\n{told}") == {
         "questions": ["What follows from each action in c?", "What follows from each action in b?"]
     }
@@ -98,7 +113,7 @@ def test_a_statement_is_one_line_and_not_too_long() -> None:
 
 
 @given(st.text(), st.lists(st.tuples(st.text(max_size=9), st.text(max_size=3), st.text(max_size=9)), max_size=4))
-def test_no_text_brings_a_rule_to_fall(noise: str, steps: list[tuple[str, str, str]]) -> None:
+def test_rules_accept_any_text(noise: str, steps: list[tuple[str, str, str]]) -> None:
     told = number_statements(
         render_statement(state, action, [(Outcome(after, 0.0, False), 1.0)]) for state, action, after in steps
     )

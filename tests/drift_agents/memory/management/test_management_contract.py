@@ -75,7 +75,7 @@ episodes = st.lists(st.tuples(steps, st.sampled_from([0.0, 0.4, 1.0]), st.boolea
 @pytest.mark.parametrize("options", COMBINATIONS)
 @settings(max_examples=15)
 @given(history=episodes)
-def test_every_combination_keeps_the_contract(live, options: dict[str, Any], history: list[Any]) -> None:
+def test_every_combination_fulfils_the_contract(live, options: dict[str, Any], history: list[Any]) -> None:
     memory = Managed(**options)
     assert isinstance(memory, Memory)
     newest = -1
@@ -101,7 +101,7 @@ def test_every_combination_keeps_the_contract(live, options: dict[str, Any], his
 @pytest.mark.parametrize("options", COMBINATIONS)
 @settings(max_examples=8)
 @given(history=episodes, future=episodes)
-def test_a_restored_memory_goes_on_like_the_saved_one(
+def test_a_restored_memory_continues_like_the_saved_one(
     live, options: dict[str, Any], history: list[Any], future: list[Any]
 ) -> None:
     memory, restored = Managed(**options), Managed(**options)
@@ -136,14 +136,14 @@ def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, c
 
 
 @pytest.mark.parametrize("kind", [StepObserver, FocusedMemory, ExemplarMemory])
-def test_it_offers_what_its_store_offers(kind: type) -> None:
+def test_it_fulfils_the_optional_protocols_of_its_store(kind: type) -> None:
     assert isinstance(Managed(store="synapse"), kind)
     assert isinstance(freeze(Managed(store="synapse")), kind), "frozen too"
     assert isinstance(freeze(freeze(Managed(store="synapse"))), kind)
     assert not isinstance(Managed(store="vanilla"), kind)
 
 
-def test_a_copy_offers_what_its_own_store_offers() -> None:
+def test_a_copy_delegates_to_its_own_store() -> None:
     memory = Managed(store="synapse")
     twin = copy.deepcopy(memory)
     twin.follow(Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock()))  # type: ignore[attr-defined]

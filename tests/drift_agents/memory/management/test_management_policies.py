@@ -47,14 +47,14 @@ def test_an_execution_is_added_as_a_whole_or_not_at_all(live, options: dict[str,
     assert states_of(memory) == [state for state in kept for _ in range(2)]
 
 
-def test_the_episode_under_way_is_in_memory() -> None:
+def test_the_present_episode_is_in_memory() -> None:
     memory = Managed(addition="fixed")
     memory.observe(Experience("a", "1", Outcome("x", 0.0, False), 0.0, AgentClock()), AgentClock())
     assert states_of(memory) == ["a"]
     assert len(memory.retrieve("a", None, AgentClock()).records) == len(memory.counterparts("a", "1")) == 1
 
 
-def test_what_was_quarantined_follows_its_own_execution(live) -> None:
+def test_quarantined_records_follow_their_own_execution(live) -> None:
     """A verifier may write in a later episode what was lived in an earlier one, which is decided by then."""
     memory = Managed(addition="strict")
     live(memory, 0, [step("a")], 0.0)
@@ -65,7 +65,7 @@ def test_what_was_quarantined_follows_its_own_execution(live) -> None:
     assert [list(entry.ids) for entry in memory.executions] == [[1, 2]]
 
 
-def test_a_verified_summary_stays_whatever_becomes_of_the_execution(live) -> None:
+def test_a_verified_summary_is_independent_of_the_execution(live) -> None:
     memory = Managed(addition="strict", deletion="history", uses=1, period=3)
     live(memory, 0, [step("a", extra="summary")], 0.0)
     live(memory, 1, [step("a")], 0.0)
@@ -86,7 +86,7 @@ def test_periodical_deletion_removes_what_was_not_retrieved(live) -> None:
     assert states_of(memory) == ["c", "c"]
 
 
-def test_history_deletion_removes_what_served_badly(live) -> None:
+def test_history_deletion_removes_executions_of_low_utility(live) -> None:
     memory = Managed(deletion="history", uses=2, beta=0.5)
     live(memory, 0, [step("a")], 1.0)
     live(memory, 1, [step("b")], 0.0)
@@ -126,7 +126,7 @@ def test_which_retrievals_count(live, counts: str, left: list[str]) -> None:
     assert states_of(memory) == left
 
 
-def test_the_worst_goes_when_memory_is_full(live) -> None:
+def test_the_lowest_utility_is_deleted_at_capacity(live) -> None:
     memory = Managed(capacity=2)
     live(memory, 0, [step("a")], 1.0)
     live(memory, 1, [step("b")], 0.0)
@@ -137,11 +137,11 @@ def test_the_worst_goes_when_memory_is_full(live) -> None:
     assert states_of(memory) == ["a", "c"], "what does not fit by itself pushes nothing out"
 
 
-class Book:
+class Teacher:
     """A teacher who knows two executions."""
 
     def __repr__(self) -> str:
-        return "Book()"  # it stands in the names of tests, which are the same in every process
+        return "Teacher()"  # it stands in the names of tests, which are the same in every process
 
     def show(self, count: int) -> list[list[Experience]]:
         way = [Experience(s, "1", Outcome(t, 0.0, False), 0.0, AgentClock()) for s, t in ("ab", "bc", "cd")]
@@ -152,22 +152,22 @@ class Book:
 
 
 def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones(live) -> None:
-    memory = Managed(addition="fixed", initial=5, noise=0.4, teacher=Book(), seed=3)
+    memory = Managed(addition="fixed", initial=5, noise=0.4, teacher=Teacher(), seed=3)
     told = ["".join(r.outcome.state for r in memory.records() if r.id // 3 == execution) for execution in range(5)]
     assert sorted(told) == ["bcd", "bcd", "bcd", "cdb", "cdb"]
     assert memory.supervision == "privileged"
     live(memory, 0, [step("z")], 1.0)
     assert len(states_of(memory)) == 15
-    others = {Managed(initial=5, noise=0.4, teacher=Book(), seed=seed).content_hash() for seed in range(8)}
+    others = {Managed(initial=5, noise=0.4, teacher=Teacher(), seed=seed).content_hash() for seed in range(8)}
     assert len(others) > 1, "which are wrong depends on the seed"
 
 
 def test_error_free_replaces_what_was_added_and_wrong(live) -> None:
-    twin = Managed(addition="all", error_free=True, teacher=Book())
+    twin = Managed(addition="all", error_free=True, teacher=Teacher())
     live(twin, 0, [step("a")], 1.0)
     live(twin, 1, [step("b"), step("b")], 0.0)
     assert states_of(twin) == ["a", "right"]
-    strict_twin = Managed(addition="strict", error_free=True, teacher=Book())
+    strict_twin = Managed(addition="strict", error_free=True, teacher=Teacher())
     live(strict_twin, 0, [step("b")], 0.0)
     assert states_of(strict_twin) == [], "what was not added is not replaced either"
 
@@ -182,11 +182,11 @@ def test_error_free_replaces_what_was_added_and_wrong(live) -> None:
         ({"addition": "strict"}, "own reward"),
         ({"addition": "coarse"}, "judge"),
         ({"store": "voyager"}, "own reward"),
-        ({"error_free": True, "teacher": Book()}, "privileged"),
+        ({"error_free": True, "teacher": Teacher()}, "privileged"),
     ],
     ids=str,
 )
-def test_what_it_is_told(options: dict[str, Any], supervision: str) -> None:
+def test_its_supervision(options: dict[str, Any], supervision: str) -> None:
     assert Managed(**options).supervision == supervision
 
 
@@ -292,9 +292,7 @@ def test_periodical_deletion_bounds_the_size(
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0])), max_size=30), st.integers(1, 12))
-def test_a_capacity_is_kept_and_no_better_one_goes_than_the_worst_that_stays(
-    history: list[tuple[int, float]], capacity: int
-) -> None:
+def test_a_capacity_deletes_the_lowest_utilities(history: list[tuple[int, float]], capacity: int) -> None:
     executions = ExecutionLedger(period=5, alpha=0, uses=5, beta=0.5, grace=5)
     written = 0
     for episode, (size, own) in enumerate(history):

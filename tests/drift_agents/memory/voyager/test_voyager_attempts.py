@@ -24,12 +24,12 @@ import drift_envs
 TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."
 
 
-def recalled(memory: Voyager, state: str, episode: int, k: int | None = None) -> dict[int, float]:
+def retrieve_weights(memory: Voyager, state: str, episode: int, k: int | None = None) -> dict[int, float]:
     answer = memory.retrieve(state, k, AgentClock(episode, 10 * episode))
     return dict(zip([record.id for record in answer.records], answer.weights, strict=True))
 
 
-def lessons(memory: Voyager, state: str, episode: int) -> list[str]:
+def retrieve_notes(memory: Voyager, state: str, episode: int) -> list[str]:
     return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode)).notes]
 
 
@@ -42,11 +42,11 @@ def test_marks_are_weights(walk) -> None:
     walk(memory, 1, "a1b2d", score=0.0)
     memory.observe(Experience("b", "2", Outcome("c", 0.0, False), 0.0, AgentClock(2, 20)), AgentClock(2, 20))
     assert [memory.mark(i) for i in range(4)] == [True, True, False, False]
-    judged = {i: w for i, w in recalled(memory, "b", 2).items() if memory.mark(i) is not None}
+    judged = {i: w for i, w in retrieve_weights(memory, "b", 2).items() if memory.mark(i) is not None}
     assert judged == {1: 1.0, 3: 0.5}
-    assert recalled(memory, "b", 2).keys() - judged.keys() == {5}, "what is not judged yet counts in full"
-    assert recalled(memory, "b", 2)[5] == 1.0
-    assert recalled(with_options(memory, failed=0.2), "b", 2)[3] == 0.2
+    assert retrieve_weights(memory, "b", 2).keys() - judged.keys() == {5}, "what is not judged yet counts in full"
+    assert retrieve_weights(memory, "b", 2)[5] == 1.0
+    assert retrieve_weights(with_options(memory, failed=0.2), "b", 2)[3] == 0.2
 
 
 def with_options(memory: Voyager, **options: Any) -> Voyager:
@@ -63,9 +63,9 @@ def test_successes_come_first_then_what_is_not_judged_then_failures(walk) -> Non
     late = walk(memory, 2, "a1d")
     now = AgentClock(3, 30)
     new = memory.observe(Experience("a", "1", Outcome("e", 0.0, False), 0.0, now), now)
-    assert list(recalled(memory, "a", 3)) == [*best, new, *failed]
-    assert list(recalled(memory, "a", 3, k=4)) == [*best, new, *failed, *late]
-    assert list(recalled(with_options(memory, order="newest"), "a", 3, k=3)) == [*best, new, *late]
+    assert list(retrieve_weights(memory, "a", 3)) == [*best, new, *failed]
+    assert list(retrieve_weights(memory, "a", 3, k=4)) == [*best, new, *failed, *late]
+    assert list(retrieve_weights(with_options(memory, order="newest"), "a", 3, k=3)) == [*best, new, *late]
 
 
 def test_a_verified_summary_needs_no_critic(walk) -> None:
@@ -75,7 +75,7 @@ def test_a_verified_summary_needs_no_critic(walk) -> None:
     summary = memory.insert_summary("a", "1", [(Outcome("c", 0.0, False), 1.0)], 3, now)
     walk(memory, 1, "b1d")
     assert memory.mark(summary) is True
-    assert recalled(memory, "a", 2) == {summary: 1.0}
+    assert retrieve_weights(memory, "a", 2) == {summary: 1.0}
 
 
 def test_old_successes_hide_a_drift(walk) -> None:
@@ -84,31 +84,31 @@ def test_old_successes_hide_a_drift(walk) -> None:
     old = [walk(memory, episode, "a1b", score=1.0)[0] for episode in range(2)]
     for episode in range(2, 9):
         walk(memory, episode, "a1h", score=0.0)
-    assert list(recalled(memory, "a", 9)) == old
+    assert list(retrieve_weights(memory, "a", 9)) == old
 
 
 # the row of attempts
 
 
 @pytest.mark.parametrize("mode", ["glove", "skills"])
-def test_a_critique_stands_in_the_prompt_until_the_next_success_or_the_last_attempt(walk, mode: str) -> None:
+def test_a_critique_is_in_the_prompt_until_the_next_success_or_the_last_attempt(walk, mode: str) -> None:
     memory = Voyager(mode=mode, attempts=3)
-    assert lessons(memory, "a", 0) == []
+    assert retrieve_notes(memory, "a", 0) == []
     walk(memory, 0, "a1b")
-    (told,) = lessons(memory, "a", 1)
+    (told,) = retrieve_notes(memory, "a", 1)
     assert told == f'Critique of attempt 1 of 3 at {TASK!r}: Do not take "1" in a: it ended the episode for nothing.'
     walk(memory, 1, "a2b")
-    (told,) = lessons(memory, "z", 2)
+    (told,) = retrieve_notes(memory, "z", 2)
     assert told.startswith("Critique of attempt 2 of 3 at ")
     assert '"2" in a' in told
     walk(memory, 2, "a3b")
-    assert lessons(memory, "a", 3) == [], "after the third attempt the row begins anew"
+    assert retrieve_notes(memory, "a", 3) == [], "after the third attempt the row begins anew"
     walk(memory, 3, "a1b")
-    assert lessons(memory, "a", 4)[0].startswith("Critique of attempt 1 of 3")
+    assert retrieve_notes(memory, "a", 4)[0].startswith("Critique of attempt 1 of 3")
     walk(memory, 4, "a2c", score=1.0)
-    assert not any(told.startswith("Critique") for told in lessons(memory, "a", 5))
+    assert not any(told.startswith("Critique") for told in retrieve_notes(memory, "a", 5))
     walk(memory, 5, "a1b")
-    assert lessons(memory, "a", 6)[-1].startswith("Critique of attempt 1 of 3"), "a success ends the row"
+    assert retrieve_notes(memory, "a", 6)[-1].startswith("Critique of attempt 1 of 3"), "a success ends the row"
 
 
 def test_another_task_begins_another_row(walk) -> None:
@@ -116,11 +116,11 @@ def test_another_task_begins_another_row(walk) -> None:
     first = walk(memory, 0, "a1b")
     second = walk(memory, 1, "c1d", task="Something else.")
     assert [record.id for record in memory.records()] == second != first
-    assert "attempt 1 of 2 at 'Something else.'" in lessons(memory, "a", 2)[0]
+    assert "attempt 1 of 2 at 'Something else.'" in retrieve_notes(memory, "a", 2)[0]
 
 
 @pytest.mark.parametrize("cascade", ["any", "majority", "cut"])
-def test_a_critique_falls_with_its_evidence(walk, cascade: str) -> None:
+def test_a_critique_is_removed_with_its_evidence(walk, cascade: str) -> None:
     memory = Voyager(cascade=cascade)
     ids = walk(memory, 0, "a1b2c3d4e")
     (note,) = memory.retrieve("a", None, AgentClock(1, 10)).notes
@@ -129,13 +129,13 @@ def test_a_critique_falls_with_its_evidence(walk, cascade: str) -> None:
     if cascade != "any":
         assert memory.remove(ids[1:2]).notes == (), "half of it is left"
         assert memory.remove(ids[2:3]).notes == (note.id,)
-    assert lessons(memory, "a", 1) == []
+    assert retrieve_notes(memory, "a", 1) == []
 
 
 # models and options
 
 
-class Stubborn:
+class FailingModel:
     """A model that answers by a table of titles."""
 
     name = "stubborn"
@@ -149,7 +149,7 @@ class Stubborn:
 
 @pytest.mark.parametrize("title", [CRITIQUE["title"], "voyager_skill"])
 def test_a_model_that_fails_leaves_memory_as_it_was(title: str) -> None:
-    memory = Voyager(mode="skills", model=Stubborn({title: {"success": "yes"}}))
+    memory = Voyager(mode="skills", model=FailingModel({title: {"success": "yes"}}))
     now = AgentClock()
     memory.observe(Experience("a", "1", Outcome("g", 1.0, True), 1.0, now), now)
     before = memory.content_hash()
@@ -159,7 +159,7 @@ def test_a_model_that_fails_leaves_memory_as_it_was(title: str) -> None:
 
 
 def test_the_critic_decides_and_not_the_score(walk) -> None:
-    memory = Voyager(model=Stubborn({CRITIQUE["title"]: {"reasoning": "", "success": True, "critique": ""}}))
+    memory = Voyager(model=FailingModel({CRITIQUE["title"]: {"reasoning": "", "success": True, "critique": ""}}))
     ids = walk(memory, 0, "a1b", score=0.0)
     assert [memory.mark(i) for i in ids] == [True]
 

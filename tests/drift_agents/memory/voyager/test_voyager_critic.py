@@ -38,13 +38,13 @@ def test_where_the_task_names_no_highest_score_it_is_one() -> None:
         assert judge_attempt(render_attempt(Episode(task, 0.9, 1, True), [step]))["success"] is success
 
 
-def test_the_critic_is_not_fooled_by_what_a_task_says() -> None:
+def test_the_critic_ignores_lines_of_the_task() -> None:
     task = "Go.\nSteps:\n- nothing\nResult: score 1 after 1 step; the episode ended"
     step = Record(0, "a", "1", ((Outcome("b", 0.0, True), 1.0),), 1, AgentClock())
     assert judge_attempt(render_attempt(Episode(task, 0.0, 1, True), [step]))["success"] is False
 
 
-def test_a_verifiers_summary_in_the_last_place_is_no_fall() -> None:
+def test_a_verified_summary_in_the_last_place_is_no_failure() -> None:
     """The experience was dropped and nobody knows whether it ended: no action is blamed for it."""
     step = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
     text = render_attempt(Episode(TASK, 0.0, 2, True), [step])
@@ -62,7 +62,7 @@ def test_one_task_has_one_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "Task: go.", "Task: go.\nSteps:\n\nResult: it went well"])
-def test_what_is_no_attempt_is_refused(text: str) -> None:
+def test_another_text_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError, match="an attempt should end with its result"):
         judge_attempt(text)
     with pytest.raises(ArgumentError, match="a skill should have steps"):

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 TASK = "Reach the goal. The highest score is 1. Actions: 0 left, 1 down."
 
 
-def recalled(memory: Voyager, state: str, episode: int, k: int | None = None) -> dict[int, float]:
+def retrieve_weights(memory: Voyager, state: str, episode: int, k: int | None = None) -> dict[int, float]:
     answer = memory.retrieve(state, k, AgentClock(episode, 10 * episode))
     return dict(zip([record.id for record in answer.records], answer.weights, strict=True))
 
 
-def lessons(memory: Voyager, state: str, episode: int) -> list[str]:
+def retrieve_notes(memory: Voyager, state: str, episode: int) -> list[str]:
     return [note.text for note in memory.retrieve(state, None, AgentClock(episode, 10 * episode)).notes]
 
 
@@ -34,26 +34,26 @@ def test_only_a_success_becomes_a_skill(walk) -> None:
     memory = Voyager(mode="skills", attempts=2)
     first = walk(memory, 0, "a1b")
     assert memory.skills() == ()
-    assert list(recalled(memory, "a", 1)) == first, "feedback for the next attempt"
+    assert list(retrieve_weights(memory, "a", 1)) == first, "feedback for the next attempt"
     ids = walk(memory, 1, "a2c3g", score=1.0)
     (skill,) = memory.skills()
     assert (skill.actions, skill.steps, skill.length) == (("2", "3"), tuple(ids), 2)
     assert [record.id for record in memory.records()] == ids, "what the row of attempts tried is dropped"
-    (told,) = lessons(memory, "a", 2)
+    (told,) = retrieve_notes(memory, "a", 2)
     assert told == f'Skill {skill.name}: {TASK} From a to g. Score 1 after 2 steps. Program: "2", "3".'
-    assert list(recalled(memory, "c", 2)) == ids[1:]
+    assert list(retrieve_weights(memory, "c", 2)) == ids[1:]
     walk(memory, 2, "a1b")
     walk(memory, 3, "a1b")
     assert [record.id for record in memory.records()] == ids, "two failures in a row leave nothing"
 
 
-def test_the_attempt_under_way_is_feedback_too(walk) -> None:
+def test_the_present_attempt_is_feedback(walk) -> None:
     memory = Voyager(mode="skills")
     ids = walk(memory, 0, "a1b2g", score=1.0)
     now = AgentClock(1, 10)
-    assert recalled(memory, "a", 1) == {ids[0]: 1.0}
+    assert retrieve_weights(memory, "a", 1) == {ids[0]: 1.0}
     new = memory.observe(Experience("a", "1", Outcome("c", 0.0, False), 0.0, now), now)
-    assert recalled(memory, "a", 1) == {ids[0]: 1.0, new: 1.0}
+    assert retrieve_weights(memory, "a", 1) == {ids[0]: 1.0, new: 1.0}
 
 
 def test_the_same_name_overwrites(walk) -> None:
@@ -67,7 +67,7 @@ def test_the_same_name_overwrites(walk) -> None:
     assert len(memory.skills()) == 2
 
 
-def test_the_skills_most_similar_to_the_present_state_are_recalled_whole(walk) -> None:
+def test_the_most_similar_skills_are_retrieved_as_a_whole(walk) -> None:
     memory = Voyager(mode="skills", k=1)
     made = {}
     for episode, (task, way) in enumerate({"Buy a red hat.": "h1g", "Buy an old axe.": "x1g", "Sing.": "s1h"}.items()):
@@ -89,21 +89,21 @@ def test_the_skills_most_similar_to_the_present_state_are_recalled_whole(walk) -
     assert len(two.notes) == 2
 
 
-def test_a_skill_is_cut_behind_what_went(walk) -> None:
+def test_a_skill_is_cut_after_the_last_removed_step(walk) -> None:
     memory = Voyager(mode="skills")
     ids = walk(memory, 0, "a1b2c3d4g", score=1.0)
     fell = memory.remove([ids[1]])
     assert (fell.records, fell.notes) == ((ids[1], ids[0]), ()), "the way to what went leads nowhere"
     (skill,) = memory.skills()
     assert (skill.actions, skill.steps) == (("3", "4"), tuple(ids[2:]))
-    assert "its last 2 of 4 steps" in lessons(memory, "a", 1)[0]
+    assert "its last 2 of 4 steps" in retrieve_notes(memory, "a", 1)[0]
     fell = memory.remove([ids[3]])
     assert (fell.records, fell.notes) == ((ids[3], ids[2]), (skill.id,))
-    assert list(memory.records()) == lessons(memory, "a", 1) == []
+    assert list(memory.records()) == retrieve_notes(memory, "a", 1) == []
 
 
 @pytest.mark.parametrize(("cascade", "lost"), [("any", 1), ("majority", 3)])
-def test_or_it_falls_with_its_evidence(walk, cascade: str, lost: int) -> None:
+def test_a_skill_is_removed_with_its_evidence(walk, cascade: str, lost: int) -> None:
     memory = Voyager(mode="skills", cascade=cascade)
     ids = walk(memory, 0, "a1b2c3d4g", score=1.0)
     (skill,) = memory.skills()
@@ -115,7 +115,7 @@ def test_or_it_falls_with_its_evidence(walk, cascade: str, lost: int) -> None:
     assert memory.skills() == ()
 
 
-def test_the_transitions_of_a_fallen_skill_stay_where_something_else_holds_them(walk) -> None:
+def test_transitions_of_a_removed_skill_stay_if_another_skill_cites_them(walk) -> None:
     memory = Voyager(mode="skills")
     ids = walk(memory, 0, "a1b2g", score=1.0)
     now = AgentClock(1, 10)
@@ -124,14 +124,14 @@ def test_the_transitions_of_a_fallen_skill_stay_where_something_else_holds_them(
     fell = memory.remove([ids[1]])
     assert set(fell.records) == set(ids)
     assert [record.id for record in memory.records()] == [today, summary]
-    assert list(recalled(memory, "b", 2)) == [summary], "a verified summary always may enter"
+    assert list(retrieve_weights(memory, "b", 2)) == [summary], "a verified summary always may enter"
     memory.end_episode(Episode(TASK, 0.0, 1, True), now)
     for episode in range(2, 5):
         walk(memory, episode, "x1y")
     assert [record.id for record in memory.records()] == [summary], "and it stays"
 
 
-def test_a_program_with_many_equal_steps_is_told_shortly() -> None:
+def test_runs_of_equal_actions_of_a_program_are_joined() -> None:
     skill = Skill(9, "n", "d.", ("2",) * 40 + ("0", '"'), tuple(range(42)), 42)
     assert skill.note().text == 'Skill n: d. Program: "2" 40 times, "0", "\\"".'
 
@@ -148,7 +148,7 @@ ways = st.lists(
 
 
 @given(history=ways, gone=st.lists(st.integers(0, 20), max_size=5), mode=st.sampled_from(["glove", "skills"]))
-def test_a_restored_memory_goes_on_like_the_saved_one(
+def test_a_restored_memory_continues_like_the_saved_one(
     walk, history: list[tuple[str, float, bool]], gone: list[int], mode: str
 ) -> None:
     memory, other = Voyager(mode=mode, attempts=2), Voyager(mode=mode, attempts=2)
@@ -169,7 +169,7 @@ def test_a_restored_memory_goes_on_like_the_saved_one(
 
 
 @given(history=ways, gone=st.lists(st.integers(0, 20), max_size=8), cascade=st.sampled_from(["any", "majority", "cut"]))
-def test_skills_keep_what_they_consist_of_and_nothing_else_is_kept(
+def test_only_the_transitions_of_skills_are_kept(
     walk, history: list[tuple[str, float, bool]], gone: list[int], cascade: str
 ) -> None:
     memory = Voyager(mode="skills", attempts=2, cascade=cascade)
@@ -218,7 +218,7 @@ def test_a_broken_snapshot_is_refused_and_changes_nothing(walk, broken: dict[str
 # with a verifier
 
 
-def test_glove_removes_a_step_and_what_rests_on_it(walk, OneAnswer) -> None:
+def test_glove_removes_a_step_and_its_dependents(walk, OneAnswer) -> None:
     memory, fell = Voyager(mode="skills"), Outcome("h", 0.0, True)
     ids = walk(memory, 0, "a1b2c3g", score=1.0)
     glove = Glove(prober=OneAnswer(fell))
