@@ -159,6 +159,7 @@ class MemoryBank(LedgerMemory):
         ArgumentError: if an option is outside its range.
 
     Example:
+        >>> from drift_agents.types import Experience, Outcome
         >>> memory = MemoryBank()
         >>> fell = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock(0, 0))
         >>> memory.observe(fell, AgentClock(0, 0))

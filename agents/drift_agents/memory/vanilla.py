@@ -41,6 +41,7 @@ class VanillaMemory(LedgerMemory):
         ArgumentError: if `k` is not positive or `order` is unknown.
 
     Example:
+        >>> from drift_agents.types import Experience, Outcome
         >>> memory = VanillaMemory(k=1)
         >>> fell = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
         >>> memory.observe(fell, AgentClock())

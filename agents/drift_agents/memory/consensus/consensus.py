@@ -97,6 +97,7 @@ class ConsensusMemory(LedgerMemory):
         ArgumentError: if an option is outside its range.
 
     Example:
+        >>> from drift_agents.types import Outcome
         >>> memory = ConsensusMemory()
         >>> memory.observe(Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock()), AgentClock())
         0

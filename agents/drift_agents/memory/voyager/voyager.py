@@ -75,6 +75,7 @@ class Voyager(LedgerMemory):
         ArgumentError: if an option is outside its range.
 
     Example:
+        >>> from drift_agents.types import Experience, Outcome
         >>> memory = Voyager()
         >>> fell = Experience("a", "1", Outcome("hole", 0.0, True), 0.0, AgentClock())
         >>> memory.observe(fell, AgentClock())
