@@ -105,4 +105,5 @@ def _worth(part: ScheduleRuns, one: Player, *, worth_it: bool) -> Check:
 def _price(drawn: Numbers) -> Numbers:
     """Resamples of (score, probe steps) to prices; not a number without probes."""
     score, steps = np.moveaxis(drawn.mean(axis=1), -1, 0)
-    return np.divide(score, steps, out=np.full(len(score), math.nan), where=steps != 0)
+    price: Numbers = np.divide(score, steps, out=np.full(len(score), math.nan), where=steps != 0)
+    return price

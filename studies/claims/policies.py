@@ -104,7 +104,8 @@ def _ranges(drawn: Numbers) -> tuple[Numbers, Numbers]:
 
 def _range_ratio(drawn: Numbers) -> Numbers:
     glove, plain = _ranges(drawn)
-    return np.divide(glove, plain, out=np.full(len(glove), np.inf), where=plain > 0)
+    ratio: Numbers = np.divide(glove, plain, out=np.full(len(glove), np.inf), where=plain > 0)
+    return ratio
 
 
 def grows_with_reading(played: ClaimRun) -> Iterator[Check]:

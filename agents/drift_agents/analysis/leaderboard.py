@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
-from drift_agents.analysis.ranking import AXES, FAILURE_SHARE, Key, Standing, Standings, make_standings
-from drift_agents.analysis.runs import read_run
+from drift_agents.analysis.ranking import AXES, Key, Standing, Standings, make_standings
+from drift_agents.analysis.runs import FAILURE_SHARE, read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
 from drift_agents.experiment.folder import write_text

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, group, read_run
+from drift_agents.analysis.runs import FAILURE_SHARE, TOLERANCE, WINDOW, Row, group, read_run
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import Table, to_markdown, to_rich
 from drift_agents.analysis.tables.breakdowns import (
-    FAILURE_SHARE,
     tabulate_around_drifts,
     tabulate_by_prior_score,
     tabulate_spread,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.agent import Agent, Recall
+from drift_agents.agent import Agent
 from drift_agents.controller.base import make_controller
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
@@ -37,6 +37,7 @@ from drift_agents.memory.base import Memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
+from drift_agents.prompt.builder import Recall
 from drift_agents.registry import LEARNERS, VERIFIERS
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision

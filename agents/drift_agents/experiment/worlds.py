@@ -16,10 +16,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from drift_agents.agent import Recall
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
+from drift_agents.prompt.builder import Recall
 from drift_agents.registry import PROBERS
 from drift_agents.verifier.base import Prober
 from drift_envs.schedule.loader import load_schedule
@@ -137,7 +137,8 @@ def sweep_schedule(schedule: Schedule, change: SweptValue) -> Schedule:
     for place in places:
         place[last] = change.value
     data["name"] = f"{schedule.name}/{change.label}"
-    return load_schedule(data)
+    swept: Schedule = load_schedule(data)
+    return swept
 
 
 def _places(data: Any, way: list[str]) -> Iterator[Any]:

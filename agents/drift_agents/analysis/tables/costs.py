@@ -132,8 +132,8 @@ class DecisionCost(NamedTuple):
 
 
 def tokens_of(rows: Sequence[Row]) -> float:
-    """The tokens of a step: those that servers counted, or the estimate where no language model was asked."""
-    counted = sum(row["tokens_in"] + row["tokens_out"] for row in rows)
+    """The tokens of a step: as counted by servers, or the estimate where there was no language model."""
+    counted: float = sum(row["tokens_in"] + row["tokens_out"] for row in rows)
     tokens = counted or sum(row["tokens_estimated"] for row in rows)
     return tokens / max(1, sum(row["steps"] for row in rows))
 

@@ -59,12 +59,12 @@ from drift_agents.types import (
     RecordId,
     Removed,
     Retrieved,
+    strongest_supervision,
 )
 
 JUDGES = ("noisy_oracle", "model")
 BETAS = {True: 0.3, False: 0.7}
 """The threshold of history deletion with a coarse evaluator, and with a strict one (appendix A.2)."""
-_SUPERVISION = ("none", "own reward", "judge", "privileged")
 
 
 class Managed:
@@ -213,7 +213,7 @@ class Managed:
     def _supervision(self, is_taught: bool) -> str:
         """The strongest supervision among store, evaluator and teacher."""
         evaluator = "none" if not self._evaluates else "judge" if self.addition == "coarse" else "own reward"
-        return max(self.store.supervision, evaluator, "privileged" if is_taught else "none", key=_SUPERVISION.index)
+        return strongest_supervision(self.store.supervision, evaluator, "privileged" if is_taught else "none")
 
     def _write_demonstrations(self, executions: Sequence[Sequence[Experience]], noise: float) -> None:
         """Write executions before the first episode; a share of them is wrong."""
