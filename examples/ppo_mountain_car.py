@@ -3,7 +3,7 @@
     pip install "drift-envs[rl]"
     python examples/ppo_mountain_car.py --steps 200000
 
-The engine's controls are reversed in the middle of the training; nobody tells the learner. The environment is
+The engine's controls are reversed in the middle of the training; the learner gets no signal of it. The environment is
 seeded once, by Stable-Baselines3, so that its clock of episodes goes on from reset to reset.
 """
 

@@ -168,7 +168,7 @@ def transitions(
                     probability[state, action, 3 : 3 + len(targets)] = transient / len(targets)
     reward = own[next_state]
     terminated = ends[next_state]
-    # Whoever stands on a hole or a goal stays there: the next step ends the episode and pays nothing.
+    # An agent on a hole or a goal stays there: the next step ends the episode and pays nothing.
     stuck = np.flatnonzero(ends)
     next_state[stuck] = stuck[:, None, None]
     probability[stuck] = 0.0

@@ -1,4 +1,4 @@
-"""Steps that are kept: whole, small, the same every time, and at no price for lines that nobody traces."""
+"""Steps that are kept: whole, small, the same every time, and without cost for lines without a trace."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_an_address_where_nobody_listens_is_refused_at_once(prefix: str) -> None
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"{prefix}127.0.0.1:{server.getsockname()[1]}"
         check_reachable(address)
-    with pytest.raises(ExperimentError, match=re.escape(f"Nobody listens at {address!r}")):
+    with pytest.raises(ExperimentError, match=re.escape(f"No server listens at {address!r}")):
         check_reachable(address)
 
 

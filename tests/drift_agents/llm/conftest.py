@@ -30,7 +30,7 @@ def chat() -> ModuleType:
 
 
 class StoppedClock:
-    """Time that passes only when somebody waits; `waits` keeps for how long."""
+    """Time that passes only in `wait`; `waits` has the durations."""
 
     def __init__(self) -> None:
         self.time, self.waits = 0.0, list[float]()

@@ -116,4 +116,4 @@ def test_a_run_is_recorded_and_played_again_without_the_server(
 
 def test_refusals_of_the_server_are_shown(server: tuple[str, str]) -> None:
     with pytest.raises(ModelAccessError, match=re.escape("refuses the request (status 400)")):
-        OpenAICompatible(server[1], base_url=server[0]).complete([Message("nobody", "")], None, {"n_probs": "many"})
+        OpenAICompatible(server[1], base_url=server[0]).complete([Message("absent", "")], None, {"n_probs": "many"})

@@ -28,7 +28,7 @@ def test_each_kind_has_its_own_best_and_an_unknown_one_goes_by_all_of_them() -> 
                 matrix.note(task, member, float(number < wins[member]))
     assert [matrix.best(task) for task in (LAKE, WARM)] == ["a", "b"]
     assert matrix.rate(LAKE, "a") == pytest.approx((3 + 1) / (4 + 2))
-    assert matrix.rate(SHOP, "b") == pytest.approx((2 + 1) / (8 + 2)), "nobody has tried it: all kinds together"
+    assert matrix.rate(SHOP, "b") == pytest.approx((2 + 1) / (8 + 2)), "without attempts: all kinds together"
     assert matrix.overall() == "a"
     matrix.note(WARM, "b", 1.0)
     matrix.note(WARM, "b", 1.0)

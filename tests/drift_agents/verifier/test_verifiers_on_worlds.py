@@ -68,7 +68,7 @@ def test_without_memory_glove_leaves_the_lake_and_its_twin_alone() -> None:
 
 
 def test_probing_helps_where_responses_lie() -> None:
-    """One response in ten is false: whoever believes the newest one forgets what is true."""
+    """One response in ten is false: an agent that believes the newest one forgets true ones."""
     means = {}
     for name in ("glove", "overwrite"):
         scores = []

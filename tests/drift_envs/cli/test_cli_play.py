@@ -56,7 +56,7 @@ class Recorder(gym.Wrapper):
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """A display that nobody sees, and a clock that does not wait."""
+    """A virtual display, and a clock that does not wait."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pygame.display.init()
 

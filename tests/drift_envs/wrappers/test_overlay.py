@@ -155,7 +155,7 @@ def drawn(env, told):
 def test_changed_tiles_old_holes_and_the_way_are_drawn():
     env = gym.make("DriftFrozenLake-v0", schedule=TWO, render_mode="rgb_array", overlay=True)
     env.reset(seed=0)
-    assert not drawn(env, env.render()).any(), "nothing has changed, nobody has moved"
+    assert not drawn(env, env.render()).any(), "nothing has changed, no agent has moved"
     env.reset()
     marked = drawn(env, env.render())
     width, height = env.unwrapped.cell_size

@@ -54,7 +54,7 @@ class Log:
         more: Callable[[int, str, int], Mapping[str, Any]] = lambda seed, phase, number: {},
         value: float | None = None,
     ) -> None:
-        """Somebody plays a schedule.
+        """An agent plays a schedule.
 
         Args:
             schedule: its name.

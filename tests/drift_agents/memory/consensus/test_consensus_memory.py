@@ -188,7 +188,7 @@ def test_wrong_items_are_written_like_experience() -> None:
     memory.write_item(make_item("Two", second), TASK, ("",), NOW)
     assert [item.wrong for item in memory.items()] == [False, True, False, True]
     memory.remove(wrong.evidence)
-    assert wrong not in memory.items(), "whoever finds them out can remove them"
+    assert wrong not in memory.items(), "a verifier can remove them"
 
 
 def test_a_restored_bank_continues_like_the_saved_one() -> None:

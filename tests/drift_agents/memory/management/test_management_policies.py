@@ -132,7 +132,7 @@ def test_the_lowest_utility_is_deleted_at_capacity(live) -> None:
     live(memory, 1, [step("b")], 0.0)
     assert states_of(memory) == ["a", "b"]
     live(memory, 2, [step("c")], 0.5)
-    assert states_of(memory) == ["a", "c"], "b served nobody yet, and was worth nothing itself"
+    assert states_of(memory) == ["a", "c"], "b was not used yet, and had no value itself"
     live(memory, 3, [step("d"), step("d"), step("d")], 1.0)
     assert states_of(memory) == ["a", "c"], "what does not fit by itself pushes nothing out"
 

@@ -33,7 +33,7 @@ def drive(world, policy, memories, seed, limit=300):
 
 @pytest.fixture
 def memories(drive_car, recall_experience):
-    """A handful of random steps: nobody has ever seen the flag."""
+    """A handful of random steps: the flag has never been reached."""
 
     def make(world, seed=0, steps=40):
         return [recall_experience(e, last=e.now.step) for e in drive_car(world, steps, seed=seed, hold=4)]

@@ -96,7 +96,7 @@ def test_risk_prefers_a_long_way_that_is_known() -> None:
 
 
 def test_a_remembered_tile_holds_from_every_neighbour() -> None:
-    """The hole in the middle was met from above; whoever stands left of it does not try it."""
+    """The hole in the middle was met from above; an agent left of it does not enter it."""
     hole = seen((0, 1), DOWN, (1, 1), "H")
     assert answers(prompt((1, 0), hole)) == {DOWN}
     assert answers(prompt((1, 0), hole), generalise=False) == {DOWN, RIGHT}

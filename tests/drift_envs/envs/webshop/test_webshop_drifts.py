@@ -173,7 +173,7 @@ def test_every_drift_affects_the_goals_of_the_pool(make_shop):
 
 
 def test_unaffected_goals_fill_a_pool(make_shop, tmp_path):
-    schedule = {"version": 1, "name": "u", "drifts": [{"at": 5, "set": {"sold_out": ["seller:nobody"]}}]}
+    schedule = {"version": 1, "name": "u", "drifts": [{"at": 5, "set": {"sold_out": ["seller:absent"]}}]}
     env = make_shop(schedule)
     with pytest.warns(DriftWarning, match="only 0 of the 5 goals are touched by every drift"):
         env.reset(seed=0)
