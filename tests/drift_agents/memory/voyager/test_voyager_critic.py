@@ -45,7 +45,7 @@ def test_the_critic_ignores_lines_of_the_task() -> None:
 
 
 def test_a_verified_summary_in_the_last_place_is_no_failure() -> None:
-    """The experience was dropped and nobody knows whether it ended: no action is blamed for it."""
+    """The experience was dropped and it is unknown whether it ended: no action is blamed for it."""
     step = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
     text = render_attempt(Episode(TASK, 0.0, 2, True), [step])
     assert judge_attempt(text)["critique"] == "Do something else: the episode ended for nothing."
