@@ -1,6 +1,7 @@
 """Checks of arguments; each error names the argument, the rule and the value.
 
 * `check_integer`, `check_number`, `check_flag`, `check_choice` - return the value, or raise `ArgumentError`
+* `check_action`, `check_force` - actions of a `Discrete` space, and of a `Box` of one number
 * `is_integer`, `is_number` - the same type tests as predicates; NumPy's numbers count, `True` and `False` do not
 """
 
@@ -169,3 +170,54 @@ def check_choice(name: str, value: Any, options: Iterable[str], *, error: type[D
     if not isinstance(value, str) or value not in known:
         raise error(f"`{name}` should be one of {', '.join(map(repr, known))}. Received {value!r}")
     return value
+
+
+def check_action(action: Any, count: int) -> int:
+    """Return an action of a `Discrete` space as an `int`; all that `Discrete.contains` accepts is accepted.
+
+    Args:
+        action: an integer of Python or NumPy, or an integer array without dimensions.
+        count: the number of actions.
+
+    Raises:
+        ArgumentError: if it is anything else.
+
+    Example:
+        >>> check_action(np.array(1), 4)
+        1
+        >>> check_action(1.0, 4)
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `action` should be one of 0, 1, 2, 3. Received 1.0
+    """
+    if isinstance(action, int) or (
+        isinstance(action, (np.generic, np.ndarray)) and action.shape == () and action.dtype.kind in "iu"
+    ):
+        number = int(action)
+        if 0 <= number < count:
+            return number
+    raise ArgumentError(f"`action` should be one of {', '.join(map(str, range(count)))}. Received {action!r}")
+
+
+def check_force(action: Any) -> Any:
+    """Return an action of a `Box` with one component unchanged.
+
+    Args:
+        action: a sequence or array of shape `(1,)`.
+
+    Raises:
+        ArgumentError: if it is anything else, or the number is not finite.
+
+    Example:
+        >>> check_force([0.5])
+        [0.5]
+        >>> check_force({1: 2})
+        Traceback (most recent call last):
+        drift_envs.errors.ArgumentError: `action` should be a sequence of one finite number. Received {1: 2}
+    """
+    try:
+        array = np.asarray(action) if isinstance(action, (list, tuple, np.ndarray)) else None
+    except (ValueError, TypeError, OverflowError):  # a ragged list, for example
+        array = None
+    if array is None or array.shape != (1,) or array.dtype.kind not in "biuf" or not np.isfinite(array[0]):
+        raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
+    return action

@@ -17,6 +17,7 @@ from gymnasium.envs.classic_control import utils
 from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
+from drift_envs.checks import check_action, check_force
 from drift_envs.envs.tunable import KnobAttribute, TunableEnv
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
@@ -146,9 +147,11 @@ class MountainCar(_KnobCar, MountainCarEnv):
         Raises:
             ArgumentError: if the action is not 0, 1 or 2.
         """
+        if action.__class__ is not int:
+            action = check_action(action, 3)
         try:
             push = _PUSHES[action]
-        except (KeyError, TypeError):
+        except KeyError:
             raise ArgumentError(f"`action` should be one of 0, 1, 2. Received {action!r}") from None
         if self._transient:
             push = self._draw_response(push)
@@ -236,11 +239,13 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         Raises:
             ArgumentError: if the action is not a sequence of one finite number.
         """
+        if action.__class__ is not np.ndarray or action.dtype.char != "f" or action.shape != (1,):
+            action = check_force(action)  # all other forms of a number; they are slower
+        given = action[0]
         try:
-            given = action[0]
             cost = math.pow(given, 2) * 0.1
-        except (TypeError, IndexError, OverflowError):
-            cost = math.nan
+        except OverflowError:
+            cost = math.inf
         if not math.isfinite(cost):
             raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
         # The expressions below are Gymnasium's, in the same mixture of single and double precision;

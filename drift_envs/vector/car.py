@@ -18,6 +18,7 @@ from drift_envs.envs import MountainCar, MountainCarContinuous
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
+from drift_envs.vector.dynamics import as_action_array
 from drift_envs.vector.knob_pool import Columns
 
 _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
@@ -201,9 +202,10 @@ class VectorMountainCarContinuous(VectorCar):
     precision = np.float64 if _IS_DOUBLE else np.float32
 
     def _check_actions(self, actions: Any) -> np.ndarray:
-        checked = np.ascontiguousarray(actions, np.float32)
-        if checked.shape != (self.num_envs, 1):
-            raise ArgumentError(f"`actions` should have the shape ({self.num_envs}, 1). Received {checked.shape}")
+        given = as_action_array(actions, "biuf")
+        checked = np.ascontiguousarray(given, np.float32)
+        if given.shape != (self.num_envs, 1):
+            raise ArgumentError(f"`actions` should have the shape ({self.num_envs}, 1). Received {given.shape}")
         checked = checked[:, 0]
         np.isfinite(checked, out=self._mask)
         if np.count_nonzero(self._mask) < self.num_envs:

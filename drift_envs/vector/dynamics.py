@@ -2,6 +2,7 @@
 
 * `Dynamics` - the methods that the lake and the cars implement, and the attributes that `DriftVectorEnv` provides
 * `IntegerActions` - the check of integer actions
+* `as_action_array` - actions of any form as an array
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ class IntegerActions:
         Raises:
             ArgumentError: if the shape or an action is invalid.
         """
-        checked = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
-        if checked.shape != self._shape or checked.dtype.kind not in "iu":
+        checked = as_action_array(actions, "biu")
+        if checked.shape != self._shape:
             raise ArgumentError(
                 f"`actions` should be whole numbers of shape {self._shape}. "
                 f"Received {checked.dtype} of shape {checked.shape}"
@@ -159,3 +160,23 @@ class IntegerActions:
             known = ", ".join(str(action) for action in range(int(self._last) + 1))
             raise ArgumentError(f"`actions[{where}]` should be one of {known}. Received {int(checked[where])}")
         return checked
+
+
+def as_action_array(actions: Any, kinds: str) -> np.ndarray:
+    """Return the actions of all sub-environments as an array.
+
+    Args:
+        actions: an array, or a sequence of numbers or arrays.
+        kinds: the letters of the accepted kinds of NumPy types.
+
+    Raises:
+        ArgumentError: if they are no numbers of such a type.
+    """
+    try:
+        array = actions if isinstance(actions, np.ndarray) else np.asarray(actions)
+    except (ValueError, TypeError, OverflowError):  # a ragged list, for example
+        array = None
+    if array is None or array.dtype.kind not in kinds:
+        what = "numbers" if "f" in kinds else "whole numbers"
+        raise ArgumentError(f"`actions` should be {what}, one action for each sub-environment. Received {actions!r}")
+    return array

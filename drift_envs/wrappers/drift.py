@@ -158,10 +158,9 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         steps = clock.steps
         if steps >= clock.stop:
             self._apply_values()
-        clock.steps = steps + 1
-        if self._notifies:
-            return self._add_drift_info(*self.env.step(action))
-        return self.env.step(action)
+        result = self.env.step(action)
+        clock.steps = steps + 1  # after the step, so that time stands still if the action is refused
+        return self._add_drift_info(*result) if self._notifies else result
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode.

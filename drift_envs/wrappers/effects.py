@@ -164,7 +164,9 @@ class Effects(InternalWrapper):
         """
         values = self._values
         if "action_permutation" in values:
-            action = values["action_permutation"].get(str(action), action)
+            # a `Discrete` action may be an array without dimensions or a boolean
+            is_array = isinstance(action, (bool, np.ndarray)) and self.env.action_space.contains(action)
+            action = values["action_permutation"].get(str(int(action) if is_array else action), action)
         self._done.append(np.copy(action) if isinstance(action, np.ndarray) else action)
         late = min(values["action_delay"], len(self._done) - 1)
         observation, reward, terminated, truncated, info = self.env.step(self._done[-1 - late])

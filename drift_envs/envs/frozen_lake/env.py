@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
+from drift_envs.checks import check_action
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import Map, false_targets, transitions
 from drift_envs.envs.frozen_lake.tables import LakeTables, Outcome, lake_tables
@@ -180,10 +181,12 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         Raises:
             ArgumentError: if the action is none of the four.
         """
+        if a.__class__ is not int:
+            a = check_action(a, 4)
         here = self.s
         try:
             outcomes = self._outcomes[here][a]
-        except (KeyError, TypeError):
+        except KeyError:
             raise ArgumentError(f"`action` should be one of 0, 1, 2, 3. Received {a!r}") from None
         chance = self._np_random.random()  # type: ignore[union-attr]
         # The cumulated probabilities of Gymnasium's `categorical_sample`, rounding included.
@@ -195,7 +198,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             which = 2 if chance < self._until + self._before else 0
         state, reward, terminated = outcomes[which]
         if self._transient:  # no number is drawn otherwise
-            state, reward, terminated = self._false_response(here, int(a), (state, reward, terminated))
+            state, reward, terminated = self._false_response(here, a, (state, reward, terminated))
         self.s = state
         self.lastaction = a
         if self.render_mode == "human":
