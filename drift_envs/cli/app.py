@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drift_envs._version import __version__
+from drift_envs._version import PROJECT_URL, __version__
 from drift_envs.errors import DriftEnvsError
 from webshop_server.command_line import FAILED, Debug, make_app, refuse, run_app
 
@@ -93,7 +93,7 @@ def _complete_schedules(incomplete: str) -> list[str]:
 
 def _show_version(is_given: bool) -> None:
     if is_given:
-        print(f"drift-envs {__version__}")
+        print(f"drift-envs {__version__}{f' ({PROJECT_URL})' if PROJECT_URL else ''}")
         raise typer.Exit
 
 
