@@ -1,10 +1,10 @@
-"""Stable-Baselines3's PPO on the drifting mountain car, through its own vector wrapper and without any change.
+"""Stable-Baselines3's PPO on the drifting mountain car, through the native vector environment.
 
     pip install "drift-envs[rl]"
     python examples/ppo_mountain_car.py --steps 200000
 
-The engine's controls are reversed in the middle of the training; the learner gets no signal of it. The environment is
-seeded once, by Stable-Baselines3, so that its clock of episodes goes on from reset to reset.
+The engine's controls are reversed in the middle of the training, which the learner does not observe. Evaluation
+takes place in the phase in which training is: with a clock of its own it would still see the old controls.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import drift_envs
+import gymnasium as gym
 
-MISSING = '`stable_baselines3` is not installed, run `pip install "drift-envs[rl]"`'
+import drift_envs
 
 
 def reversed_at(episode: int) -> dict[str, Any]:
@@ -27,14 +27,14 @@ def reversed_at(episode: int) -> dict[str, Any]:
     return {"version": 1, "name": "reversed", "base": {"force": 0.003}, "drifts": [drift]}
 
 
-def main(arguments: list[str] | None = None) -> tuple[list[float], list[Any]]:
-    """Train and print the mean return of every tenth of the episodes.
+def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
+    """Train; print the mean return of each phase and the evaluations.
 
     Args:
         arguments: those of the command line.
 
     Returns:
-        The return of every episode, and the place in time of each environment at the end.
+        The return of every episode, and the phase of each evaluation.
 
     Raises:
         SystemExit: if Stable-Baselines3 is not installed.
@@ -43,30 +43,34 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[Any]]:
     parser.add_argument("--steps", type=int, default=200_000, help="of all environments together")
     parser.add_argument("--number", type=int, default=8, help="parallel environments (default: %(default)s)")
     parser.add_argument("--drift", type=int, default=60, help="episode of the drift (default: %(default)s)")
+    parser.add_argument("--evaluations", type=int, default=10, help="number of evaluations (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     try:
-        import torch
-        from stable_baselines3 import PPO
-        from stable_baselines3.common.env_util import make_vec_env
-    except ImportError as error:
-        raise SystemExit(MISSING) from error
-    torch.set_num_threads(1)  # a network this small only waits for more
-    cars = make_vec_env(
-        "DriftMountainCar-v0", n_envs=given.number, seed=given.seed, env_kwargs={"schedule": reversed_at(given.drift)}
+        from drift_envs.sb3 import EvalCallback, make_vec_env
+    except drift_envs.DriftEnvsError as error:
+        raise SystemExit(str(error)) from error
+    import torch
+    from stable_baselines3 import PPO
+
+    torch.set_num_threads(1)  # with more, a network this small is slower
+    schedule = reversed_at(given.drift)
+    cars = make_vec_env("DriftMountainCar-v0", n_envs=given.number, seed=given.seed, schedule=schedule)
+    callback = EvalCallback(
+        gym.make("DriftMountainCar-v0", schedule=schedule),
+        eval_freq=max(given.steps // given.number // given.evaluations, 1),
+        n_eval_episodes=3,
+        verbose=0,
+        log_path=None,
     )
     model = PPO("MlpPolicy", cars, n_steps=128, batch_size=256, gamma=0.99, ent_coef=0.01, seed=given.seed)
-    model.learn(given.steps)
-    returns = [value for monitor in cars.envs for value in monitor.get_episode_rewards()]
-    states = cars.env_method("get_wrapper_attr", "drift_state")
-    print(f"drift-envs {drift_envs.__version__}: {len(returns)} episodes, now in phase {states[0].phase!r}")
-    for monitor in cars.envs[:1]:
-        rewards = monitor.get_episode_rewards()
-        tenth = max(len(rewards) // 10, 1)
-        for first in range(0, len(rewards), tenth):
-            part = rewards[first : first + tenth]
-            print(f"episodes {first:>4} to {first + len(part) - 1:>4}: mean return {sum(part) / len(part):.1f}")
-    return returns, states
+    model.learn(given.steps, callback)
+    print(f"drift-envs {drift_envs.__version__}: {len(cars.episodes)} episodes")
+    for phase, returns in cars.by_phase().items():
+        print(f"{phase}: mean return {sum(returns) / len(returns):.1f} over {len(returns)} episodes")
+    for phase, tick in zip(callback.evaluations_phases, callback.evaluations_ticks, strict=True):
+        print(f"evaluated at tick {tick:>4}, phase {phase}")
+    return [episode.score for episode in cars.episodes], callback.evaluations_phases
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@
 * `DriftOverlay` - draws phase, tick and what changed under pictures
 * `twin`, `Twin` - a second instance that follows the drift, for probing
 * `snapshot`, `Snapshot` - going back to an exact state, a privilege
+* `PhaseReturns`, `HeldClock` - returns by phase; an evaluation environment whose time stands at a given tick
 * `DriftState`, `DriftLog` - the truth about a drifting world, for evaluators
 """
 
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.overlay.overlay import DriftOverlay
+from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, PhaseReturns
 from drift_envs.wrappers.records import DriftLog, DriftState
 from drift_envs.wrappers.snapshot import Snapshot, snapshot
 from drift_envs.wrappers.text import TextObservation
@@ -20,6 +22,9 @@ __all__ = [
     "DriftOverlay",
     "DriftState",
     "DriftWrapper",
+    "HeldClock",
+    "PhaseReturn",
+    "PhaseReturns",
     "Snapshot",
     "TextObservation",
     "Twin",

@@ -1,0 +1,164 @@
+"""Episodes by phase, and an evaluation environment whose clock is set from outside.
+
+* `PhaseReturns` - stores the return of every episode together with its phase
+* `PhaseReturn` - one such episode
+* `HeldClock` - holds time at a given tick over all resets
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+from gymnasium.utils import RecordConstructorArgs
+
+from drift_envs.checks import check_integer
+from drift_envs.errors import ArgumentError
+
+
+class PhaseReturn(NamedTuple):
+    """One episode.
+
+    Args:
+        phase: the id of the phase in which it began.
+        tick: the tick of its first transition.
+        score: the sum of its rewards.
+        steps: its length.
+    """
+
+    phase: str
+    tick: int
+    score: float
+    steps: int
+
+
+def group_by_phase(episodes: list[PhaseReturn]) -> dict[str, list[float]]:
+    """The returns of each phase, in the order in which the phases occurred.
+
+    Example:
+        >>> group_by_phase([PhaseReturn("source", 0, 1.0, 6), PhaseReturn("drift-1", 1, 0.0, 9)])
+        {'source': [1.0], 'drift-1': [0.0]}
+    """
+    found: dict[str, list[float]] = defaultdict(list)
+    for episode in episodes:
+        found[episode.phase].append(episode.score)
+    return dict(found)
+
+
+class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Stores the return of every finished episode together with its phase. For evaluators.
+
+    Observations and `info` do not change, so that the agent does not see the phase. With a clock of
+    steps, an episode belongs to the phase in which it began.
+
+    Args:
+        env: an environment with a `DriftWrapper` inside.
+
+    Raises:
+        ArgumentError: if the environment does not drift.
+
+    Example:
+        >>> import drift_envs
+        >>> drift = {"at": 1, "set": {"map": ["SFFG"]}}
+        >>> schedule = {"version": 1, "name": "s", "base": {"map": ["SG"]}, "drifts": [drift]}
+        >>> env = PhaseReturns(gym.make("DriftFrozenLake-v0", schedule=schedule))
+        >>> for episode in range(2):
+        ...     _, _ = env.reset(seed=0 if episode == 0 else None)
+        ...     while not any(env.step(2)[2:4]):
+        ...         pass
+        >>> env.by_phase()
+        {'source': [1.0], 'drift-1': [1.0]}
+        >>> env.episodes[1]
+        PhaseReturn(phase='drift-1', tick=1, score=1.0, steps=3)
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        if not env.has_wrapper_attr("drift_state"):
+            raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        self.episodes: list[PhaseReturn] = []
+        self._begin: tuple[str, int] = ("", 0)
+        self._score, self._steps = 0.0, 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; one that has not ended is not stored.
+
+        Args:
+            seed: passed on.
+            options: passed on.
+        """
+        result = self.env.reset(seed=seed, options=options)
+        state = self.env.get_wrapper_attr("drift_state")
+        self._begin, self._score, self._steps = (state.phase, state.tick), 0.0, 0
+        return result
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step, and store the episode if it has ended.
+
+        Args:
+            action: passed on.
+        """
+        result = self.env.step(action)
+        self._score += float(result[1])
+        self._steps += 1
+        if result[2] or result[3]:
+            self.episodes.append(PhaseReturn(*self._begin, self._score, self._steps))
+        return result
+
+    def by_phase(self) -> dict[str, list[float]]:
+        """The returns of each phase, in the order in which the phases occurred."""
+        return group_by_phase(self.episodes)
+
+
+class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Holds time at a given tick over all resets, so that evaluation does not move its own clock.
+
+    Args:
+        env: an environment with a `DriftWrapper` inside.
+
+    Raises:
+        ArgumentError: if the environment does not drift.
+
+    Example:
+        >>> import drift_envs
+        >>> env = HeldClock(gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit"))
+        >>> env.hold_at(25)
+        >>> for _ in range(2):
+        ...     _ = env.reset()
+        >>> env.get_wrapper_attr("drift_state").tick
+        25
+    """
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        if not env.has_wrapper_attr("drift_state"):
+            raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        self._tick = 0
+        self._seed: int | None = None
+
+    def hold_at(self, tick: int, timeline_seed: int | None = None) -> None:
+        """Set the tick of all episodes from the next reset on.
+
+        Args:
+            tick: the tick.
+            timeline_seed: the seed of the drifts, by default the present one.
+
+        Raises:
+            ArgumentError: if one of them is no whole number of at least 0.
+        """
+        self._tick = check_integer("tick", tick)
+        seed = check_integer("timeline_seed", timeline_seed, optional=True)
+        self._seed = None if seed == self.env.get_wrapper_attr("timeline").seed else seed
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode at the held tick.
+
+        Args:
+            seed: passed on; by default that of `hold_at`, once.
+            options: passed on, together with those that hold the clock.
+        """
+        seed, self._seed = self._seed if seed is None else seed, None
+        return self.env.reset(seed=seed, options={**(options or {}), "drift_tick": self._tick, "drift_clock": "hold"})

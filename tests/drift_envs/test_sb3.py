@@ -1,0 +1,165 @@
+"""Stable-Baselines3 on drifting environments: its vector environment, and evaluation in the phase of training."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
+from drift_envs.wrappers.phase_returns import HeldClock
+
+pytest.importorskip("stable_baselines3", reason="needs the extra `rl`")
+
+from stable_baselines3 import A2C, PPO
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.utils import configure_logger
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from drift_envs import sb3
+from drift_envs.sb3 import EvalCallback, VecEnv, make_vec_env
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TURN = {"version": 1, "name": "turn", "base": {"map": ["SFG"]}, "drifts": [{"at": 3, "set": {"map": ["SFFFG"]}}]}
+
+
+def test_the_examples_of_the_module():
+    assert doctest.testmod(sb3).failed == 0
+
+
+def test_the_code_of_the_document():
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "stable_baselines3.md").read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(code.replace("100_000", "200").replace("5_000", "50"), names)
+    assert names["callback"].evaluations_phases
+
+
+def test_the_loop_of_stable_baselines_runs_unchanged():
+    for env_id in ("DriftFrozenLake-v0", "DriftMountainCar-v0"):
+        env = gym.make(env_id)
+        model = A2C("MlpPolicy", env, n_steps=4, seed=0).learn(8)
+        observation, _ = env.reset(seed=0)
+        for _ in range(3):
+            action, _ = model.predict(observation)
+            observation, *_ = env.step(action)
+
+
+def test_episodes_end_as_stable_baselines_expects():
+    lakes = make_vec_env("DriftFrozenLake-v0", n_envs=2, seed=0, schedule=TURN)
+    lakes.reset()
+    lakes.step(np.array([2, 0]))
+    observations, rewards, dones, infos = lakes.step(np.array([2, 0]))
+    assert observations.tolist() == [0, 0]
+    assert rewards.tolist() == [1.0, 0.0]
+    assert dones.tolist() == [True, False]
+    assert infos[0]["terminal_observation"] == 2
+    assert infos[0]["TimeLimit.truncated"] is False
+    assert infos[0]["episode"] == {"r": 1.0, "l": 2, "t": 0.0}
+    assert infos[1] == {}
+
+
+def test_truncation_and_returns_by_phase():
+    lakes = make_vec_env("DriftFrozenLake-v0", n_envs=1, schedule=TURN, max_episode_steps=2)
+    lakes.reset()
+    ends = []
+    for _ in range(10):
+        *_, dones, infos = lakes.step(np.array([2]))
+        if dones[0]:
+            ends.append(infos[0]["TimeLimit.truncated"])
+    assert ends == [False, False, False, True, True]
+    assert lakes.by_phase() == {"source": [1.0, 1.0, 1.0], "drift-1": [0.0, 0.0]}
+    assert [episode.tick for episode in lakes.episodes] == [0, 1, 2, 3, 4]
+
+
+def test_a_seed_rewinds_once_and_equals_that_of_the_native_form():
+    lakes = make_vec_env("DriftMountainCar-v0", n_envs=3, seed=5)
+    native = gym.make_vec("DriftMountainCar-v0", num_envs=3, vectorization_mode="vector_entry_point")
+    assert np.array_equal(lakes.reset(), native.reset(seed=5)[0])
+    lakes.reset()
+    assert [state.episode for state in lakes.get_attr("drift_state")] == [1, 1, 1]
+    assert lakes.env_method("get_wrapper_attr", "drift_state", indices=2)[0].tick == 1
+    lakes.set_attr("transient", 0.5, indices=[1])
+    assert lakes.get_attr("transient") == [0.0, 0.5, 0.0]
+
+
+def test_infos_of_notify_reach_each_environment():
+    lakes = make_vec_env("DriftFrozenLake-v0", n_envs=2, seed=0, schedule=TURN, notify="full")
+    lakes.reset()
+    assert [info["drift"]["phase"] for info in lakes.reset_infos] == ["source", "source"]
+    *_, infos = lakes.step(np.array([2, 2]))
+    assert [info["drift"]["tick"] for info in infos] == [0, 0]
+
+
+def test_other_environments_are_refused():
+    with pytest.raises(ArgumentError, match=re.escape("`env_id` should be one of DriftFrozenLake-v0")):
+        make_vec_env("DriftWebShop-v0")
+    with pytest.raises(ArgumentError, match=r"^`envs` should be a native vector environment"):
+        VecEnv(gym.make_vec("CartPole-v1", num_envs=2))
+    with pytest.raises(ArgumentError, match=r"^`autoreset_mode` should be 'SameStep'. Received 'NextStep'"):
+        VecEnv(gym.make_vec("DriftMountainCar-v0", num_envs=2, vectorization_mode="vector_entry_point"))
+
+
+def test_ppo_trains_and_is_evaluated_in_its_own_phase():
+    arguments = {"schedule": TURN, "max_episode_steps": 5}
+    lakes = make_vec_env("DriftFrozenLake-v0", n_envs=2, seed=0, **arguments)
+    evaluated = gym.make("DriftFrozenLake-v0", **arguments)
+    callback = EvalCallback(evaluated, eval_freq=10, n_eval_episodes=3, verbose=0)
+    model = PPO("MlpPolicy", lakes, n_steps=20, batch_size=20, n_epochs=1, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DriftWarning)  # both lakes reach the drift at different steps
+        model.learn(120, callback)
+    ticks = callback.evaluations_ticks
+    assert ticks == sorted(ticks)
+    assert callback.evaluations_phases == ["drift-1" if tick >= 3 else "source" for tick in ticks]
+    assert set(callback.evaluations_phases) == {"source", "drift-1"} == set(lakes.by_phase())
+    assert evaluated.get_wrapper_attr("drift_state").tick == ticks[-1]
+    mean, _ = evaluate_policy(model, lakes, n_eval_episodes=2)  # no warning about a missing monitor
+    assert 0 <= mean <= 1
+
+
+def test_training_environments_in_different_phases_are_reported_once():
+    lakes = make_vec_env("DriftFrozenLake-v0", n_envs=2, seed=0, schedule=TURN)
+    lakes.reset()
+    for _ in range(8):  # the first ends an episode every second step, the second none
+        lakes.step(np.array([2, 0]))
+    callback = EvalCallback(gym.make("DriftFrozenLake-v0", schedule=TURN), eval_freq=1, n_eval_episodes=1, verbose=0)
+    model = PPO("MlpPolicy", lakes, n_steps=2, batch_size=4, n_epochs=1)
+    callback.init_callback(model)
+    model.set_logger(configure_logger())
+    with pytest.warns(DriftWarning, match="in the phases drift-1, source; evaluation follows environment 0"):
+        callback.on_step()
+
+
+def test_evaluation_has_the_drifts_of_training_and_normalization():
+    random = {"version": 1, "name": "r", "drifts": [{"rate": 0.3, "choice": {"force": [0.001, 0.002, 0.003]}}]}
+    cars = VecNormalize(make_vec_env("DriftMountainCar-v0", n_envs=1, seed=9, schedule=random, max_episode_steps=10))
+    held = HeldClock(gym.make("DriftMountainCar-v0", schedule=random, max_episode_steps=10))
+    callback = EvalCallback(
+        VecNormalize(DummyVecEnv([lambda: held]), training=False), eval_freq=35, verbose=0, warn=False
+    )
+    PPO("MlpPolicy", cars, n_steps=35, batch_size=35, n_epochs=1, seed=9).learn(70, callback)
+    assert callback.evaluations_ticks == [3, 7]
+    assert held.get_wrapper_attr("timeline").seed == cars.venv.get_attr("timeline")[0].seed == 9
+    assert held.get_wrapper_attr("drift_state").knobs["force"] == cars.venv.get_attr("timeline")[0].values(7)["force"]
+
+
+def test_an_evaluation_environment_has_to_be_held():
+    with pytest.raises(ArgumentError, match="should have a `HeldClock`"):
+        EvalCallback(DummyVecEnv([lambda: gym.make("DriftMountainCar-v0")]))
+    with pytest.raises(ArgumentError, match="should have a `DriftWrapper` inside"):
+        EvalCallback(gym.make("CartPole-v1"))
+
+
+def test_the_error_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("stable_baselines3")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    monkeypatch.delitem(sys.modules, "drift_envs.sb3")
+    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[rl]"')):
+        __import__("drift_envs.sb3")
