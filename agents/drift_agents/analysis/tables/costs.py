@@ -134,8 +134,9 @@ class DecisionCost(NamedTuple):
 def tokens_of(rows: Sequence[Row]) -> float:
     """The tokens of a step: as counted by servers, or the estimate where there was no language model."""
     counted: float = sum(row["tokens_in"] + row["tokens_out"] for row in rows)
-    tokens = counted or sum(row["tokens_estimated"] for row in rows)
-    return tokens / max(1, sum(row["steps"] for row in rows))
+    tokens: float = counted or sum(row["tokens_estimated"] for row in rows)
+    steps: int = sum(row["steps"] for row in rows)
+    return tokens / max(1, steps)
 
 
 def decision_costs(players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[DecisionCost]:
