@@ -279,7 +279,7 @@ class StepRenderer:
 
         Args:
             recall: whether memory is queried; without it the prompt holds the present step, those of this
-                episode, and verified summaries (`drift_agents.memory.present`).
+                episode, and verified summaries (`drift_agents.memory.views`).
             strategy: a text that precedes the memory's own items.
 
         Returns:

@@ -37,7 +37,7 @@ class Render(Protocol):
 
         Args:
             recall: whether memory is queried; a prompt without it shows the present step, those of this
-                episode, and verified summaries (`drift_agents.memory.present`).
+                episode, and verified summaries (`drift_agents.memory.views`).
             strategy: a text that is shown among the lessons, if there is one.
 
         Returns:
