@@ -4,6 +4,7 @@
 * `Problem` - one finding about a schedule: file, line, key, rule and value
 * `ScheduleError` - a schedule that cannot be used; carries every `Problem`, not only the first
 * `KnobError` - a value or an operation that a knob does not allow
+* `DeclaredKnobsError` - a schedule declares knobs that the environment does not have
 * `DrivenKnobError` - a knob that the schedule drives was set from outside
 * `ArgumentError` - an argument of an environment, a wrapper or a command breaks a rule
 * `StateError` - a call came at the wrong time, for instance `step` before `reset`
@@ -67,6 +68,22 @@ class ScheduleError(DriftEnvsError, ValueError):
 
 class KnobError(DriftEnvsError, ValueError):
     """A value or an operation that a knob does not allow."""
+
+
+class DeclaredKnobsError(KnobError):
+    """Declared knobs that an environment does not have.
+
+    Args:
+        findings: pairs of a path in the schedule, such as `("knobs", "mass", "attribute")`, and what is wrong there.
+    """
+
+    def __init__(self, findings: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("; ".join(f"{'.'.join(map(str, path))}: {rule}" for path, rule in self.findings))
+
+    def __reduce__(self) -> tuple[type[DeclaredKnobsError], tuple[tuple[tuple[tuple[str | int, ...], str], ...]]]:
+        """Rebuild from the findings, since worker processes pickle errors."""
+        return type(self), (self.findings,)
 
 
 class DrivenKnobError(DriftEnvsError, AttributeError):

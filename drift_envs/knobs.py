@@ -112,6 +112,14 @@ def _is_rows(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(row, str) for row in value)
 
 
+def _is_numbers(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(is_number(item) or _is_numbers(item) for item in value)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
+
+
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", is_number),
     "integer": ("a whole number", _is_whole),
@@ -119,6 +127,8 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "string": ("a string", lambda value: isinstance(value, str)),
     "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),
     "rows": ("a list of strings", _is_rows),
+    "array": ("a list of numbers, or of such lists", _is_numbers),
+    "list": ("a list", _is_list),
 }
 """What values of each kind are called in messages, and the test of their type."""
 
@@ -133,7 +143,8 @@ class Knob:
         bounds: `(low, high)` for a number, both reachable; the tuple of allowed values for a
             choice; `None` where `parse` alone decides.
         doc: one line of meaning, with the unit.
-        kind: `float`, `integer`, `boolean`, `string`, `mapping` or `rows`.
+        kind: `float`, `integer`, `boolean`, `string`, `mapping`, `rows`, `array` or `list`.
+        prepare: converts other accepted forms of a written value to that of `kind`, before the check.
         parse: converts a written value to the canonical value, or raises `KnobError`; called
             after the check of kind and bounds.
         draw: for knobs whose value a schedule may leave to the seed (`{draw: {...}}`):
@@ -154,6 +165,7 @@ class Knob:
     bounds: tuple[Any, ...] | None
     doc: str
     kind: str = "float"
+    prepare: Callable[[Any], Any] | None = field(default=None, compare=False)
     parse: Callable[[Any], Value] | None = field(default=None, compare=False)
     draw: Callable[[Mapping[str, Any], Value | None, np.random.Generator], Value] | None = field(
         default=None, compare=False
@@ -170,6 +182,8 @@ class Knob:
         Raises:
             KnobError: if the value has the wrong type or lies outside the bounds.
         """
+        if self.prepare is not None:
+            value = self.prepare(value)
         description, has_kind = _KINDS[self.kind]
         if not has_kind(value):
             raise KnobError(f"`{self.name}` should be {description}. Received {value!r}")

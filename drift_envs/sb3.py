@@ -48,7 +48,7 @@ def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **argume
     if env_id not in IDS or IDS[env_id].vector_class is None:
         known = ", ".join(name for name, entry in IDS.items() if entry.vector_class is not None)
         raise ArgumentError(f"`env_id` should be one of {known}. Received {env_id!r}")
-    envs = gym.make_vec(
+    envs: Any = gym.make_vec(
         env_id,
         num_envs=n_envs,
         vectorization_mode="vector_entry_point",
@@ -146,7 +146,8 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
         ended = dones.nonzero()[0].tolist()
         for index in ended:
             score, steps = float(self._scores[index]), int(self._steps[index])
-            self.episodes.append(PhaseReturn(*self._begins[index], score, steps))
+            phase, tick = self._begins[index]
+            self.episodes.append(PhaseReturn(phase, tick, score, steps))
             infos[index] = {
                 **_info_of(final, index),
                 "terminal_observation": last[index],

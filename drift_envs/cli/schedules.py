@@ -11,11 +11,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drift_envs.cli.worlds import open_schedule, read_schedule, table_of
-from drift_envs.errors import ScheduleError
+import gymnasium as gym
+
+from drift_envs.cli.worlds import open_schedule, read_schedule
+from drift_envs.errors import DeclaredKnobsError, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
+from drift_envs.wrappers.binding import declared_knob_table
 
 MAX_PHASES = 4
 """Phases that `validate` counts; schedules with recurring drifts have any number."""
@@ -33,11 +36,10 @@ def validate_schedules(names: Sequence[str]) -> bool:
     is_valid = True
     for name in names:
         try:
-            schedule = read_schedule(name, _own_table)
+            schedule = read_schedule(name, _table_for)
             if schedule.env is None:
                 note = "; it names no `env`, so that its knobs were not checked"
             else:
-                read_schedule(name, table_of(schedule.env, schedule))
                 count = len(open_schedule(name).phases(MAX_PHASES + 1))
                 note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
         except ScheduleError as error:
@@ -50,10 +52,21 @@ def validate_schedules(names: Sequence[str]) -> bool:
     return is_valid
 
 
-def _own_table(content: Mapping[str, Any]) -> KnobTable | None:
-    """The knobs of the environment of a schedule, if it is one of ours: structure and knobs are checked in one pass."""
-    env = content.get("env")
-    return knob_table_of(env) if isinstance(env, str) and env in IDS and "knobs" not in content else None
+def _table_for(content: Mapping[str, Any]) -> KnobTable | None:
+    """The knobs of the environment that a schedule names: structure and knobs are checked in one pass."""
+    env_id = content.get("env")
+    if not isinstance(env_id, str):
+        return None
+    if env_id in IDS and "knobs" not in content:
+        return knob_table_of(env_id)
+    try:
+        env = gym.make(env_id)
+    except (gym.error.Error, ModuleNotFoundError) as error:
+        raise DeclaredKnobsError([(("env",), f"there is no such environment: {error}")]) from None
+    try:
+        return declared_knob_table(env, content)
+    finally:
+        env.close()
 
 
 def print_schema() -> None:

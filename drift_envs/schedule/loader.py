@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
-from drift_envs.errors import ArgumentError, Problem, ScheduleError
+from drift_envs.errors import ArgumentError, DeclaredKnobsError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.schedule.files import read_mapping, read_named, shipped_schedules
 from drift_envs.schedule.findings import Finding, key_path
@@ -48,7 +48,7 @@ def load_schedule(
         table: the knobs of the environment. With it, knob names and values are checked too, and the rules
             between knobs on every combination of values that the schedule can reach. Where the knobs depend
             on the schedule, `table` is a function of its content, in which anything may be wrong; it returns
-            the knobs, or `None`.
+            the knobs, or `None`, or raises `DeclaredKnobsError`, whose findings are reported with file and line.
 
     Returns:
         The schedule, or `None` for `None`. A `Schedule` that was loaded for an equal table is returned as it is.
@@ -88,7 +88,11 @@ def _check(document: Document, tables: Tables) -> Schedule:
     if not isinstance(data, dict):
         text = "is empty" if data is None else "should be a mapping of keys to values"
         raise ScheduleError([*document.problems, Problem(document.mark.where, document.mark.line, "", text)])
-    table = tables if tables is None or isinstance(tables, KnobTable) else tables(data)
+    table: KnobTable | None = None
+    try:
+        table = tables if tables is None or isinstance(tables, KnobTable) else tables(data)
+    except DeclaredKnobsError as error:
+        findings += error.findings
     if "drifts" in data:
         data["drifts"] = named_drifts(data["drifts"])
     schedule, structure = validate_structure(data)

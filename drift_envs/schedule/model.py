@@ -27,7 +27,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
+from drift_envs.schedule.attribute_path import PATTERN, AttributePath
 from drift_envs.schedule.findings import Finding
 from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
 
@@ -45,12 +47,20 @@ BROKEN_RULE = "schedule_rule"
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
 _SCHEDULE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./-]*$"
-_ATTRIBUTE = r"^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$"
+
+
+def _check_path(text: str) -> str:
+    try:
+        AttributePath.parse(text)
+    except KnobError as error:
+        raise PydanticCustomError("attribute", "{rule}", {"rule": str(error).partition(". Received")[0]}) from None
+    return text
+
 
 Tick = Annotated[int, Field(strict=True, ge=0, le=MAX_TICK)]
 Span = Annotated[int, Field(strict=True, ge=1, le=MAX_TICK)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Attribute = Annotated[str, Field(pattern=_ATTRIBUTE)]
+Attribute = Annotated[str, Field(json_schema_extra={"pattern": PATTERN}), AfterValidator(_check_path)]
 _FREEZE = AfterValidator(freeze)
 Values = Annotated[dict[str, Any], _FREEZE]
 Numbers = Annotated[dict[str, Number], _FREEZE]
@@ -156,9 +166,12 @@ class KnobSpec(_Model):
     """A knob that a schedule declares: an attribute of the environment, and what it may be."""
 
     attribute: Attribute | None = Field(
-        default=None, description="the attribute of the environment; the knob's name if absent"
+        default=None, description="the attribute of the environment, by path; the knob's name if absent"
     )
-    kind: Literal["float", "integer", "boolean"] = "float"
+    kind: Literal["float", "integer", "boolean", "string", "array", "list", "factor"] = Field(
+        default="float",
+        description="what the value is; a factor multiplies the attribute's original value, a number or an array",
+    )
     bounds: tuple[Number, Number] | None = Field(
         default=None, description="the lowest and the highest value, both reachable"
     )

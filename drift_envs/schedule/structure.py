@@ -176,6 +176,10 @@ class _Copier:
     def _mapping(self, value: Mapping[Any, Any], path: Path) -> dict[str, Any]:
         copy = {}
         for key, item in value.items():
+            if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+                key = str(key)  # as YAML has it, where keys are the text that was written
+                if key in value:
+                    self._refuse((*path, key), "stands twice")
             if isinstance(key, str):
                 copy[key] = self.copy(item, (*path, key))
             else:

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
-from drift_envs.errors import DrivenKnobError, KnobError
-from drift_envs.knobs import Knob, KnobTable, Value
+from drift_envs.checks import is_number
+from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError
+from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
+from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.schedule.model import Knobs
 
 
@@ -27,8 +30,9 @@ class AttributeKnob:
 
     Args:
         name: what schedules call it.
-        path: the attribute, with dots for attributes of attributes.
-        kind: `float`, `integer` or `boolean`.
+        path: the attribute, see `AttributePath`.
+        kind: `float`, `integer`, `boolean`, `string`, `array`, `list`, or `factor` for a number that multiplies
+            the original value.
         bounds: lowest and highest value.
         doc: one line of meaning.
     """
@@ -146,7 +150,7 @@ class AttributeKnobs:
         followers: the derived attributes, recomputed in this order after a knob was set.
 
     Raises:
-        KnobError: if the environment has no such attribute, or its value does not fit the knob.
+        DeclaredKnobsError: if the environment lacks attributes, or their values do not fit the knobs.
 
     Example:
         >>> env = gym.make("CartPole-v1").unwrapped
@@ -163,9 +167,26 @@ class AttributeKnobs:
         self.paths = {attribute.name: attribute.path for attribute in attributes}
         self._followers = tuple(followers)
         self._set: dict[str, Value] = {}
-        for path in (part for follower in followers for part in (*follower.parts, follower.path)):
-            self._read(path)
-        self.knobs = KnobTable(tuple(self._knob(attribute) for attribute in attributes))
+        self._parsed: dict[str, AttributePath] = {}
+        self._originals: dict[str, Value] = {}  # what a factor multiplies, by knob
+        self._factors: dict[str, float] = {}
+        knobs: list[Knob] = []
+        findings: list[tuple[tuple[str | int, ...], str]] = []
+        for attribute in attributes:
+            try:
+                knobs.append(self._knob(attribute))
+            except KnobError as error:
+                key = "attribute" if attribute.path != attribute.name else None
+                findings.append((("knobs", attribute.name, *filter(None, [key])), str(error)))
+        for follower in self._followers:
+            for path in (*follower.parts, follower.path):
+                try:
+                    self._prepare(path)
+                except KnobError as error:
+                    findings.append((("knobs", "derived", follower.path), str(error)))
+        if findings:
+            raise DeclaredKnobsError(dict.fromkeys(findings))
+        self.knobs = KnobTable(tuple(knobs))
 
     def turn(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once, and recompute the derived attributes.
@@ -175,6 +196,7 @@ class AttributeKnobs:
 
         Raises:
             DrivenKnobError: if one of them was set from outside since the last call.
+            KnobError: if a list does not have the shape of the array.
         """
         for name, value in self._set.items():
             found = self._read(self.paths[name])
@@ -184,34 +206,91 @@ class AttributeKnobs:
                     f"It was set to {value!r} and is {found!r} now"
                 )
         for name, value in values.items():
-            self._write(self.paths[name], value)
-            self._set[name] = value
+            written = value
+            if name in self._originals:
+                self._factors[name] = value
+                written = _multiply(self._originals[name], value)
+            try:
+                self._parsed[self.paths[name]].write(self._env, written)
+            except (ValueError, TypeError, AttributeError) as error:
+                raise KnobError(f"`{self.paths[name]}` can't be set to {value!r}: {error}") from error
+            self._set[name] = self._read(self.paths[name])  # arrays round to their own precision
         for follower in self._followers:
             parts = [self._read(part) for part in follower.parts]
             result = sum(parts[1:], parts[0]) if follower.operation == "sum" else math.prod(parts[1:], start=parts[0])
-            self._write(follower.path, result if follower.factor == 1.0 else follower.factor * result)
+            self._parsed[follower.path].write(self._env, result if follower.factor == 1.0 else follower.factor * result)
 
     def read_knobs(self) -> dict[str, Value]:
-        """The present value of every knob, read back from the attributes."""
-        return {name: self._read(path) for name, path in self.paths.items()}
+        """The present value of every knob, read back from the attributes; of a factor, the last one."""
+        return {
+            knob.name: self._factors[knob.name] if knob.name in self._factors else self._value(knob)
+            for knob in self.knobs.knobs
+        }
 
     def _knob(self, attribute: AttributeKnob) -> Knob:
         """The knob of an attribute, its default being what the environment has now."""
-        knob = Knob(attribute.name, None, attribute.bounds, attribute.doc, attribute.kind)
-        default = knob.check(self._read(attribute.path))
-        return Knob(attribute.name, default, attribute.bounds, attribute.doc, attribute.kind)
+        path = self._prepare(attribute.path)
+        present = path.read(self._env)
+        name, bounds, doc = attribute.name, attribute.bounds, attribute.doc
+        if attribute.kind == "factor":
+            if not _is_numeric(present):
+                raise KnobError(f"`{path.text}` should be a number or an array of numbers. Received {present!r}")
+            self._originals[name], self._factors[name] = present, 1.0
+            return Knob(name, 1.0, bounds, doc, "float")
+        if isinstance(present, tuple) and attribute.kind in ("float", "integer"):
+            raise KnobError(
+                f"`{path.text}` is an array of {len(present)}; the kind should be `array`, or `factor` for a number "
+                "that multiplies it"
+            )
+        shape = np.shape(present) if attribute.kind == "array" else None
+        is_range = attribute.kind in ("float", "integer", "array") and bounds is not None
+        parse = None if shape is None else _ArrayParser(name, shape, bounds if is_range else None)
+        limits = bounds if is_range and shape is None else None
+        knob = Knob(name, None, limits, doc, attribute.kind, parse=parse)
+        return replace(knob, default=freeze(knob.check(present)))
+
+    def _value(self, knob: Knob) -> Value:
+        return self._read(self.paths[knob.name])
+
+    def _prepare(self, path: str) -> AttributePath:
+        """Parse a path and check that the environment has it."""
+        if path not in self._parsed:
+            parsed = AttributePath.parse(path)
+            parsed.own(self._env)
+            self._parsed[path] = parsed
+        return self._parsed[path]
 
     def _read(self, path: str) -> Any:
-        found: Any = self._env
-        for part in path.split("."):
-            if not hasattr(found, part):
-                raise KnobError(f"{type(self._env).__name__} has no attribute `{path}`")
-            found = getattr(found, part)
-        return found
+        return self._parsed[path].read(self._env)
 
-    def _write(self, path: str, value: Any) -> None:
-        *parents, last = path.split(".")
-        place: Any = self._env
-        for part in parents:
-            place = getattr(place, part)
-        setattr(place, last, value)
+
+@dataclass(frozen=True)
+class _ArrayParser:
+    """Checks the shape and the bounds of a list of numbers."""
+
+    name: str
+    shape: tuple[int, ...]
+    bounds: tuple[float, float] | None
+
+    def __call__(self, value: Any) -> tuple[Any, ...]:
+        try:
+            array = np.array(value, float)
+        except ValueError:
+            array = np.empty(())
+        if array.shape != self.shape:
+            raise KnobError(f"`{self.name}` should have the shape {self.shape}. Received {value!r}")
+        if self.bounds is not None and not ((array >= self.bounds[0]) & (array <= self.bounds[1])).all():
+            low, high = self.bounds
+            raise KnobError(
+                f"the numbers of `{self.name}` should be in the interval [{low}, {high}]. Received {value!r}"
+            )
+        return tuple(freeze(thaw(value)))
+
+
+def _is_numeric(value: Any) -> bool:
+    return all(map(_is_numeric, value)) if isinstance(value, tuple) else is_number(value)
+
+
+def _multiply(value: Any, factor: float) -> Any:
+    """A number or nested tuple of numbers times a factor."""
+    return tuple(_multiply(item, factor) for item in value) if isinstance(value, tuple) else value * factor

@@ -2,6 +2,7 @@
 
 * `KnobBinder` - used by `DriftWrapper`
 * `knob_table` - all knobs that a schedule may drive in an environment
+* `declared_knob_table` - the same for the content of a schedule that may be wrong elsewhere
 * `find_tunable` - the part of an environment that sets its knobs
 * `driven_names` - the knobs that a schedule drives
 """
@@ -15,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 from pydantic import ValidationError
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, DeclaredKnobsError
 from drift_envs.knobs import KnobTable, Tunable, Value
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Knobs
@@ -44,13 +45,19 @@ def find_tunable(env: gym.Env[Any, Any], knobs: Knobs | None = None) -> Any:
         knobs: the section `knobs` of a schedule, which declares attributes.
 
     Raises:
-        ArgumentError: if the schedule declares knobs for an environment that declares its own.
+        DeclaredKnobsError: if the schedule declares knobs for an environment that declares its own, or attributes
+            that the environment does not have.
     """
     if isinstance(env.unwrapped, Tunable):
         if knobs is not None:
-            raise ArgumentError(
-                f"`schedule` should have no section `knobs`, since {type(env.unwrapped).__name__} declares its own. "
-                f"Received {', '.join(knobs.specs) or 'one'}"
+            raise DeclaredKnobsError(
+                [
+                    (
+                        ("knobs",),
+                        f"should not be there, since {type(env.unwrapped).__name__} declares its own knobs. "
+                        f"Received {', '.join(knobs.specs) or 'one'}",
+                    )
+                ]
             )
         return env.unwrapped
     attributes, followers = built_in_knobs(env)
@@ -72,6 +79,30 @@ def knob_table(env: gym.Env[Any, Any], schedule: Schedule | None = None) -> Knob
         True
     """
     return _with_effects(find_tunable(env, None if schedule is None else schedule.knobs), env)
+
+
+def declared_knob_table(env: gym.Env[Any, Any], content: Mapping[str, Any]) -> KnobTable | None:
+    """All knobs that a schedule may drive in an environment, from the schedule's content before it is checked.
+
+    Args:
+        env: the environment.
+        content: the schedule as plain data.
+
+    Returns:
+        The knobs, `None` if the section `knobs` breaks a rule.
+
+    Raises:
+        DeclaredKnobsError: if the environment does not have what the section declares.
+    """
+    try:
+        return _with_effects(find_tunable(env, _read_section(content)), env)
+    except ValidationError:
+        return None
+
+
+def _read_section(content: Mapping[str, Any]) -> Knobs | None:
+    section = content.get("knobs")
+    return None if section is None else Knobs.model_validate(section)
 
 
 def _with_effects(tunable: Any, env: gym.Env[Any, Any]) -> KnobTable:
@@ -115,12 +146,10 @@ class KnobBinder:
 
     def _bind_declared(self, env: gym.Env[Any, Any], content: Mapping[str, Any]) -> KnobTable | None:
         """The table with the knobs that the content of a schedule declares; `None` if that section is wrong."""
-        section = content.get("knobs")
         try:
-            knobs = None if section is None else Knobs.model_validate(section)
+            return self._bind(env, _read_section(content))
         except ValidationError:
             return None  # the loader reports it
-        return self._bind(env, knobs)
 
     def hold(self, names: Iterable[str]) -> None:
         """Let the environment refuse that these knobs are set from outside, where it can.

@@ -68,8 +68,9 @@ def effect_knobs(env: gym.Env[Any, Any]) -> tuple[Knob, ...]:
                 "action_permutation",
                 FrozenMapping({str(action): action for action in range(first, first + count)}),
                 None,
-                "action: the action that is carried out in its place",
+                "action: the action that is carried out in its place; or a list of these, in the order of the actions",
                 kind="mapping",
+                prepare=_PermutationForms(first),
                 parse=_PermutationParser(range(first, first + count)),
             )
         )
@@ -91,6 +92,18 @@ class _MaskParser:
         if mask and (len(mask) != self.count or set(mask) - set("01")):
             raise KnobError(f"`observation_mask` should be {self.count} letters 0 or 1. Received {mask!r}")
         return mask
+
+
+@dataclass(frozen=True)
+class _PermutationForms:
+    """Turns a list into a mapping, and integer keys into strings."""
+
+    first: int
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return {str(self.first + place): instead for place, instead in enumerate(value)}
+        return {str(key): instead for key, instead in value.items()} if isinstance(value, Mapping) else value
 
 
 @dataclass(frozen=True)

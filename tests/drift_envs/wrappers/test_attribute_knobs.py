@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from drift_envs.errors import DriftEnvsError, DrivenKnobError, KnobError
+from drift_envs.errors import DriftEnvsError, DrivenKnobError, ScheduleError
 from drift_envs.wrappers import DriftWrapper
 
 BUILT_IN = {"CartPole-v1": "masspole", "Acrobot-v1": "link_mass_1", "Pendulum-v1": "m"}
@@ -129,7 +129,7 @@ def test_setting_from_outside_is_noticed():
     ids=str,
 )
 def test_knobs_that_are_not_there(knobs, message):
-    with pytest.raises(KnobError, match=re.escape(message)):
+    with pytest.raises(ScheduleError, match=re.escape(message)):
         DriftWrapper(gym.make("CartPole-v1"), plan(knobs=knobs))
 
 
