@@ -8,7 +8,7 @@ from drift_envs.errors import ArgumentError
 
 DISCRETE = ("DriftFrozenLake-v0", "DriftMountainCar-v0")
 CONTINUOUS = "DriftMountainCarContinuous-v0"
-WRONG = [None, 1.0, "1", "left", {1: 2}, [1], (1,), {1}, -1, 7, 10**30, np.array([1]), np.float64(1), object(), b"1"]
+WRONG = [None, 1.0, "1", "left", {1: 2}, [1], (1,), {1}, -1, 7, 10**30, np.array([1]), np.float64(1), object, b"1"]
 
 
 @pytest.mark.parametrize("env_id", DISCRETE)
