@@ -21,8 +21,8 @@ from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import Memory, StepObserver
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import NO_ID, EpisodeView
-from drift_agents.policy.base import Policy
-from drift_agents.prompt.builder import PromptBuilder, Recall
+from drift_agents.policy.base import Policy, shows_history
+from drift_agents.prompt.builder import EpisodeHistory, PromptBuilder, Recall
 from drift_agents.types import (
     NO_USAGE,
     AgentClock,
@@ -202,7 +202,10 @@ class Agent:
 
     def _renderer(self, task: str, state: str, actions: list[str], experiences: Sequence[Experience]) -> StepRenderer:
         doubt, surprise = (self.doubt_since, None) if self._is_verified else (None, self.doubt_since)
-        return StepRenderer(self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, surprise)
+        is_shown = shows_history(self.policy)
+        return StepRenderer(
+            self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, surprise, is_shown
+        )
 
     def _learn(self, experience: Experience, prefix: Sequence[str]) -> Verdict:
         """Pass an experience to the matching rule, to memory and to the verifier, which writes it."""
@@ -250,6 +253,7 @@ class StepRenderer:
         experiences: the steps of this episode so far.
         doubt_since: the step since which a verifier has found memory wrong.
         surprised_since: the same without a verifier.
+        has_history: whether the prompts show the steps of this episode.
 
     Example:
         >>> prompts = PromptBuilder(Exact(), Recall())
@@ -268,6 +272,7 @@ class StepRenderer:
     experiences: Sequence[Experience]
     doubt_since: int | None = None
     surprised_since: int | None = None
+    has_history: bool = False
 
     @property
     def matching(self) -> Matching:
@@ -295,6 +300,7 @@ class StepRenderer:
             self.doubt_since,
             self.surprised_since,
             strategy,
+            EpisodeHistory(self.experiences) if self.has_history else None,
         )
         # The steps of this episode have no id.
         return text, ids if recall else tuple(number for number in ids if number != NO_ID)

@@ -193,6 +193,18 @@ POLICIES = Registry(
             "drift_agents.policy.llm:LanguageModelPolicy",
             "Renders the prompt as messages to a language model, and parses the action from its reply.",
         ),
+        "message_reader": Part(
+            "drift_agents.policy.message_reader.reader:MessageReader",
+            "Follows the highest score that the messages to a language model show; no model.",
+        ),
+        "forgetful_reader": Part(
+            "drift_agents.policy.message_reader.reader:ForgetfulReader",
+            "Reads messages and overlooks a part of the known outcomes; no model.",
+        ),
+        "erring_reader": Part(
+            "drift_agents.policy.message_reader.reader:ErringReader",
+            "Reads messages and answers with another action at a stated rate; no model.",
+        ),
         "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
     },
 )

@@ -209,10 +209,13 @@ class RecallOptions(_Model):
     Args:
         k: records for each question.
         states: how many other states are asked at the most.
+        outlook: shows the highest score reachable by the whole memory beside every record of the present
+            state, where contradicting outcomes are weighed by this rule (`drift_agents.prompt.conflict`).
     """
 
     k: Count | None = None
     states: Annotated[int, Field(strict=True, ge=0)] | None = None
+    outlook: Literal["majority", "newest", "frequency", "max"] | None = None
 
 
 class ScheduleSettings(_Model):

@@ -2,6 +2,7 @@
 
 * `Matching` - the protocol
 * `RelatedStates` - rules that also define which states are related
+* `PathMatching` - rules with finer states for paths through memory
 * `BatchMatching` - rules that also compare one outcome with many at once
 * `Exact` - states and outcomes are the same when their texts are equal
 * `make_matching` - a matching rule by name
@@ -48,6 +49,19 @@ class RelatedStates(Protocol):
 
     def related(self, state: str, other: str) -> bool:
         """Whether records of `other` are relevant in `state`; a pure function."""
+        ...
+
+
+@runtime_checkable
+class PathMatching(Protocol):
+    """A rule with finer states for paths through memory.
+
+    Where a state's key leaves out what decides where the state leads (the velocity of a car), paths that join
+    outcomes and states by that key lead nowhere.
+    """
+
+    def path_key(self, state: str) -> Hashable:
+        """The key of a state when steps are joined into paths; a pure function."""
         ...
 
 

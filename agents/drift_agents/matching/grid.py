@@ -29,6 +29,8 @@ from drift_agents.types import Experience, Record, Transition
 
 POSITIONS = (-1.2, 0.6)
 SPEED_LIMIT = 0.07
+PATH_CELL = (0.05, 0.01)
+"""The widths of the cells of position and velocity by which steps are joined into paths."""
 CLOSE = 0.005
 """The least difference of cos(3x) between two steps; below it rounding errors dominate."""
 FEW = 16
@@ -242,6 +244,14 @@ class ResidualGrid:
             ArgumentError: if the text is not the state of a car.
         """
         return _cell(state, self.position, self.velocity)
+
+    def path_key(self, state: str) -> Hashable:
+        """The cell of position and velocity for paths through memory (`drift_agents.matching.base.PathMatching`).
+
+        Raises:
+            ArgumentError: if the text is not the state of a car.
+        """
+        return _cell(state, *PATH_CELL)
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether both are the same response, given the known bounds."""

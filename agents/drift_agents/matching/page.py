@@ -41,6 +41,7 @@ class ShopState(NamedTuple):
         instruction: the task, if the page shows it.
         lines: the other visible texts, in reading order.
         key: pages with equal keys are the same.
+        own_key: the same, with the listing and the choices that led to an advertisement.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class ShopState(NamedTuple):
     instruction: str
     lines: tuple[str, ...]
     key: Hashable
+    own_key: Hashable = None
 
     @property
     def asin(self) -> str:
@@ -101,8 +103,9 @@ def read_shop_state(state: str) -> ShopState | None:
         at = lines.index(INSTRUCTION)
         instruction, rest = lines[at + 1] if at + 1 < len(lines) else "", lines[:at] + lines[at + 2 :]
     # The effect of an advertisement's buttons does not depend on listing, choices or task.
-    key = (AD, *parts[2:], _hash(rest)) if kind == AD else (kind, *parts, _hash(lines))
-    return ShopState(kind, parts, instruction, rest, key)
+    own_key = (kind, *parts, _hash(lines))
+    key = (AD, *parts[2:], _hash(rest)) if kind == AD else own_key
+    return ShopState(kind, parts, instruction, rest, key, own_key)
 
 
 def _hash(lines: tuple[str, ...]) -> str:
@@ -137,6 +140,11 @@ class PageMatching:
         """The URL without its session, and a hash of the text."""
         page = read_shop_state(state)
         return self._plain.state_key(state) if page is None else page.key
+
+    def path_key(self, state: str) -> Hashable:
+        """The key with listing and choices: what a purchase scores depends on them, also after an advertisement."""
+        page = read_shop_state(state)
+        return self._plain.state_key(state) if page is None else page.own_key
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
         """Whether page, score and termination are the same; after an advertisement, only the kind of page."""

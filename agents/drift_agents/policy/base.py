@@ -3,6 +3,7 @@
 * `Reply` - the text with its usage of language models
 * `Policy` - the protocol
 * `SideQuestion` - a question in addition to the one for the action
+* `HistoryPolicy`, `shows_history` - a policy whose prompts show the present episode
 * `LanguagePolicy` - a policy that also answers other messages: a language model
 * `make_policy` - a policy by name
 """
@@ -55,6 +56,22 @@ class Policy(Protocol):
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt."""
         ...
+
+
+@runtime_checkable
+class HistoryPolicy(Protocol):
+    """A policy whose prompts show the steps of the present episode, and steps to go beside every score.
+
+    The offline planners compute both from the records of the prompt, so their prompts have neither.
+    """
+
+    needs_history: bool
+    """Whether they do."""
+
+
+def shows_history(policy: Policy) -> bool:
+    """Whether the prompts of a policy show the present episode."""
+    return isinstance(policy, HistoryPolicy) and policy.needs_history
 
 
 class SideQuestion(NamedTuple):

@@ -16,6 +16,7 @@ from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
 from drift_agents.llm.reask import REASKS, ReaskingModel, RuleFallbackModel
 from drift_agents.llm.service import connect
 from drift_agents.policy.base import Reply, SideQuestion
+from drift_agents.policy.facts import FACTS_FORMATS, RANKED
 from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.planner import STATE_MARKERS
 from drift_agents.policy.prompt_template import load_template
@@ -51,6 +52,7 @@ class LanguageModelPolicy:
         reasks: how often a reply without an admissible action is requested again.
         price: of a million tokens of prompts and of replies.
         sheets: a folder with prompt templates of one's own.
+        examples: whether the prompt has a worked example, in the formats `ranked` and `raw`.
 
     Raises:
         ArgumentError: if an argument is outside its range.
@@ -74,13 +76,14 @@ class LanguageModelPolicy:
         max_tokens: int | None = 1024,
         parameters: Mapping[str, Any] | None = None,
         form: str = "auto",
-        format: str = "paper",
+        format: str = RANKED,
         order: str = "memory",
         reason: bool = False,
         context: int | None = None,
         reasks: int = REASKS,
         price: object = None,
         sheets: str | None = None,
+        examples: bool = False,
     ) -> None:
         check_choice("format", format, FORMATS)
         check_choice("order", order, ARRANGEMENTS)
@@ -90,6 +93,8 @@ class LanguageModelPolicy:
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ArgumentError(f"`parameters` should map names to values. Received {parameters!r}")
         self.format, self.order, self.context, self.sheets = format, order, context, sheets
+        self.examples = bool(examples)
+        self.needs_history = format in FACTS_FORMATS
         self.reason = bool(reason) or format == "react"
         self._greedy, self._room = temperature == 0, 0 if max_tokens is None else max_tokens
         own = {"temperature": temperature, "max_tokens": max_tokens}
@@ -163,8 +168,11 @@ class LanguageModelPolicy:
             aside: the side question, if there is one.
         """
         world = next((world for world, marker in STATE_MARKERS.items() if marker in view.state), "plain")
-        name = self.format if self.format in ("plain", "react") else world
-        system, user = render_messages(view, load_template(name, self.sheets), name, self.format)
+        name = f"{world}_facts" if self.needs_history else self.format if self.format in ("plain", "react") else world
+        subject = world if self.needs_history else name
+        system, user = render_messages(
+            view, load_template(name, self.sheets), subject, self.format, examples=self.examples
+        )
         return [system, user if aside is None else user._replace(content=f"{user.content}\n\n{aside.text}")]
 
     def schema(self, view: PromptView, aside: SideQuestion | None = None) -> dict[str, Any]:

@@ -18,16 +18,19 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Message
+from drift_agents.policy.facts import FACTS_FORMATS, RANKED, RAW, render_facts
 from drift_agents.policy.prompt_template import DOUBTS, PromptTemplate
 from drift_agents.prompt.value_estimate import ValueEstimate
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import AgentClock, Outcome, Record
 
-FORMATS = ("paper", "full", "plain", "react")
-"""`paper`: this state's experience and lessons, as in GLOVE's appendix B.6. `full`: also other states'
-experience, and when memory was found wrong. `plain`: the text that all policies get.
-`react`: the same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
+FORMATS = (RANKED, RAW, "paper", "full", "plain", "react")
+"""`ranked`, `raw`: see `drift_agents.policy.facts`. `paper`: this state's experience and lessons, as in GLOVE's
+appendix B.6. `full`: also other states' experience, and when memory was found wrong. `plain`: the text that all
+policies get. `react`: the same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
 
+_PRESENT = (RANKED, "paper")
+"""Formats that leave out other states' experience, but for what ended an episode."""
 _COMPLETE = ("full", "react")
 """Formats that contain other states' experience, and when memory was found wrong."""
 
@@ -44,7 +47,9 @@ _FACTS: Mapping[str, re.Pattern[str]] = {
 """What is parsed from the task of an environment, by its template's name."""
 
 
-def render_messages(view: PromptView, template: PromptTemplate, world: str, form: str = "paper") -> list[Message]:
+def render_messages(
+    view: PromptView, template: PromptTemplate, world: str, form: str = "paper", examples: bool = False
+) -> list[Message]:
     """The system message and the user message for a language model.
 
     Args:
@@ -52,6 +57,7 @@ def render_messages(view: PromptView, template: PromptTemplate, world: str, form
         template: the texts with placeholders.
         world: the environment's template name, one of `drift_agents.policy.prompt_template.TEMPLATES`.
         form: one of `FORMATS`.
+        examples: whether the template's worked example is shown, for `ranked` and `raw`.
 
     Raises:
         ArgumentError: if the template has a placeholder without a value.
@@ -62,6 +68,10 @@ def render_messages(view: PromptView, template: PromptTemplate, world: str, form
         >>> render_messages(view, load_template("plain"), "plain")[1].content.splitlines()[0]
         'Go on.'
     """
+    if form in FACTS_FORMATS:
+        known = {"actions": ", ".join(view.actions), **_keys(view.state)}
+        example = template.fill("example", {}) if examples and "example" in template else ""
+        return render_facts(view, template, world, form, known, example)
     values = {  # the form of the answer is added later (`drift_agents.llm.answer_format`)
         "task": view.task,
         "prompt": view.render().removesuffix(ANSWER).rstrip(),
@@ -169,7 +179,7 @@ def _ordered(items: tuple[Recollection, ...], order: str, rng: np.random.Generat
 
 def count_entries(view: PromptView, form: str) -> int:
     """The number of records and lessons in the messages of a format."""
-    return len(view.here) + len(view.lessons) + (len(view.elsewhere) if form != "paper" else 0)
+    return len(view.here) + len(view.lessons) + (len(view.elsewhere) if form not in _PRESENT else 0)
 
 
 def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
@@ -188,12 +198,12 @@ def without_oldest(view: PromptView, form: str, count: int) -> PromptView:
     """
     if not count:
         return view
-    shown = list(enumerate((*view.here, *(view.elsewhere if form != "paper" else ()))))
+    shown = list(enumerate((*view.here, *(view.elsewhere if form not in _PRESENT else ()))))
     shown.sort(key=lambda pair: pair[1].last)
     dropped = {place for place, _ in shown[:count]}
     lessons = view.lessons[max(0, count - len(shown)) :]
     here = tuple(item for place, item in enumerate(view.here) if place not in dropped)
     elsewhere = view.elsewhere
-    if form != "paper":
+    if form not in _PRESENT:
         elsewhere = tuple(item for place, item in enumerate(view.elsewhere, len(view.here)) if place not in dropped)
     return replace(view, here=here, elsewhere=elsewhere, lessons=lessons)

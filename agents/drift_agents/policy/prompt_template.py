@@ -23,8 +23,13 @@ from drift_agents.errors import ArgumentError
 
 TEMPLATES = ("lake", "car", "shop", "plain", "react")
 """The templates' names; `plain` is for environments without their own, `react` for the format of that name."""
+FACTS_TEMPLATES = ("lake_facts", "car_facts", "shop_facts", "plain_facts")
+"""The templates of the formats `ranked` and `raw`."""
 
 SECTIONS = ("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson")
+SECTIONS += ("episode", "episode record", "visits", "untried", "example", "estimate", "contradicted")
+BLOCKS = ("memory", "lessons", "elsewhere", "doubt", "episode", "visits", "here", "untried", "example")
+"""Placeholders of the section `user` that take a line of their own, which is left out when they are empty."""
 DOUBTS = ("doubt", "surprise")
 _HEADING = re.compile(r"^=== (.+?) ===$\n?", re.MULTILINE)
 
@@ -71,9 +76,11 @@ class PromptTemplate:
             ArgumentError: if a placeholder has no value, or there is a single dollar sign.
         """
         template = self._sections[section]
-        if section == "user" and not values.get("memory", True):
-            # The line would be empty; it is left out together with the empty line below it.
-            template = Template(re.sub(r"^\$memory\n+", "", template.template, flags=re.MULTILINE))
+        if section == "user":
+            for block in BLOCKS:
+                if not values.get(block, True):
+                    # The line would be empty; it is left out together with the empty line below it.
+                    template = Template(re.sub(rf"^\${block}\n+", "", template.template, flags=re.MULTILINE))
         try:
             return template.substitute(values)
         except KeyError as error:

@@ -3,21 +3,26 @@
 * `Recall` - which records go into a prompt
 * `FocusedMemory` - a memory that holds items about few of its known states
 * `PromptSource` - what a prompt is made from: a memory, or a part of one
+* `EpisodeHistory` - the steps of the present episode, for prompts that show them
 * `PromptBuilder` - queries memory and renders the prompt; lines of unchanged answers are cached
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.checks import check_integer
-from drift_agents.matching.base import Matching, RelatedStates
-from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.value_estimate import ValueEstimate
-from drift_agents.prompt.view import fold, render_prompt
-from drift_agents.types import AgentClock, Note, Record, RecordId, Retrieved
+from drift_agents.matching.base import Matching, PathMatching, RelatedStates
+from drift_agents.prompt.conflict import CONFLICTS, check_conflict
+from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
+from drift_agents.prompt.view import Recollection, fold, render_prompt
+from drift_agents.types import AgentClock, Experience, Note, Record, RecordId, Retrieved
+
+MOVES = 6
+"""How many of the newest steps of an episode a prompt with history shows."""
 
 KEPT = 8192
 """The number of cached blocks of lines; the cache is cleared when it is full."""
@@ -83,6 +88,30 @@ class PromptSource(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class EpisodeHistory:
+    """The steps of the present episode, for prompts that show them.
+
+    A prompt with a history also has, for each outcome in the present state, the highest score reachable by the
+    whole memory with the fewest steps to it (`drift_agents.prompt.value_estimate.PathEstimate`).
+
+    Args:
+        experiences: the steps so far, in order.
+    """
+
+    experiences: Sequence[Experience] = ()
+
+    def visits(self, key: Hashable, matching: Matching) -> tuple[tuple[str, int], ...]:
+        """How often each action was executed in the states with that key."""
+        counts = Counter(one.action for one in self.experiences if matching.state_key(one.state) == key)
+        return tuple(counts.items())
+
+    def moves(self) -> list[str]:
+        """Lines about the newest steps."""
+        newest = self.experiences[-MOVES:]
+        return [Recollection(one.state, one.action, one.outcome, 1.0, one.now.step).line() for one in newest]
+
+
 class _Block(NamedTuple):
     """The records that memory retrieved for one state, and their lines in the prompt."""
 
@@ -109,6 +138,8 @@ class PromptBuilder:
         self.matching, self.recall = matching, recall
         self._related = matching.related if isinstance(matching, RelatedStates) else None
         self._blocks: dict[str, _Block] = {}
+        path_key = matching.path_key if isinstance(matching, PathMatching) else matching.state_key
+        self._paths = PathEstimate(recall.outlook or CONFLICTS[0], path_key)
         self._source: PromptSource | None = None
         self._focused: FocusedMemory | None = None
 
@@ -122,6 +153,7 @@ class PromptBuilder:
         doubt_since: int | None = None,
         surprised_since: int | None = None,
         strategy: str | None = None,
+        history: EpisodeHistory | None = None,
     ) -> tuple[str, tuple[RecordId, ...]]:
         """The rendered prompt, and the ids of its records and items.
 
@@ -134,6 +166,7 @@ class PromptBuilder:
             doubt_since: when a verifier found memory wrong.
             surprised_since: when memory was surprised, without a verifier.
             strategy: a text that precedes the memory's own items.
+            history: the steps of the present episode, if the prompt shows them.
         """
         key, queried = self.matching.state_key(state), 0
         answer = memory.retrieve(state, self.recall.k, now)
@@ -153,20 +186,25 @@ class PromptBuilder:
             blocks.append(self._block(other, answer))
             if answer.notes:
                 notes.update((note.id, note) for note in answer.notes)
-        values = None
-        if self.recall.outlook is not None and here.records:
+        values = steps_to_go = None
+        if history is not None and here.records:
+            self._paths.update(memory.records())
+            values, steps_to_go = self._paths.value, self._paths.steps_to_go
+        elif self.recall.outlook is not None and here.records:
             values = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
         elsewhere, ids = self._elsewhere(state, here, blocks)
         text = render_prompt(
             task,
             state,
             actions,
-            [item.line() for item in fold(here.records, values, here.weights)],
+            [item.line() for item in fold(here.records, values, here.weights, steps_to_go)],
             elsewhere,
             [*([] if strategy is None else [strategy]), *(note.text for note in notes.values())],
             now.step,
             doubt_since,
             surprised_since,
+            None if history is None else history.visits(key, self.matching),
+            None if history is None else history.moves(),
         )
         return text, (*sorted(ids), *notes)
 

@@ -32,6 +32,8 @@ ACTIONS = "Admissible actions: "
 STEP = "Interactions so far: "
 DOUBT = "Memory was found wrong at step: "
 SURPRISE = "Memory was surprised at step: "
+VISITS = "Actions here earlier in this episode: "
+MOVES = "--- This episode ---"
 HERE = "--- Experience from this state ---"
 ELSEWHERE = "--- Experience from other states ---"
 LESSONS = "--- Lessons ---"
@@ -50,6 +52,7 @@ class Recollection(NamedTuple):
         verified: whether it comes from a verified summary.
         value_estimate: the highest score reachable from there according to memory, if that is shown.
         weight: how strongly memory recalls it, in (0, 1]; the mean over its responses.
+        steps_to_go: the least number of steps after the outcome to that score, where the prompt has it.
     """
 
     state: str
@@ -60,6 +63,7 @@ class Recollection(NamedTuple):
     verified: bool = False
     value_estimate: float | None = None
     weight: float = 1.0
+    steps_to_go: int | None = None
 
     @property
     def support(self) -> float:
@@ -86,7 +90,8 @@ def _line(item: Recollection) -> str:
     if item.weight != 1:
         parts.append(f"recalled with weight {_number(item.weight)}")
     if item.value_estimate is not None:
-        parts.append(f"highest score believed reachable from there {_number(item.value_estimate)}")
+        ahead = "" if item.steps_to_go is None else f" in {item.steps_to_go} steps"
+        parts.append(f"highest score believed reachable from there {_number(item.value_estimate)}{ahead}")
     before, after = _one_line(item.state), _one_line(item.outcome.state)
     return f"- in {before} action {json.dumps(item.action, ensure_ascii=False)} led to {after} ({'; '.join(parts)})"
 
@@ -119,6 +124,9 @@ class PromptView:
             was last seen before may be stale (`drift_agents.agent` defines when it moves).
         surprised_since: the same for agents without a verifier: the interaction at which an outcome
             occurred that memory had never seen; in stochastic environments weak evidence.
+        visits: how often each action was executed in this state earlier in this episode; `None` in prompts
+            without the episode's history, as planners get them.
+        moves: the newest steps of this episode, in order.
 
     Example:
         >>> view = PromptView("Reach the goal.", '{"at": 1}', ("0", "1"))
@@ -135,6 +143,8 @@ class PromptView:
     step: int = 0
     doubt_since: int | None = None
     surprised_since: int | None = None
+    visits: tuple[tuple[str, int], ...] | None = None
+    moves: tuple[Recollection, ...] = ()
 
     def render(self) -> str:
         """The text.
@@ -152,6 +162,8 @@ class PromptView:
             self.step,
             self.doubt_since,
             self.surprised_since,
+            self.visits,
+            [move.line() for move in self.moves],
         )
 
 
@@ -165,6 +177,8 @@ def render_prompt(
     step: int,
     doubt_since: int | None = None,
     surprised_since: int | None = None,
+    visits: Iterable[tuple[str, int]] | None = None,
+    moves: list[str] | None = None,
 ) -> str:
     """The text of a prompt, from lines that are rendered already.
 
@@ -178,13 +192,17 @@ def render_prompt(
         step: the agent's interactions so far.
         doubt_since: when a verifier found memory wrong.
         surprised_since: when memory was surprised, without a verifier.
+        visits: how often each action was executed in this state earlier in this episode.
+        moves: lines about the newest steps of this episode.
     """
     lines = [task, "", STATE + _one_line(state), ACTIONS + json.dumps(list(actions), ensure_ascii=False)]
     lines.append(f"{STEP}{step}")
     for mark, since in ((DOUBT, doubt_since), (SURPRISE, surprised_since)):
         if since is not None:
             lines.append(f"{mark}{since}")
-    for title, recollections in ((HERE, here), (ELSEWHERE, elsewhere)):
+    if visits is not None:
+        lines.append(VISITS + json.dumps(dict(visits), ensure_ascii=False))
+    for title, recollections in ((MOVES, moves), (HERE, here), (ELSEWHERE, elsewhere)):
         if recollections:
             lines += ["", title, *recollections]
     learned = [f"- {json.dumps(text, ensure_ascii=False)}" for text in lessons]
@@ -198,6 +216,7 @@ def fold(
     records: Iterable[Record],
     value_estimate: Callable[[Outcome], float] | None = None,
     weights: Iterable[float] | None = None,
+    steps_to_go: Callable[[Outcome], int | None] | None = None,
 ) -> tuple[Recollection, ...]:
     """Fold records into recollections: equal (state, action, outcome) become one, in order of first mention.
 
@@ -205,6 +224,7 @@ def fold(
         records: the retrieved records.
         value_estimate: the highest score reachable after an outcome, if that is to be shown.
         weights: one for each record, how strongly memory recalls it, in (0, 1]; all 1 if not given.
+        steps_to_go: the least number of steps after an outcome to that score, if that is to be shown.
 
     Example:
         >>> from drift_agents.types import AgentClock
@@ -232,6 +252,7 @@ def fold(
             None if value_estimate is None else _rounded(value_estimate(key[2])),
             # Equal when no weight was below 1, since both sums were then made of the same terms.
             1.0 if support == n else float(f"{support / n:.3g}"),
+            None if steps_to_go is None else steps_to_go(key[2]),
         )
         for key, (n, support, last, verified) in folded.items()
     )
@@ -248,7 +269,8 @@ _DETAILS = re.compile(
     rf" \((?P<ended>the episode ended; )?score (?P<score>{_NUMBER}); seen (?:once|(?P<n>{_NUMBER}) times); "
     rf"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
     rf"(?:; recalled with weight (?P<weight>{_NUMBER}))?"
-    rf"(?:; highest score believed reachable from there (?P<value>{_NUMBER}))?\)",
+    rf"(?:; highest score believed reachable from there (?P<value>{_NUMBER})"
+    rf"(?: in (?P<steps>\d+) steps)?)?\)",
     re.ASCII,
 )
 
@@ -286,6 +308,7 @@ def parse_line(line: str) -> Recollection:
         details["verified"] is not None,
         None if details["value"] is None else float(details["value"]),
         1.0 if details["weight"] is None else float(details["weight"]),
+        None if details["steps"] is None else int(details["steps"]),
     )
 
 
@@ -323,7 +346,7 @@ def parse_prompt(text: str) -> PromptView:
         rest = f"{before}\n\n{after}"
     lines = rest.split("\n")
     header: dict[str, str] = {}
-    sections: dict[str, list[str]] = {HERE: [], ELSEWHERE: [], LESSONS: []}
+    sections: dict[str, list[str]] = {MOVES: [], HERE: [], ELSEWHERE: [], LESSONS: []}
     section: list[str] | None = None
     for line in lines[1:]:
         if section is not None and line.startswith("- "):
@@ -344,7 +367,10 @@ def parse_prompt(text: str) -> PromptView:
         tuple(map(parse_line, sections[ELSEWHERE])) if elsewhere is None else elsewhere,
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
         _parse_whole(header.get(STEP, "0")),
-        *(_parse_whole(header[mark]) if mark in header else None for mark in (DOUBT, SURPRISE)),
+        _parse_whole(header[DOUBT]) if DOUBT in header else None,
+        _parse_whole(header[SURPRISE]) if SURPRISE in header else None,
+        _parse_visits(header[VISITS]) if VISITS in header else None,
+        tuple(map(parse_line, sections[MOVES])),
     )
 
 
@@ -356,7 +382,7 @@ def _parse_block(text: str) -> tuple[Recollection, ...] | None:
 
 
 def _header_mark(line: str) -> str | None:
-    return next((mark for mark in (ACTIONS, STEP, DOUBT, SURPRISE) if line.startswith(mark)), None)
+    return next((mark for mark in (ACTIONS, STEP, DOUBT, SURPRISE, VISITS) if line.startswith(mark)), None)
 
 
 @lru_cache(maxsize=1024)
@@ -368,6 +394,16 @@ def _parse_actions(text: str) -> tuple[str, ...]:
     if not isinstance(actions, list) or not all(isinstance(action, str) for action in actions):
         raise ArgumentError(f"the admissible actions should be a JSON list of texts. Received {text!r}")
     return tuple(actions)
+
+
+def _parse_visits(text: str) -> tuple[tuple[str, int], ...]:
+    try:
+        counts = json.loads(text)
+    except ValueError as error:
+        raise ArgumentError(f"visits should be a JSON object. Received {text!r}") from error
+    if not isinstance(counts, dict) or not all(type(count) is int for count in counts.values()):
+        raise ArgumentError(f"visits should map actions to whole numbers. Received {text!r}")
+    return tuple(counts.items())
 
 
 def _parse_text(text: str) -> str:

@@ -1,0 +1,248 @@
+"""The formats `ranked` and `raw`: what memory knows about the present state, in words of the environment.
+
+* `render_facts` - the system message and the user message
+* `describe_state` - a state in words
+* `RANKED`, `RAW`, `FACTS_FORMATS` - the names of the formats
+
+Goal, rules and actions come first and change least, so that the prefix caches of servers apply; the present state
+and what is known about it come last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from drift_agents.llm.base import Message
+from drift_agents.matching.page import AD, RESULTS, START, SUB_PAGE, read_shop_state
+from drift_agents.policy.prompt_template import DOUBTS, PromptTemplate
+from drift_agents.policy.shop.listing import read_results, read_title
+from drift_agents.prompt.view import PromptView, Recollection
+
+RANKED, RAW = "ranked", "raw"
+FACTS_FORMATS = (RANKED, RAW)
+"""`ranked`: each known outcome with the highest score reachable from there and the steps to it, best first.
+`raw`: the same without any estimate of ours, and all transitions of other states."""
+
+SHOWN_LISTINGS = 3
+"""How many listings are named of a page of search results that an action led to."""
+
+_MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)
+_TOOLS = ("Back to Search", "< Prev", "Next >")
+
+
+def render_facts(
+    view: PromptView, template: PromptTemplate, world: str, form: str, values: Mapping[str, str], examples: str = ""
+) -> list[Message]:
+    """The system message and the user message for a language model.
+
+    Args:
+        view: the prompt.
+        template: one of `drift_agents.policy.prompt_template.FACTS_TEMPLATES`.
+        world: `lake`, `car`, `shop` or `plain`.
+        form: one of `FACTS_FORMATS`.
+        values: placeholders that are known already: the keys of the state, `task` and `actions`.
+        examples: worked examples, or an empty text.
+
+    Raises:
+        ArgumentError: if the template has a placeholder without a value.
+    """
+    render = _Renderer(view, template, world, form)
+    filled = {**values, "meanings": _meanings(view.task), "now": str(view.step)}
+    filled["task"] = view.task if world in ("shop", "plain") else _MEANINGS.sub("", view.task).strip()
+    if world == "shop":
+        filled |= _page(view.state)
+    system = template.fill("system", filled)
+    user = template.fill("user", {**filled, **render.blocks(), "example": examples})
+    return [Message("system", system), Message("user", user)]
+
+
+def describe_state(world: str, state: str) -> str:
+    """A state in words.
+
+    Args:
+        world: `lake`, `car`, `shop` or `plain`.
+        state: the state as text.
+
+    Example:
+        >>> describe_state("lake", '{"cur_pos": [1, 1], "tile_type": "H", "gold_collected": 0}')
+        '[1, 1], tile H'
+        >>> describe_state("shop", '{"html": "Thank you!", "url": "http://h/done/x7/B01/{}"}')
+        'the page "Thank you!"'
+    """
+    return _DESCRIBE.get(world, str)(state)
+
+
+def _describe_tile(state: str) -> str:
+    data = json.loads(state)
+    return f"{data['cur_pos']}, tile {data['tile_type']}"
+
+
+def _describe_motion(state: str) -> str:
+    data = json.loads(state, parse_float=str)
+    return f"position {data['position']}, velocity {data['velocity']}"
+
+
+def _describe_page(state: str) -> str:
+    page = read_shop_state(state)
+    if page is None:
+        return state
+    title, price, _ = read_title(page.lines)
+    if title:
+        chosen = "".join(f", {name} {value}" for name, value in page.options)
+        return f'the listing "{title}" ({price}{chosen})'
+    if page.kind == START:
+        return "the search page"
+    if page.kind == RESULTS:
+        listings = read_results(page.lines).listings
+        named = "; ".join(f'{one.asin.lower()} "{one.title}" {one.price}' for one in listings[:SHOWN_LISTINGS])
+        return f"page {page.parts[-1]} of the search results with {len(listings)} listings ({named}; ...)"
+    lines = [line for line in page.lines if line not in _TOOLS]
+    if page.kind == AD:
+        return f'"{lines[0]}" with the buttons {", ".join(line for line in lines[1:] if " " not in line)}'
+    if page.kind == SUB_PAGE:
+        return f'the page with "{"; ".join(lines)[:200]}"'
+    return f'the page "{" ".join(lines[:2])}"'
+
+
+_DESCRIBE: Mapping[str, Callable[[str], str]] = {
+    "lake": _describe_tile,
+    "car": _describe_motion,
+    "shop": _describe_page,
+}
+
+
+def _page(state: str) -> dict[str, str]:
+    page = read_shop_state(state)
+    if page is None:
+        return {"page": state, "chosen": "none"}
+    chosen = ", ".join(f"{name}: {value}" for name, value in page.options)
+    return {"page": "\n".join(page.lines), "chosen": chosen or "none"}
+
+
+def _meanings(task: str) -> str:
+    found = _MEANINGS.search(task)
+    return found["meanings"] if found else ""
+
+
+class _Renderer:
+    """The blocks of the user message that come from memory and from the episode."""
+
+    def __init__(self, view: PromptView, template: PromptTemplate, world: str, form: str) -> None:
+        self.view, self.template, self.world, self.form = view, template, world, form
+        names = (entry.strip().partition(" ") for entry in _meanings(view.task).split(","))
+        self._names = {action: name for action, _, name in names if action in view.actions and name}
+
+    def blocks(self) -> dict[str, str]:
+        """Each block by its placeholder; an empty text where there is nothing to show."""
+        view = self.view
+        return {
+            "lessons": self._lessons(),
+            "elsewhere": self._records("elsewhere", self._shown_elsewhere()),
+            "doubt": self._doubt(),
+            "episode": self._records("episode", view.moves),
+            "visits": self._visits(),
+            "here": self._records("here", self._ranked()),
+            "untried": self._untried(),
+        }
+
+    def _shown_elsewhere(self) -> Sequence[Recollection]:
+        """All of it, or the steps that ended an episode: dangers and goals."""
+        if self.form == RAW:
+            return self.view.elsewhere
+        return [item for item in self.view.elsewhere if item.outcome.ended]
+
+    def _ranked(self) -> Sequence[Recollection]:
+        if self.form == RAW:
+            return self.view.here
+        return sorted(self.view.here, key=lambda item: (-_score_ahead(item), item.steps_to_go or 0))
+
+    def _records(self, section: str, items: Sequence[Recollection]) -> str:
+        if not items or section not in self.template:
+            return ""
+        entry = f"{section} record"
+        entries = [self.template.fill(entry, self._placeholders(item)) for item in items]
+        return self.template.fill(section, {"records": "\n".join(entries), "count": str(len(items))})
+
+    def _placeholders(self, item: Recollection) -> dict[str, str]:
+        others = [one for one in self.view.here if one.action == item.action and one.outcome != item.outcome]
+        contradicted = any(_is_contradicted(item, one) for one in others) and "contradicted" in self.template
+        return {
+            "action": item.action,
+            "action_words": self._name(item.action),
+            "from": describe_state(self.world, item.state),
+            "outcome": self._outcome(item),
+            "evidence": self._evidence(item),
+            "contradicted": _joined(self.template.fill("contradicted", {})) if contradicted else "",
+            "estimate": self._estimate(item),
+        }
+
+    def _outcome(self, item: Recollection) -> str:
+        words = describe_state(self.world, item.outcome.state)
+        if item.outcome.ended:
+            return f"{words}: the episode ended with score {item.outcome.score:g}"
+        if item.outcome.state == item.state:
+            return f"{words}: nothing changed"
+        return words if not item.outcome.score else f"{words}, score so far {item.outcome.score:g}"
+
+    def _evidence(self, item: Recollection) -> str:
+        words = ["Seen once" if item.n == 1 else f"Seen {item.n:g} times", f"last at step {item.last}"]
+        if self.view.doubt_since is not None and item.last < self.view.doubt_since:
+            words.append("before the change")
+        if item.verified:
+            words.append("verified")
+        if item.weight != 1:
+            words.append(f"weight {item.weight:g}")
+        return ", ".join(words)
+
+    def _estimate(self, item: Recollection) -> str:
+        if self.form == RAW or item.outcome.ended or "estimate" not in self.template:
+            return ""
+        ahead = item.steps_to_go
+        steps = "" if ahead is None else f", in {ahead} more step{'' if ahead == 1 else 's'}"
+        return _joined(self.template.fill("estimate", {"score_ahead": f"{_score_ahead(item):g}", "steps_ahead": steps}))
+
+    def _untried(self) -> str:
+        known = {item.action for item in self.view.here}
+        names = [self._name(action) for action in self.view.actions if action not in known]
+        if not names or "untried" not in self.template:
+            return ""
+        return self.template.fill("untried", {"untried": ", ".join(names)})
+
+    def _visits(self) -> str:
+        counts = dict(self.view.visits or ())
+        if not counts or "visits" not in self.template:
+            return ""
+        words = ", ".join(f"{self._name(action)} {count} time(s)" for action, count in counts.items())
+        return self.template.fill("visits", {"count": str(sum(counts.values())), "visits": words})
+
+    def _doubt(self) -> str:
+        for section, since in zip(DOUBTS, (self.view.doubt_since, self.view.surprised_since), strict=True):
+            if since is not None and section in self.template:
+                return self.template.fill(section, {"since": str(since), "step": str(self.view.step)})
+        return ""
+
+    def _lessons(self) -> str:
+        if not self.view.lessons or "lessons" not in self.template:
+            return ""
+        entries = [self.template.fill("lesson", {"lesson": lesson}) for lesson in self.view.lessons]
+        return self.template.fill("lessons", {"lessons": "\n".join(entries)})
+
+    def _name(self, action: str) -> str:
+        return f"{action} ({self._names[action]})" if action in self._names else action
+
+
+def _score_ahead(item: Recollection) -> float:
+    return item.outcome.score if item.value_estimate is None else item.value_estimate
+
+
+def _is_contradicted(item: Recollection, other: Recollection) -> bool:
+    return other.state == item.state
+
+
+def _joined(text: str) -> str:
+    """A part of a line: what the template has between spaces, with one space before it."""
+    stripped: Any = text.strip()
+    return f" {stripped}" if stripped else ""

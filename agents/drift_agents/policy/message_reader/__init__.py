@@ -1,0 +1,1 @@
+"""Policies that parse the messages of a language model and nothing else."""

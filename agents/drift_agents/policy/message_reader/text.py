@@ -1,0 +1,172 @@
+"""The messages of a language model, parsed as a reader of their words would.
+
+* `KnownOutcome` - one outcome that the messages report
+* `MessageText` - what the messages say
+* `read_text` - parses the text, in any format but `plain`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class KnownOutcome(NamedTuple):
+    """One outcome that the messages report.
+
+    Args:
+        action: the action.
+        outcome: what it led to, in the words of the messages.
+        before: the state before, in those words; empty for the present state.
+        score: the highest score that is reachable from there, or the score that was reached.
+        steps: the steps to that score; 0 if the messages do not say.
+        ended: whether the episode ended.
+        last: when it was last seen; -1 if the messages do not say.
+    """
+
+    action: str
+    outcome: str
+    before: str = ""
+    score: float = 0.0
+    steps: int = 0
+    ended: bool = False
+    last: int = -1
+
+
+class MessageText(NamedTuple):
+    """What the messages say.
+
+    Args:
+        text: the messages.
+        actions: the admissible actions.
+        known: outcomes in the present state.
+        elsewhere: outcomes in other states.
+        moves: the newest steps of the episode, oldest first.
+        visits: how often each action was executed in this state earlier in this episode.
+        doubt_since: the step before which experience may not hold any more.
+    """
+
+    text: str
+    actions: tuple[str, ...]
+    known: tuple[KnownOutcome, ...] = ()
+    elsewhere: tuple[KnownOutcome, ...] = ()
+    moves: tuple[KnownOutcome, ...] = ()
+    visits: tuple[tuple[str, int], ...] = ()
+    doubt_since: int = -1
+
+    def times(self, action: str) -> int:
+        """How often an action was executed in this state earlier in this episode."""
+        return dict(self.visits).get(action, 0)
+
+    def is_stale(self, known: KnownOutcome) -> bool:
+        """Whether an outcome was last seen before the messages say that the world has changed."""
+        return 0 <= known.last < self.doubt_since
+
+    @property
+    def world(self) -> str:
+        """`lake`, `car`, `shop`, or `plain` for any other."""
+        if "frozen lake" in self.text:
+            return "lake"
+        if "in a valley" in self.text:
+            return "car"
+        return "shop" if "Instruction:" in self.text or "shop" in self.text.lower() else "plain"
+
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_ACTION = r"(?P<action>(?:search|click)\[.*?\]|\S+?)(?: \([^)]*\))?"
+_LINE = re.compile(
+    rf"^- (?:(?:in|on|from) (?P<before>.*?) )?action {_ACTION} led to:? (?P<outcome>.*?)"
+    rf"(?:\. Seen (?:once|{_NUMBER} times), last at step (?P<last>-?\d+)(?P<rest>.*))?\.?$"
+)
+_AHEAD = re.compile(rf"Highest score reachable from there: (?P<score>{_NUMBER})(?:, in (?P<steps>\d+) more step)?")
+_ENDED = re.compile(rf"the episode ended with score (?P<score>{_NUMBER})")
+_SO_FAR = re.compile(rf", score so far (?P<score>{_NUMBER})$")
+_REACT = re.compile(rf" \(score (?P<score>{_NUMBER})\)\. (?P<end>The episode (?:ended there|went on))$")
+_PAPER = re.compile(
+    r"^  (?:Position and velocity then: (?P<x>\S+), (?P<v>\S+)\n  )?"
+    r"Action taken: (?P<action>.*)\n(?P<body>(?:  .*\n?)*)",
+    re.MULTILINE,
+)
+_PAPER_SCORE = re.compile(rf"Max score achievable from this path: (?P<score>{_NUMBER})")
+_VISITED = re.compile(r"^Earlier in this episode .*? and executed: (?P<visits>.*)$", re.MULTILINE)
+_VISIT = re.compile(rf"{_ACTION} (?P<count>\d+) time\(s\)(?:, |$)")
+_DOUBT = re.compile(r"before step (?P<since>\d+) may not hold any more")
+
+_HERE, _ELSEWHERE, _MOVES = "here", "elsewhere", "moves"
+_SECTIONS = (
+    (re.compile(r"^What is known of other "), _ELSEWHERE),
+    (re.compile(r"^What is known "), _HERE),
+    (re.compile(r"^Your newest steps "), _MOVES),
+    (re.compile(r"^Below are observations of other steps"), _ELSEWHERE),
+    (re.compile(r"^Below are observations of steps from the current"), _HERE),
+)
+
+
+def read_text(text: str, actions: tuple[str, ...]) -> MessageText:
+    """Parse the text of messages.
+
+    Args:
+        text: the messages, one after the other.
+        actions: the admissible actions.
+
+    Example:
+        >>> line = "- action 1 (down) led to [1, 0], tile F. Seen once, last at step 3. "
+        >>> line += "Highest score reachable from there: 1, in 4 more steps."
+        >>> read_text("What is known in this position:" + chr(10) + line, ("0", "1")).known[0].steps
+        4
+    """
+    found: dict[str, list[KnownOutcome]] = {_HERE: [], _ELSEWHERE: [], _MOVES: []}
+    section = ""
+    for line in text.split("\n"):
+        if not line.startswith("- "):
+            section = next((name for mark, name in _SECTIONS if mark.match(line)), "")
+        elif section and (known := _read_line(line)):
+            found[section].append(known)
+    visited, doubt = _VISITED.search(text), _DOUBT.search(text)
+    visits = [(one["action"], int(one["count"])) for one in _VISIT.finditer(visited["visits"])] if visited else []
+    return MessageText(
+        text,
+        actions,
+        (*found[_HERE], *_read_paper(text)),
+        tuple(found[_ELSEWHERE]),
+        tuple(found[_MOVES]),
+        tuple(visits),
+        int(doubt["since"]) if doubt else -1,
+    )
+
+
+def _read_line(line: str) -> KnownOutcome | None:
+    """A line of the formats `ranked`, `raw` and `react`."""
+    match = _LINE.match(line)
+    if match is None:
+        return None
+    outcome, rest = match["outcome"], match["rest"] or ""
+    ahead = _AHEAD.search(rest) or _SO_FAR.search(outcome) or _REACT.search(outcome)
+    ended = _ENDED.search(outcome)
+    steps = ahead.groupdict().get("steps") if ahead else None
+    return KnownOutcome(
+        match["action"],
+        _REACT.sub("", outcome),
+        match["before"] or "",
+        float((ended or ahead or {"score": 0.0})["score"]),
+        int(steps or 0),
+        ended is not None or "The episode ended there" in outcome,
+        int(match["last"] or -1),
+    )
+
+
+def _read_paper(text: str) -> Iterator[KnownOutcome]:
+    """The records of the formats `paper` and `full`."""
+    for match in _PAPER.finditer(text):
+        body = match["body"]
+        score = _PAPER_SCORE.search(body)
+        outcome = ", ".join(part.strip() for part in body.split("\n") if part.strip() and "Max score" not in part)
+        outcome = outcome.replace("Result Position: ", "position ").replace("Result Velocity: ", "velocity ")
+        yield KnownOutcome(
+            match["action"],
+            outcome.replace("Result Tile: ", "tile "),
+            "" if match["x"] is None else f"position {match['x']}, velocity {match['v']}",
+            float(score["score"]) if score else 0.0,
+            ended="tile H" in outcome.replace("Result Tile: ", "tile ") or "The episode ended there" in outcome,
+        )
