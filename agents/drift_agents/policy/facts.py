@@ -26,9 +26,6 @@ FACTS_FORMATS = (RANKED, RAW)
 """`ranked`: each known outcome with the highest score reachable from there and the steps to it, best first.
 `raw`: the same without any estimate of ours, and all transitions of other states."""
 
-SHOWN_LISTINGS = 3
-"""How many listings are named of a page of search results that an action led to."""
-
 _MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)
 _TOOLS = ("Back to Search", "< Prev", "Next >")
 
@@ -97,14 +94,14 @@ def _describe_page(state: str) -> str:
         return "the search page"
     if page.kind == RESULTS:
         listings = read_results(page.lines).listings
-        named = "; ".join(f'{one.asin.lower()} "{one.title}" {one.price}' for one in listings[:SHOWN_LISTINGS])
-        return f"page {page.parts[-1]} of the search results with {len(listings)} listings ({named}; ...)"
+        first = f', the first of them "{listings[0].title}"' if listings else ""
+        return f"page {page.parts[-1]} of the search results with {len(listings)} listings{first}"
     lines = [line for line in page.lines if line not in _TOOLS]
     if page.kind == AD:
         return f'"{lines[0]}" with the buttons {", ".join(line for line in lines[1:] if " " not in line)}'
     if page.kind == SUB_PAGE:
         return f'the page with "{"; ".join(lines)[:200]}"'
-    return f'the page "{" ".join(lines[:2])}"'
+    return f'the page "{"; ".join(lines[:2])}"'
 
 
 _DESCRIBE: Mapping[str, Callable[[str], str]] = {
@@ -209,6 +206,8 @@ class _Renderer:
         names = [self._name(action) for action in self.view.actions if action not in known]
         if not names or "untried" not in self.template:
             return ""
+        if not known:
+            names = ["every action"]
         return self.template.fill("untried", {"untried": ", ".join(names)})
 
     def _visits(self) -> str:

@@ -69,7 +69,7 @@ def render_messages(
         'Go on.'
     """
     if form in FACTS_FORMATS:
-        known = {"actions": ", ".join(view.actions), **_keys(view.state)}
+        known = {"actions": ", ".join(map(_json, view.actions)), **_keys(view.state)}
         example = template.fill("example", {}) if examples and "example" in template else ""
         return render_facts(view, template, world, form, known, example)
     values = {  # the form of the answer is added later (`drift_agents.llm.answer_format`)

@@ -16,11 +16,13 @@ from drift_agents.policy.shop.listing import PRICE, Listing, OptionGroup, find_o
 
 _POSITION = re.compile(r"\[(\d+), (\d+)\]")
 _MOTION = re.compile(r"position\W+(-?[\d.]+)\W+velocity\W+(-?[\d.]+(?:e-?\d+)?)")
+_ADVERTISEMENT = re.compile(r'^"Advertisement|/ad/')
+_ORDER = re.compile(r"^click\[(?:confirm|place|complete)")
 _DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 
 ENDS, BLOCKED, REPEATED = 100.0, 90.0, 4.0
 """Costs, in tiles, of an action that led to an end without score, that changed nothing, and of each repetition."""
-STALE = 60.0
+STALE = 92.0
 """What a cost falls by when it was last seen before the world changed."""
 ENOUGH = 0.999
 """A score from which on no better one is looked for."""
@@ -131,7 +133,10 @@ def _choose_click(read: MessageText) -> list[str]:
         return list(read.actions)
     lines = _page_lines(read.text)
     if any(line.startswith("Advertisement") for line in lines[:3]):
-        return _choose_untried(read)
+        leaving = [one.action for one in read.known if not _ADVERTISEMENT.search(one.outcome)]
+        return [action for action in leaving if not read.times(action)] or _choose_untried(read)
+    if orders := [action for action in read.actions if _ORDER.search(action)]:
+        return orders
     title, _, shown = read_title(lines)
     instruction = _instruction(read.text)
     if title:
