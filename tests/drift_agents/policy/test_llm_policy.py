@@ -46,7 +46,7 @@ def test_the_request_names_the_admissible_actions() -> None:
     assert question.schema is not None
     assert question.schema["properties"] == {"action": {"type": "string", "enum": ["0", "1"]}}
     assert question.parameters == {"temperature": 0.0, "max_tokens": 20, "top_p": 0.9}
-    assert question.messages[1].content.startswith("Any task.")
+    assert question.messages[0].content.splitlines()[1] == "Goal: Any task."
 
 
 def test_reasons_come_before_the_action() -> None:
@@ -157,7 +157,7 @@ def test_a_dead_server_ends_the_episode() -> None:
             {"model": ScriptedModel([]), "base_url": "http://a/v1"},
             "belong to a model's name. Received a model beside them",
         ),
-        ({"format": "haiku"}, "`format` should be one of paper, full, plain, react. Received 'haiku'"),
+        ({"format": "haiku"}, "`format` should be one of ranked, raw, paper, full, plain, react. Received 'haiku'"),
         ({"order": "best"}, "`order` should be one of memory, oldest, newest, shuffled. Received 'best'"),
         ({"temperature": 3}, "`temperature` should be in the interval [0, 2] or None. Received 3"),
         ({"max_tokens": 0}, "`max_tokens` should be a positive whole number or None. Received 0"),

@@ -109,4 +109,4 @@ def test_on_a_lake_it_plays_algorithm_1(effort: str, calls: int, strategies: int
     assert asked == [*(["action"] if effort != "max" else []), STRATEGY["title"], "action"] * 2
     last = mind.questions[-1][1]
     assert "Keep right." in last
-    assert "led to" not in last.split("Keep right.")[1], "what was retrieved stands in no other prompt"
+    assert "What is known" not in last.split("Keep right.")[1], "what was retrieved stands in no other prompt"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,47 @@ def test_each_sheet_rendered(world: str, form: str) -> None:
     messages = render_messages(VIEWS[world], load_template(world), world, form)
     shown = "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
     assert shown == (PROMPTS / f"{world}-{form}.txt").read_text("utf-8")
+
+
+@pytest.mark.parametrize("form", ["ranked", "raw"])
+@pytest.mark.parametrize("world", ["lake", "car", "shop", "plain"])
+def test_each_facts_template_rendered(world: str, form: str) -> None:
+    messages = render_messages(with_history(VIEWS[world]), load_template(f"{world}_facts"), world, form, examples=True)
+    shown = "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
+    assert shown == (PROMPTS / f"{world}-{form}.txt").read_text("utf-8")
+
+
+def with_history(view: PromptView) -> PromptView:
+    """The view with an episode of one step, and values with steps where there are records."""
+    here = tuple(
+        item._replace(value_estimate=item.outcome.score or 1.0, steps_to_go=None if item.outcome.ended else 3)
+        for item in view.here
+    )
+    moves = tuple(item._replace(last=view.step - 1) for item in view.elsewhere[:1])
+    return replace(view, here=here, moves=moves, visits=((view.actions[0], 2),))
+
+
+def test_the_changing_part_of_a_prompt_comes_last() -> None:
+    template, view = load_template("lake_facts"), with_history(VIEWS["lake"])
+    later = replace(view, state=on_ice(4, 4), here=(), step=view.step + 1)
+    before, after = (
+        "\n".join(message.content for message in render_messages(one, template, "lake", "ranked"))
+        for one in (view, later)
+    )
+    shared = next(place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
+    assert "Keep away from the middle." in before[:shared]
+    assert "Actions: 0 left" in before[:shared]
+    assert before[shared:].count("\n") < before[:shared].count("\n")
+
+
+def test_contradictions_are_named() -> None:
+    view = VIEWS["lake"]
+    other = view.here[0]._replace(outcome=Outcome(on_ice(3, 3, "H"), 0.0, True), last=44)
+    text = render_messages(replace(view, here=(*view.here, other)), load_template("lake_facts"), "lake", "ranked")[
+        1
+    ].content
+    assert text.count("Other outcomes of this action are known.") == 2
+    assert "Seen 2 times, last at step 40, before the change." in text
 
 
 def test_the_papers_form_is_that_of_its_appendix() -> None:

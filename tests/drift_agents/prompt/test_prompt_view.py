@@ -32,7 +32,8 @@ recollections = st.builds(
     st.booleans(),
     st.none() | numbers,
     st.just(1.0) | st.floats(0, 1, exclude_min=True),
-)
+    st.none() | st.integers(0, 99),
+).map(lambda item: item if item.value_estimate is not None else item._replace(steps_to_go=None))
 views = st.builds(
     PromptView,
     text,
@@ -44,6 +45,8 @@ views = st.builds(
     st.integers(0),
     st.none() | st.integers(0),
     st.none() | st.integers(0),
+    st.none() | st.dictionaries(text, st.integers(0, 99), max_size=2).map(lambda counts: tuple(counts.items())),
+    st.lists(recollections, max_size=2).map(tuple),
 )
 
 

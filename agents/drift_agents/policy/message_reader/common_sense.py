@@ -15,7 +15,8 @@ from drift_agents.policy.shop.instruction import parse_instruction, prior_colors
 from drift_agents.policy.shop.listing import PRICE, Listing, OptionGroup, find_options, read_results, read_title
 
 _POSITION = re.compile(r"\[(\d+), (\d+)\]")
-_MOTION = re.compile(r"position\W+(-?[\d.]+)\W+velocity\W+(-?[\d.]+(?:e-?\d+)?)")
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
+_MOTION = re.compile(rf"[Pp]osition\W*? {_NUMBER}\W+(?:Current )?[Vv]elocity\W*? {_NUMBER}")
 _ADVERTISEMENT = re.compile(r'^"Advertisement|/ad/')
 _ORDER = re.compile(r"^click\[(?:confirm|place|complete)")
 _DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
@@ -99,9 +100,7 @@ def _read_lake(text: str) -> tuple[tuple[int, int], list[tuple[int, int]], tuple
 
 def _choose_push(read: MessageText) -> list[str]:
     """The push in the direction of the motion, by what pushes did to the velocity in the messages."""
-    current = re.search(
-        r"[Cc]urrent [Pp]osition: (-?[\d.]+)\W+[Cc]urrent [Vv]elocity: (-?[\d.]+(?:e-?\d+)?)", read.text
-    )
+    current = re.search(rf"Current [Pp]osition: {_NUMBER}\W+Current [Vv]elocity: {_NUMBER}", read.text)
     found = current or _MOTION.search(read.text.rpartition("current observation is")[2])
     velocity = float(found[2]) if found else 0.0
     fresh = [known for known in (*read.known, *read.elsewhere) if not read.is_stale(known)]
