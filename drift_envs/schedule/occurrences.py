@@ -43,14 +43,15 @@ class Occurrences(ABC):
     """When a drift happens.
 
     Args:
+        first: the tick of the first occurrence; of random ones, the first tick at which one may start.
         duration: how many ticks each occurrence lasts, or `None` if it stays.
     """
 
     density: float
     """How many occurrences a tick there are in the long run; 0 for a single one."""
 
-    def __init__(self, duration: int | None) -> None:
-        self.duration = duration
+    def __init__(self, first: int, duration: int | None) -> None:
+        self.first, self.duration = first, duration
 
     @abstractmethod
     def count(self, ticks: np.ndarray) -> np.ndarray:
@@ -97,8 +98,7 @@ class RegularOccurrences(Occurrences):
     """
 
     def __init__(self, first: int, period: int | None, duration: int | None) -> None:
-        super().__init__(duration)
-        self._first = first
+        super().__init__(first, duration)
         self._once = period is None
         self._period = BEYOND if period is None else period
         self.density = 0.0 if period is None else 1 / period
@@ -106,19 +106,19 @@ class RegularOccurrences(Occurrences):
     def count(self, ticks: np.ndarray) -> np.ndarray:
         """How many occurrences have started at or before each tick."""
         if self._once:
-            return (ticks >= self._first).astype(np.int64)
-        counted: np.ndarray = np.maximum((ticks - self._first) // self._period + 1, 0)
+            return (ticks >= self.first).astype(np.int64)
+        counted: np.ndarray = np.maximum((ticks - self.first) // self._period + 1, 0)
         return counted
 
     def start(self, runs: np.ndarray) -> np.ndarray:
         """The ticks at which these occurrences start."""
-        return self._first + runs * self._period
+        return self.first + runs * self._period
 
     def after(self, tick: int) -> int:
         """The first start after a tick."""
-        if tick < self._first:
-            return self._first
-        return BEYOND if self._once else tick + self._period - (tick - self._first) % self._period
+        if tick < self.first:
+            return self.first
+        return BEYOND if self._once else tick + self._period - (tick - self.first) % self._period
 
     def window(self, ticks: np.ndarray) -> TickWindow:
         """Where the ticks stand in their occurrences."""
@@ -169,7 +169,7 @@ class RandomOccurrences(Occurrences):
     """
 
     def __init__(self, stream: RandomStream, first: int, rate: float, duration: int | None) -> None:
-        super().__init__(duration)
+        super().__init__(first, duration)
         self._events = _EventBlocks(stream, first, rate, duration)
         self.density = rate
 

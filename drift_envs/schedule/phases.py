@@ -1,7 +1,7 @@
 """The phases of a schedule: a new one begins whenever an occurrence starts or its `for` ends.
 
 * `Phase` - one of them
-* `PhaseTable` - finds phases by tick and by id, in chunks of ticks that are computed on demand
+* `PhaseTable` - finds phases by tick and by id, in chunks of ticks that are computed on demand or repeat
 
 A phase belongs to the drift whose occurrence, among those that hold, has started last (the later in the file
 where two start at once), and to `source` where none holds. Its id is that name; from the second visit on,
@@ -10,10 +10,13 @@ the number of the visit is added: `weekends#2`.
 
 from __future__ import annotations
 
+import math
 import sys
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +34,7 @@ _CHUNK = 32_768  # phases that a chunk of ticks holds on average
 _SHORTEST = 1024  # ticks
 _MOST_CHUNKS = 3_000
 _SEARCHED = 40  # chunks in which a phase is looked for by its id
+_LARGEST_PERIOD = 1_000_000  # phases
 _KEPT = 4
 _LISTED = 12
 
@@ -55,17 +59,45 @@ class Phase:
     stop: int
 
 
+class _Span(NamedTuple):
+    """A stretch of ticks that is cut into chunks of equal length, or one chunk that repeats.
+
+    Args:
+        low: its first tick.
+        high: the first tick after it.
+        length: the ticks of a chunk.
+        repeats: how often the phases of its one chunk follow each other; 1 where the chunks differ.
+        first: the number of its first chunk.
+    """
+
+    low: int
+    high: int
+    length: int
+    repeats: int
+    first: int
+
+
 class _Chunk(NamedTuple):
-    """The phases that start in a stretch of ticks: first tick, owner and number of the visit of each."""
+    """The phases that start in a stretch of ticks: first tick, owner and number of the visit of each.
+
+    With `repeats` above 1 they start again every `length` ticks, so many times in all, counted in with `visits`.
+    """
 
     starts: np.ndarray
     owners: np.ndarray
     visits: np.ndarray
     before: int
+    length: int
+    repeats: int
+    gained: np.ndarray
 
 
 class PhaseTable:
     """Finds phases by tick and by id.
+
+    Once every drift that repeats has begun, and between the single ones, phases repeat with the least common
+    multiple of the periods. One such period is computed and the others follow from it, so that a phase at any
+    tick costs the same. Stretches with random occurrences, and periods of more than a million phases, are walked.
 
     Args:
         ramps: the drifts over time, in file order.
@@ -74,15 +106,17 @@ class PhaseTable:
         >>> from drift_envs.schedule.model import Drift
         >>> from drift_envs.schedule.streams import RandomStream
         >>> drift = Drift.model_validate({"name": "tide", "every": 7, "for": 2, "set": {"slip": 0.5}})
-        >>> [phase.id for phase in PhaseTable([DriftRamp(drift, RandomStream(0, 0))]).before(20)]
+        >>> phases = PhaseTable([DriftRamp(drift, RandomStream(0, 0))])
+        >>> [phase.id for phase in phases.before(20)]
         ['source', 'tide', 'source#2', 'tide#2', 'source#3']
+        >>> phases.at(7 * 10**9)
+        Phase(id='tide#1000000000', index=1999999999, start=7000000000, drift='tide', stop=7000000002)
     """
 
     def __init__(self, ramps: Sequence[DriftRamp]) -> None:
         self._ramps = ramps
         self._names = [SOURCE, *(ramp.drift.name for ramp in ramps)]
-        density = sum(ramp.occurrences.density * (1 if ramp.drift.duration is None else 2) for ramp in self._ramps)
-        self._length = MAX_TICK + 1 if density == 0 else min(max(int(_CHUNK / density), _SHORTEST), MAX_TICK + 1)
+        self._spans = _divide(ramps)
         self._counts = [np.zeros(len(self._names), np.int64)]  # visits of each owner before each chunk
         self._kept: OrderedDict[int, _Chunk] = OrderedDict()
 
@@ -92,14 +126,18 @@ class PhaseTable:
         Raises:
             ArgumentError: if so many phases lie before the tick that they can't be counted.
         """
-        number = tick // self._length
+        span = self._spans[bisect_right(self._spans, tick, key=lambda span: span.low) - 1]
+        steps = (tick - span.low) // span.length
+        number, repeat = (span.first, steps) if span.repeats > 1 else (span.first + steps, 0)
         chunk = self._chunk(number)
-        position = int(np.searchsorted(chunk.starts, tick, "right")) - 1
+        position = int(np.searchsorted(chunk.starts, tick - repeat * chunk.length, "right")) - 1
+        if position < 0 and repeat > 0 and len(chunk.starts):
+            repeat, position = repeat - 1, len(chunk.starts) - 1
         while position < 0:
             number -= 1
             chunk = self._chunk(number)
-            position = len(chunk.starts) - 1
-        return self._phase(number, chunk, position)
+            repeat, position = chunk.repeats - 1, len(chunk.starts) - 1
+        return self._phase(number, chunk, position, repeat)
 
     def before(self, stop: int) -> list[Phase]:
         """All phases that start before a tick.
@@ -108,14 +146,19 @@ class PhaseTable:
             ArgumentError: if that are more than a list should hold, about a million.
         """
         found: list[Phase] = []
-        chunks = -(-min(stop, MAX_TICK + 1) // self._length)
-        if chunks > _SEARCHED:
-            raise ArgumentError(f"`stop` should have at most {_SEARCHED * _CHUNK} phases before it. Received {stop}")
-        for number in range(chunks):
+        for number in range(self._searched()):
             chunk = self._chunk(number)
-            count = int(np.searchsorted(chunk.starts, stop))
-            found += [self._phase(number, chunk, position) for position in range(count)]
-        return found
+            for repeat in range(chunk.repeats):
+                count = int(np.searchsorted(chunk.starts, stop - repeat * chunk.length))
+                if len(found) + count > _SEARCHED * _CHUNK:
+                    break
+                found += [self._phase(number, chunk, position, repeat) for position in range(count)]
+                if self._low(number) + (repeat + 1) * chunk.length >= stop:
+                    return found
+            else:
+                continue
+            break
+        raise ArgumentError(f"`stop` should have at most {_SEARCHED * _CHUNK} phases before it. Received {stop}")
 
     def named(self, phase_id: str) -> Phase:
         """The phase of that id.
@@ -126,11 +169,13 @@ class PhaseTable:
         name, _, visit = phase_id.partition("#")
         if name in self._names and (not visit or (visit.isdecimal() and len(visit) <= 18 and int(visit) > 1)):
             owner, wanted = self._names.index(name), int(visit or 1)
-            for number in range(min(_SEARCHED, -(-(MAX_TICK + 1) // self._length))):
+            for number in range(self._searched()):
                 chunk = self._chunk(number)
-                hits = np.flatnonzero((chunk.owners == owner) & (chunk.visits == wanted))
-                if len(hits):
-                    return self._phase(number, chunk, int(hits[0]))
+                hits = np.flatnonzero(chunk.owners == owner)
+                earlier = int(self._counts[number][owner])
+                if earlier < wanted <= earlier + len(hits) * chunk.repeats:
+                    repeat, nth = divmod(wanted - earlier - 1, len(hits))
+                    return self._phase(number, chunk, int(hits[nth]), repeat)
         known = [phase.id for phase in self._first(_LISTED)]
         raise ArgumentError(
             f"`drift_phase` should be the id of a phase. Received {phase_id!r}. {nearest(phase_id, known)}"
@@ -155,26 +200,51 @@ class PhaseTable:
 
     def _first(self, count: int) -> list[Phase]:
         chunk = self._chunk(0)
-        return [self._phase(0, chunk, position) for position in range(min(count, len(chunk.starts)))]
+        return [self._phase(0, chunk, position, 0) for position in range(min(count, len(chunk.starts)))]
 
-    def _phase(self, number: int, chunk: _Chunk, position: int) -> Phase:
-        owner, visit = int(chunk.owners[position]), int(chunk.visits[position])
+    def _phase(self, number: int, chunk: _Chunk, position: int, repeat: int) -> Phase:
+        owner = int(chunk.owners[position])
+        visit = int(chunk.visits[position]) + repeat * int(chunk.gained[owner])
         name = self._names[owner]
-        following = chunk.starts[position + 1 : position + 2]
-        farthest = number + _SEARCHED
-        while not len(following) and number < farthest and (number + 1) * self._length <= MAX_TICK:
-            number += 1
-            following = self._chunk(number).starts[:1]
         return Phase(
             id=name if visit == 1 else f"{name}#{visit}",
-            index=chunk.before + position,
-            start=int(chunk.starts[position]),
+            index=chunk.before + position + repeat * len(chunk.starts),
+            start=int(chunk.starts[position]) + repeat * chunk.length,
             drift=name if owner else None,
-            stop=int(following[0]) if len(following) else NEVER,
+            stop=self._stop(number, chunk, position, repeat),
         )
 
+    def _stop(self, number: int, chunk: _Chunk, position: int, repeat: int) -> int:
+        """The start of the phase that follows."""
+        if position + 1 < len(chunk.starts):
+            return int(chunk.starts[position + 1]) + repeat * chunk.length
+        if repeat + 1 < chunk.repeats:
+            return int(chunk.starts[0]) + (repeat + 1) * chunk.length
+        for following in range(number + 1, min(number + self._searched(), self._count)):
+            starts = self._chunk(following).starts
+            if len(starts):
+                return int(starts[0])
+        return NEVER
+
+    @property
+    def _count(self) -> int:
+        """How many chunks there are."""
+        last = self._spans[-1]
+        return last.first + (1 if last.repeats > 1 else -(-(last.high - last.low) // last.length))
+
+    def _searched(self) -> int:
+        """How many chunks are looked through: those of short stretches between drifts do not count."""
+        return min(_SEARCHED + 3 * len(self._spans), self._count)
+
+    def _span(self, number: int) -> _Span:
+        return self._spans[bisect_right(self._spans, number, key=lambda span: span.first) - 1]
+
+    def _low(self, number: int) -> int:
+        span = self._span(number)
+        return span.low + (number - span.first) * span.length
+
     def _chunk(self, number: int) -> _Chunk:
-        if number > _MOST_CHUNKS:
+        if number > _MOST_CHUNKS + 3 * len(self._spans):
             raise ArgumentError(f"`tick` should have at most {_MOST_CHUNKS * _CHUNK} phases before it")
         if number in self._kept:
             return self._kept[number]
@@ -183,7 +253,8 @@ class PhaseTable:
         return self._kept[number] if number in self._kept else self._build(number)
 
     def _build(self, number: int) -> _Chunk:
-        low, high = number * self._length, (number + 1) * self._length
+        span, low = self._span(number), self._low(number)
+        high = min(low + span.length, span.high)
         bounds = [ramp.occurrences.bounds(low, high) for ramp in self._ramps]
         if number == 0:
             bounds.append(np.zeros(1, np.int64))
@@ -198,15 +269,50 @@ class PhaseTable:
                 owners[wins], latest[wins] = owner, begun[wins]
         counts = self._counts[number]
         visits = np.zeros(len(starts), np.int64)
-        after = counts.copy()
-        for owner in np.flatnonzero(np.bincount(owners)).tolist():
-            mine = owners == owner
-            visits[mine] = counts[owner] + np.arange(1, int(mine.sum()) + 1)
-            after[owner] += int(mine.sum())
+        gained = np.bincount(owners, minlength=len(self._names))
+        for owner in np.flatnonzero(gained).tolist():
+            visits[owners == owner] = counts[owner] + np.arange(1, int(gained[owner]) + 1)
         if len(self._counts) == number + 1:
-            self._counts.append(after)
-        chunk = _Chunk(starts, owners, visits, int(counts.sum()))
+            self._counts.append(counts + span.repeats * gained)
+        chunk = _Chunk(starts, owners, visits, int(counts.sum()), high - low, span.repeats, gained)
         self._kept[number] = chunk
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         return chunk
+
+
+def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
+    """Divide all ticks into spans.
+
+    Between two ticks at which a drift begins for the first time or ends for the last time, the same drifts are
+    active. After one period, all occurrences that hold have started there, so the phases repeat.
+    """
+    repeating = [ramp for ramp in ramps if ramp.occurrences.density > 0]
+    edges = {0, MAX_TICK + 1}
+    for ramp in ramps if repeating else ():
+        first, duration = ramp.occurrences.first, ramp.drift.duration
+        edges |= {first, first if duration is None or ramp in repeating else first + duration}
+    spans: list[_Span] = []
+
+    def add(low: int, high: int, length: int, repeats: int) -> None:
+        if low < high:
+            last = spans[-1] if spans else None
+            first = 0
+            if last is not None:
+                first = last.first + (1 if last.repeats > 1 else -(-(last.high - last.low) // last.length))
+            spans.append(_Span(low, high, length, repeats, first))
+
+    for low, high in pairwise(sorted(edge for edge in edges if edge <= MAX_TICK + 1)):
+        active = [ramp for ramp in repeating if ramp.occurrences.first <= low]
+        density = sum(ramp.occurrences.density * (1 if ramp.drift.duration is None else 2) for ramp in active)
+        length = high - low if density == 0 else max(int(_CHUNK / density), _SHORTEST)
+        period = math.lcm(*(ramp.drift.every or 0 for ramp in active))  # 0 with a random one, which has no period
+        repeats = (high - low) // period - 1 if active and period and period * density <= _LARGEST_PERIOD else 0
+        if repeats < 2:
+            add(low, high, length, 1)
+            continue
+        settled = low + period
+        add(low, settled, length, 1)
+        add(settled, settled + repeats * period, period, repeats)
+        add(settled + repeats * period, high, length, 1)
+    return spans

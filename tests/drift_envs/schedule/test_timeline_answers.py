@@ -233,6 +233,8 @@ def test_phases_are_named_after_what_holds_and_numbered_by_visit(make):
     assert timeline.phase(11).drift == "tide"
     assert timeline.phase(0).drift is None
     assert timeline.phase(5 * 10**6 + 1).id == f"tide#{10**6}"
+    assert timeline.phase(5 * 10**14 + 1).id == f"tide#{10**14}"
+    assert timeline.first_tick(f"tide#{10**14}") == 5 * 10**14
 
 
 def test_of_two_drifts_at_one_tick_the_later_in_the_file_has_the_phase(make):

@@ -5,10 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drift_envs.schedule import Timeline, load_schedule
+from drift_envs.schedule import phases as phases_module
 from drift_envs.schedule.model import Steps
 from drift_envs.schedule.occurrences import occurrences_of
 from drift_envs.schedule.streams import RandomStream, UniformStream
@@ -262,3 +263,35 @@ def test_values_stay_between_the_bounds(table, drift_list, seed):
             if table[name].is_numeric:
                 low, high = table[name].bounds
                 assert low <= value <= high
+
+
+def walked_phases(table, drift_list, monkeypatch):
+    """A timeline whose phases are walked chunk by chunk, without repeated periods."""
+    with monkeypatch.context() as patch:
+        patch.setattr(phases_module, "_LARGEST_PERIOD", 0)
+        timeline = build(table, drift_list)
+    assert all(span.repeats == 1 for span in timeline._phases._spans)
+    return timeline
+
+
+@settings(parent=PROFILE, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drift_list=SCHEDULES, ticks=st.lists(st.integers(0, 60_000), min_size=3, max_size=8))
+def test_phases_in_closed_form_agree_with_the_walk(table, drift_list, ticks, monkeypatch):
+    closed, walked = build(table, drift_list), walked_phases(table, drift_list, monkeypatch)
+    for tick in ticks:
+        phase = closed.phase(tick)
+        assert phase == walked.phase(tick)
+        assert closed._phases.named(phase.id) == phase
+    assert closed.phases(2000) == walked.phases(2000)
+
+
+@PROFILE
+@given(drift_list=st.lists(drifts(deterministic=True), min_size=1, max_size=3), tick=st.integers(10**6, 10**15 - 10**6))
+def test_far_phases_of_fixed_occurrences_follow_each_other(table, drift_list, tick):
+    timeline = build(table, drift_list)
+    phase = timeline.phase(tick)
+    assert phase.start <= tick < phase.stop
+    assert timeline.phase(phase.start) == phase
+    if phase.start:
+        before = timeline.phase(phase.start - 1)
+        assert (before.stop, before.index) == (phase.start, phase.index - 1)
