@@ -2,7 +2,7 @@
 
     python examples/q_learning.py --out recovery.png
 
-Every lake has an agent of its own, which is never told that something has changed. The maps change after 100 and
+Every lake has its own agent, which receives no signal of a change. The maps change after 100 and
 after 200 episodes. All agents are one table of shape (lakes, states, actions), so that a step of all of them is a
 few lines of NumPy. Printed: the success rate before each drift, right after it, and the episodes until it has come
 back to nine tenths of what it was. The picture needs `pip install "drift-envs[plots]"`.

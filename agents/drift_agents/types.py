@@ -106,7 +106,7 @@ class Record(NamedTuple):
         return self.outcomes[0][0]
 
     def transitions(self) -> tuple[tuple[Transition, float], ...]:
-        """The transitions that the record stands for, each with how many responses speak for it."""
+        """The transitions that the record stands for, each with the number of responses that support it."""
         return tuple((Transition(self.state, self.action, outcome), p * self.n) for outcome, p in self.outcomes)
 
 

@@ -6,8 +6,8 @@
 
 Drifts at fixed ticks are followed through time, so that two that never hold together are never combined. What
 depends on the seed (random times, choices, the ticks of a gradual ramp) is combined in every way. Numbers that
-are computed have no end of values: a walk, and a sum or product over a random number of occurrences, stand
-for the value beneath and the two bounds. A drawn value stands for one example.
+are computed are not enumerable: a walk, and a sum or product over a random number of occurrences, are
+represented by the value beneath and the two bounds; a drawn value by one example.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Turn = Callable[[Value], Value]
 
 @dataclass(frozen=True)
 class _Variant:
-    """One thing that a drift may be doing: what it turns each of its knobs to."""
+    """One possible effect of a drift: the operation on each of its knobs."""
 
     drift: int
     turns: Mapping[str, tuple[str, Turn]]

@@ -1,7 +1,7 @@
-"""The words of the text worlds: how a lake and a car tell their state, their task and their actions.
+"""Text descriptions of states, tasks and actions of the lake and the cars.
 
-* `Describer` - what `TextObservation` asks
-* `LakeDescriber`, `CarDescriber` - the words for the lake and the cars
+* `Describer` - the protocol that `TextObservation` uses
+* `LakeDescriber`, `CarDescriber` - descriptions of the lake and the cars
 * `find_describer` - the one for an environment
 """
 
@@ -21,7 +21,7 @@ FORCES = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
 
 class Describer(Protocol):
-    """What `TextObservation` asks.
+    """The protocol that `TextObservation` uses.
 
     Attributes:
         env: the innermost environment.

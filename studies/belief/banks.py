@@ -1,10 +1,10 @@
 """The experiences of an agent before a drift, and the memories that the belief studies build from them.
 
-* `History` - the experiences of an agent before the first drift, with the world that an evaluator may ask
+* `History` - the experiences of an agent before the first drift, with the evaluator's world
 * `live` - plays an instance up to its first drift
 * `Method` - a memory under study
 * `METHODS` - BeliefMem, its ablations, and two memories that keep no probabilities
-* `RecalledOutcome`, `supports` - how much of what a memory answers speaks for each outcome
+* `RecalledOutcome`, `supports` - the support of each outcome in a memory's answer
 * `outranks` - whether one outcome has more support than others
 """
 
@@ -122,11 +122,11 @@ METHODS = (
 
 
 class RecalledOutcome(NamedTuple):
-    """An outcome as a memory tells it.
+    """An outcome in a memory's answer, with its support.
 
     Args:
-        transition: the state, as the first record that tells it has it; the action; the outcome.
-        support: how much speaks for it: responses, each as strong as it is recalled.
+        transition: state (of the first record with this outcome), action and outcome.
+        support: the number of responses, each weighted by the strength of its recall.
     """
 
     transition: Transition
@@ -134,12 +134,12 @@ class RecalledOutcome(NamedTuple):
 
 
 def supports(memory: Memory, matching: Matching, state: str, action: str, now: AgentClock) -> list[RecalledOutcome]:
-    """How much of what a memory answers speaks for each outcome of an action, as a planner counts it.
+    """The support of each outcome of an action in a memory's answer, counted as the planner does.
 
     Args:
-        memory: what is asked.
+        memory: the memory.
         matching: which outcomes count as the same.
-        state: the state that is asked about.
+        state: the state.
         action: the action.
         now: the time.
 

@@ -1,6 +1,6 @@
-"""The study `belief-convergence`: whether the true conclusion comes to lead as evidence grows.
+"""The study `belief-convergence`: whether the true conclusion ranks first as evidence grows.
 
-* `ConvergenceCase` - a state and an action in a world that answers by chance, or lies
+* `ConvergenceCase` - a state and an action with random or false responses
 * `find_questions` - those of an instance
 * `convergence_rows`, `convergence_tables` - the study
 
@@ -24,7 +24,7 @@ from studies.belief.banks import METHODS, History, live, outranks, supports
 SCHEDULES = ("frozen_lake/slippery-family", "frozen_lake/transient", "webshop/transient")
 OBSERVATIONS = 40
 SHOWN = (1, 2, 3, 5, 10, 20, 40)
-"""After how many observations the report tells the rate."""
+"""Numbers of observations at which the report gives the rate."""
 MOST = 10
 """Questions of one instance at the most."""
 ROUNDS = 3
@@ -33,11 +33,11 @@ _STREAM = 0xBE1C
 
 
 class ConvergenceCase(NamedTuple):
-    """A state and an action in a world that answers by chance, or lies.
+    """A state and an action with random or false responses.
 
     Args:
-        answers: what can be seen, the true conclusion first: the most probable answer.
-        chances: how probable each is.
+        answers: the possible responses, the true (most probable) conclusion first.
+        chances: their probabilities.
     """
 
     answers: tuple[Transition, ...]

@@ -30,7 +30,7 @@ class Study(NamedTuple):
     """A study.
 
     Args:
-        about: what it asks, in one sentence.
+        about: its question, in one sentence.
         rows: instances to lines.
         tables: lines to tables.
     """
@@ -57,7 +57,7 @@ def run_study(name: str, folder: Path, seeds: int | None = None) -> Path:
 
     Args:
         name: one of `STUDIES`.
-        folder: where its lines and its report go; what lies there under these names is replaced.
+        folder: where its lines and its report go; existing files of these names are replaced.
         seeds: how many of the instances; all if not given.
 
     Returns:

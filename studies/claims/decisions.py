@@ -64,7 +64,7 @@ class ClaimDecision(NamedTuple):
 
     @property
     def nearest(self) -> Check | None:
-        """The check that decides: the one furthest off its bound, or else the one that lies nearest to it."""
+        """The deciding check: the failed one furthest beyond its bound, or else the one nearest to its bound."""
         return next(iter(self.failed), min(self.checks, key=lambda check: check.room, default=None))
 
 

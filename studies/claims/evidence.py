@@ -2,7 +2,7 @@
 
 * `Check` - one figure and its bound
 * `ClaimRun` - a run: its schedules, its players and its tests
-* `NotPlayedError` - a claim asks for what the run does not have
+* `NotPlayedError` - a run lacks what a claim needs
 * `ahead`, `at_least`, `at_most`, `share_of`, `above` - the checks that claims consist of
 * `interval_of` - an interval for any figure over instances
 """
@@ -32,7 +32,7 @@ Numbers = NDArray[np.float64]
 
 
 class NotPlayedError(ExperimentError):
-    """A claim asks for what a run does not have."""
+    """A run lacks what a claim needs."""
 
 
 class Check(NamedTuple):
@@ -43,9 +43,8 @@ class Check(NamedTuple):
         what: the figure.
         found: its value, with interval and number of instances.
         needed: the bound.
-        holds: whether it is kept.
-        room: how far the figure lies within its bound, below 0 if beyond; comparable within a claim as far as its
-            figures are of one kind.
+        holds: whether the figure is within the bound.
+        room: the distance of the figure to its bound, negative beyond it; comparable among figures of one kind.
     """
 
     schedule: str
@@ -163,7 +162,7 @@ def ahead(played: ClaimRun, part: ScheduleRuns, player: Player, baseline: Player
 
 
 def surely_above(part: ScheduleRuns, what: str, value: Estimate, p_value: float) -> Check:
-    """A difference is claimed: its interval lies above 0, and so says the test.
+    """Check that a difference is positive: its interval is above 0 and the test is significant.
 
     Args:
         part: where.

@@ -187,7 +187,7 @@ def _origin(verdicts: Iterable[ClaimDecision], manifests: Mapping[str, Mapping[s
     lines = ["## Reproduction", "", "```sh"]
     lines += [f"drift-agents run {name} --out runs/{name}" for name in names]
     lines += [
-        f"drift-agents claims {' '.join(f'runs/{name}' for name in names)} --out docs/claims_results.md",
+        f"python -m studies claims {' '.join(f'runs/{name}' for name in names)} --out docs/claims_results.md",
         "```",
         "",
     ]

@@ -6,9 +6,9 @@
 * `export` - one file in chat format
 
 Source: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.2.
-The dual filter keeps a strategy when its episode succeeded (r = 1) and the action taken is not the one that
-the policy had in mind without it (a != a', as texts). The set that it is compared with keeps the strategies
-of all successful episodes, drawn down to the same number.
+The dual filter keeps a strategy when its episode succeeded (r = 1) and the action taken differs from the policy's
+action without the strategy (a != a', as texts). The baseline set keeps the strategies of all successful episodes,
+subsampled to the same size.
 """
 
 from __future__ import annotations

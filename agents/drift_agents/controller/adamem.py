@@ -176,8 +176,8 @@ class AdaMem:
             answer = ask(self._rules, messages, STRATEGY)
         text = "\n".join(f"- {bullet}" for bullet in answer.data["strategy"])
         evidence = frozenset(record.id for exemplar in exemplars for record in exemplar.steps)
-        told = json.dumps(answer.data, ensure_ascii=False)
-        return Thought(messages[0].content, messages[1].content, told, text), answer, Strategy(text, evidence)
+        reply = json.dumps(answer.data, ensure_ascii=False)
+        return Thought(messages[0].content, messages[1].content, reply, text), answer, Strategy(text, evidence)
 
     def _propose(
         self, state: str, policy: Policy, prompt: str, render: Render, rng: np.random.Generator

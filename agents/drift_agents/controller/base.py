@@ -47,15 +47,15 @@ class Render(Protocol):
 
 
 class Decision(NamedTuple):
-    """What was decided, with everything that was asked for it.
+    """A decision and the prompts and answers behind it.
 
     Args:
         prompt: the text that the action rests on.
-        reply: the policy's answer to it, with what all questions of the step cost together.
+        reply: the policy's answer to it; its usage includes all model calls of the step.
         retrieved: the ids of what stood in the prompt.
         strategy: the strategy in force, if there is one.
         thought: how it was made, if it was made at this step.
-        aside: all other texts that were asked and answered for the decision.
+        aside: all other prompts and answers of the decision.
     """
 
     prompt: str
@@ -68,7 +68,7 @@ class Decision(NamedTuple):
 
 @runtime_checkable
 class Controller(Protocol):
-    """Makes one decision: asks memory and policy, as often as its own rule says."""
+    """Makes one decision with any number of memory queries and policy calls."""
 
     name: str
 

@@ -28,15 +28,15 @@ class Direct:
     name = "direct"
 
     def begin_episode(self, task: str) -> None:
-        """Nothing: there is no strategy."""
+        """Do nothing: there is no strategy."""
 
     def act(self, state: str, memory: Memory, policy: Policy, render: Render, rng: np.random.Generator) -> Decision:
-        """Ask the policy once."""
+        """Call the policy once."""
         prompt, retrieved = render()
         return Decision(prompt, policy.decide(prompt, rng), retrieved)
 
     def on_removed(self, removed: Removed) -> None:
-        """Nothing: nothing is kept that could rest on it."""
+        """Do nothing: no state depends on removed records."""
 
     def end_episode(self, result: Episode) -> None:
         """Nothing."""

@@ -71,15 +71,15 @@ def tell_exemplars(exemplars: Sequence[Exemplar]) -> str:
         Experience 1 (similarity 1; final outcome: score 1):
         - in [1] action "0" led to [2] (the episode ended; score 1; seen once; last at step 4)
     """
-    told = []
+    lines = []
     for number, exemplar in enumerate(exemplars, 1):
-        told.append(
+        lines.append(
             f"Experience {number} (similarity {exemplar.similarity:.3g}; final outcome: score {exemplar.score:g}):"
         )
         for record in exemplar.steps:
             item = Recollection(record.state, record.action, record.outcome, float(record.n), record.now.step)
-            told.append(item._replace(verified=record.verified).line())
-    return "\n".join(told) if told else "None."
+            lines.append(item._replace(verified=record.verified).line())
+    return "\n".join(lines) if lines else "None."
 
 
 def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def make_strategy(text: str, horizon: int = HORIZON) -> dict[str, Any]:
 
     Example:
         >>> step = '- in [1] action "0" led to [2] (score 0; seen once; last at step 3)'
-        >>> told = f"{RETRIEVED}Experience 1 (similarity 0.9; final outcome: score 1):\n{step}"
-        >>> make_strategy(told)["strategy"][0][:61]
+        >>> text = f"{RETRIEVED}Experience 1 (similarity 0.9; final outcome: score 1):\n{step}"
+        >>> make_strategy(text)["strategy"][0][:61]
         'What worked before (similarity 0.9): From [1] do "0" to get t'
     """
     groups: list[tuple[str, list[Recollection]]] = []

@@ -7,7 +7,7 @@
 * `ScheduleSettings` - what is different on one schedule
 * `SweptValue` - one value that a sweep gives a schedule
 
-`drift_agents.experiment.loader` turns plain data into an `Experiment` and tells everything that is wrong.
+`drift_agents.experiment.loader` turns plain data into an `Experiment` and reports all errors.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
+
+from drift_agents.checks import is_integer
 
 Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant", "dyna_q_plus", "windowed_q"]
 """What stands beside the agents in every table: `drift_agents.experiment.references` and the learners."""
@@ -67,10 +69,10 @@ class PartSpec(_Model):
         return data
 
     def label(self, among: Iterable[PartSpec] = ()) -> str:
-        """How lines and tables call it: the name, with the options that tell it apart from its namesakes.
+        """The label in logs and tables: the name, with the options that distinguish it from parts of the same name.
 
         Args:
-            among: the parts that it stands beside.
+            among: the parts of the same axis.
 
         Example:
             >>> parts = [PartSpec(name="glove"), PartSpec(name="glove", options={"epsilon": 0.2, "budget": 3})]
@@ -105,7 +107,7 @@ def _as_list(data: Any) -> Any:
 
 
 def _as_seeds(data: Any) -> Any:
-    if isinstance(data, int) and not isinstance(data, bool):
+    if is_integer(data):
         if data < 1:
             raise PydanticCustomError("seeds", "should be at least 1")
         return list(range(data))
@@ -137,7 +139,7 @@ class Agents(_Model):
         memory: what is remembered.
         verifier: what becomes of an experience.
         controller: how one decision is made.
-        team: who decides: one agent, or several who share a memory.
+        team: one agent, or several that share a memory.
         policy: what answers a prompt.
     """
 
@@ -204,11 +206,11 @@ Sweep = Annotated[
 
 
 class RecallOptions(_Model):
-    """What of memory goes into a prompt; the defaults are those of `drift_agents.Recall`.
+    """The part of memory that goes into a prompt; the defaults are those of `drift_agents.Recall`.
 
     Args:
-        k: records for each question.
-        states: how many other states are asked at the most.
+        k: records per query.
+        states: maximum number of other states to query.
         outlook: shows the highest score reachable by the whole memory beside every record of the present
             state, where contradicting outcomes are weighed by this rule (`drift_agents.prompt.conflict`).
     """

@@ -2,7 +2,7 @@
 
 * `ConstructionTask` - one task of the construction
 * `Construction` - all of them, and the seed of the world in which they are played
-* `plan_construction` - what an experiment asks for, on one schedule with one seed
+* `plan_construction` - the tasks of an experiment on one schedule with one seed
 * `has_construction` - whether there is anything to fill
 """
 
@@ -66,7 +66,7 @@ def has_construction(cell: Cell, construct: Construct | None) -> bool:
 
 
 def plan_construction(schedule: Schedule, world: EvaluationWrapper, construct: Construct, seed: int) -> Construction:
-    """What is played before the test; always in the phase in which the schedule begins, at its first tick.
+    """The tasks played before the test; always in the source phase, at its first tick.
 
     Args:
         schedule: the schedule.

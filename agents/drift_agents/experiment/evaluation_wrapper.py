@@ -1,6 +1,6 @@
 """The world of a cell with the evaluator's bookkeeping.
 
-* `EvaluationWrapper` - a world that notes the tick of every interaction, and knows the oracle
+* `EvaluationWrapper` - logs the tick of every interaction and gives access to the oracle
 """
 
 from __future__ import annotations

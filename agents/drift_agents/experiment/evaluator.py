@@ -43,8 +43,7 @@ class EpisodeTruth(NamedTuple):
 class GroundTruth:
     """Keeps track of what is remembered and of what is still true.
 
-    A record's truth is asked for once and again only when the world has changed, so that a long
-    run stays cheap.
+    A record's truth is cached until the world changes, which keeps long runs cheap.
 
     Args:
         world: where the agent plays.

@@ -5,9 +5,8 @@
 
 A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a cell),
 `finished.jsonl` (the cells that are done, with their hashes), and when all are done
-`episodes.jsonl` and `report.md`. Where it was asked for, `traces/` holds the steps of each cell,
-`plots/`, `inspect.html` and `report.html` what people look at. Nothing in it depends on the time,
-the machine or the number of jobs.
+`episodes.jsonl` and `report.md`. Optional are `traces/` (the steps of each cell), `plots/`,
+`inspect.html` and `report.html`. Contents depend on neither the time, the machine nor the number of jobs.
 """
 
 from __future__ import annotations

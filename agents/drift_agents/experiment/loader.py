@@ -94,7 +94,7 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
         overrides = {**overrides, "seeds": {**seeds, "count": count}}
     worlds = data.get("worlds")
     if isinstance(worlds, Mapping):
-        # What is asked for holds for all schedules, also for those that the file treats apart.
+        # Overrides hold for all schedules, also for those with settings of their own in the file.
         replaced = {key for key in ("seeds", "rounds") if key in overrides}
         overrides = {"worlds": {name: _without(world, replaced) for name, world in worlds.items()}, **overrides}
     return {**data, **overrides}

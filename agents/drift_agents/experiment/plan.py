@@ -28,11 +28,11 @@ _LONGEST = 160  # file systems end at 255 bytes
 
 
 class DecisionSetup(NamedTuple):
-    """How an agent decides; by default memory and policy are asked once, by one agent.
+    """How an agent decides; by default one agent queries memory once and calls the policy once.
 
     Args:
         controller: how one decision is made.
-        team: who decides.
+        team: the team.
         labels: how lines call both.
     """
 
@@ -58,7 +58,7 @@ class Cell:
         memory: what is remembered.
         verifier: what becomes of an experience; for the references `oracle_realign` and
             `oracle_reset` it carries their name.
-        policy: who decides; for `clairvoyant` and the learners it carries their name.
+        policy: the policy; for `clairvoyant` and the learners it carries their name.
         seed: of the environment, the drift and the agent.
         labels: how lines call memory, verifier and policy.
         reference: the reference that this is, if it is one.

@@ -34,7 +34,7 @@ RULES = "rules"
 
 
 def takes_model(registry: Registry, name: str) -> bool:
-    """Whether a part asks a model: whether it takes the option `model`.
+    """Whether a part uses a model: whether it takes the option `model`.
 
     Args:
         registry: the memories, or the policies.
@@ -48,7 +48,7 @@ def takes_model(registry: Registry, name: str) -> bool:
 
 
 def needs_model(experiment: Experiment) -> bool:
-    """Whether an experiment asks language models.
+    """Whether an experiment uses language models.
 
     Args:
         experiment: a checked experiment.
@@ -69,14 +69,13 @@ def make_policy_and_memory(
 ) -> tuple[Policy, Memory, Meter]:
     """The policy, the memory and the meter of a cell.
 
-    A memory that asks a model (for summaries, importance, reflection, critique) asks the policy's, with
-    the policy's parameters, and its own rules answer where the model's answer cannot be used. The
-    option `model: rules` leaves it its rules.
+    A memory with the option `model` (for summaries, importance, reflection, critique) uses the policy's model
+    with the policy's parameters; its own rules replace invalid answers. The option `model: rules` keeps its rules.
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
         memory: the memory.
-        service: through which language models are asked.
+        service: access to language models.
         defaults: options of the memory that are not the file's, as its matching.
 
     Raises:
@@ -86,7 +85,7 @@ def make_policy_and_memory(
     meter, options = Meter(), {**defaults, **memory.options}
     if options.get("model", RULES) != RULES or ("model" in options and not takes_model(MEMORIES, memory.name)):
         raise ExperimentError(
-            f"{memory.name}: the option `model` of a memory that asks one should be {RULES!r}, or left out. "
+            f"{memory.name}: the option `model` of a memory that uses one should be {RULES!r}, or left out. "
             f"Received {memory.options!r}"
         )
     own_rules = options.pop("model", None) == RULES
@@ -94,16 +93,16 @@ def make_policy_and_memory(
     if model is None or own_rules or not takes_model(MEMORIES, memory.name):
         return decides, make_memory(memory.name, **options), meter
     rules: Model = getattr(make_memory(memory.name, **options), "model")  # noqa: B009 - not part of the protocol
-    asked = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
-    return decides, make_memory(memory.name, **{**options, "model": asked}), meter
+    metered = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
+    return decides, make_memory(memory.name, **{**options, "model": metered}), meter
 
 
 def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Policy, Model | None]:
-    """A policy, and the language model that it asks, if it asks one.
+    """A policy, and its language model, if it uses one.
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
-        service: through which language models are asked.
+        service: access to language models.
 
     Raises:
         ExperimentError: if the policy needs a model and none is named.
@@ -141,10 +140,10 @@ def make_player(
     Args:
         team: the team; its option `members` says who belongs to it, the others are its own. Where it names
             none and the policy is the planner, the pool `planners` plays.
-        policy: who decides, where the team names no members.
+        policy: the policy of a team that names no members.
         memory: what is remembered, by all members together.
         verifier: what becomes of an experience.
-        service: through which language models are asked, if there are any.
+        service: access to language models, if there are any.
         meter: what the models of memory and team cost.
         rest: what an agent takes beside these.
 
@@ -159,9 +158,11 @@ def make_player(
     for spec in read_members(team):
         decides, model = make_policy_and_model(spec.policy, service)
         if model is not None:
-            # Who distils, votes and judges in a member's name costs like its policy; rules answer where it cannot.
-            asked = RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), RuleModel(TEAM_RULES))
-            model = MeteredModel(asked, meter)
+            # Distilling, voting and judging use the member's model; rules replace invalid answers.
+            checked = RuleFallbackModel(
+                ReaskingModel(model, getattr(decides, "parameters", None)), RuleModel(TEAM_RULES)
+            )
+            model = MeteredModel(checked, meter)
         members.append(Member(spec.name, decides, model, spec.errs))
     options = {key: value for key, value in team.options.items() if key != MEMBERS}
     made = make_team(team.name, members or [Member("solo", policy)], **options)

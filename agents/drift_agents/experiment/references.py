@@ -1,6 +1,6 @@
-"""What stands beside the agents in every table: players who know when the world has changed, and how.
+"""Reference agents of every table, with access to the oracle.
 
-* `OracleVerifier` - *oracle realign* and *oracle reset*: an agent's memory, put right when the drift happens
+* `OracleVerifier` - *oracle realign* and *oracle reset*: an agent's memory, corrected at every drift
 * `Clairvoyant` - the optimal policy of every tick
 
 They separate "failed to adapt" from "the task became harder". All three are privileged.

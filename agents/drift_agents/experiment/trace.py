@@ -1,4 +1,4 @@
-"""The file with the steps of a cell: what was seen, asked, done and rewritten.
+"""The file with the steps of a cell: observations, prompts, actions and changes of memory.
 
 * `TRACE` - what may be kept: all episodes, failures, none
 * `TraceHeader`, `read_header` - whose steps a file holds

@@ -1,4 +1,4 @@
-"""Keeping steps while a cell is played: when a run is asked to, and never slowing one that is not.
+"""Recording the steps of a cell while it is played; no overhead without the option.
 
 * `CellTracer` - keeps the steps of one cell while it is played
 * `TraceWriter` - writes the file, whose form stands in `drift_agents.experiment.trace`
@@ -41,7 +41,7 @@ class CellTracer:
 
     @property
     def on_episode(self) -> OnEpisode | None:
-        """What `drift_agents.experiment.episode.play` tells about every episode; `None` where nothing is kept."""
+        """The callback of `drift_agents.experiment.episode.play` after each episode; `None` if nothing is kept."""
         return None if self._kept == "none" else self._note
 
     def __enter__(self) -> CellTracer:
@@ -81,7 +81,7 @@ class TraceWriter:
         world: where they are made; lends ticks and knobs.
 
     Raises:
-        ArgumentError: if the header asks for nothing to be kept.
+        ArgumentError: if the header keeps nothing.
         ExperimentError: if the file cannot be written.
     """
 
@@ -208,7 +208,7 @@ class TraceWriter:
         }
 
     def _learn(self, experience: Experience, verdicts: tuple[Verdict, ...]) -> None:
-        """Note what is remembered under which number, to tell it when it is removed."""
+        """Store the experience of each record id, for the step at which it is removed."""
         for verdict in verdicts:
             for gone in verdict.removed.records:
                 self._written.pop(gone, None)
@@ -219,7 +219,7 @@ class TraceWriter:
 
     def _knobs_of(self, tick: int) -> int:
         driven = self._world.knobs(tick)
-        # The same object while nothing changes, so that the whole table is rarely looked at.
+        # The same object while nothing changes, so that the table is rarely compared.
         if (number := self._knobs.find(id(driven))) is None:
             values = self._world.env.get_wrapper_attr("knobs_at")(tick)
             number = self._knobs(_plain(values), key=json.dumps(_plain(values), sort_keys=True))
@@ -228,7 +228,7 @@ class TraceWriter:
 
 
 class _Numbers:
-    """Numbers things in the order in which they come, and tells which are new."""
+    """Numbers objects in order of first use, and lists the new ones."""
 
     def __init__(self) -> None:
         self._number: dict[Hashable, int] = {}

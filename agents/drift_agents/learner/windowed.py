@@ -1,6 +1,6 @@
 """Q-learning on the newest interactions alone.
 
-* `WindowedQ` - replays what lies in the window and forgets what has left it
+* `WindowedQ` - replays the transitions of the window and forgets older ones
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Who decides: one agent, or several."""
+"""Teams: the members that decide, and how their decisions combine."""

@@ -3,8 +3,8 @@
 * `AbilityMatrix` - success rate by kind of task and member, from what agents can see
 * `kind_of_task` - what a task has in common with others of its kind
 
-Source: EDV, section 4.5. The paper does not say how kinds of tasks are told apart, nor what is done
-where a member has not tried a kind; `docs/memories/edv.md` has what was decided here.
+Source: EDV, section 4.5. The paper defines neither the kinds of tasks nor the estimate for a member
+without trials of a kind; `docs/memories/edv.md` has the definitions used here.
 """
 
 from __future__ import annotations

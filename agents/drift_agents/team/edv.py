@@ -357,13 +357,13 @@ def _refs(candidate: ProposedItem, attempts: Attempts) -> tuple[str, ...]:
 
 
 def _forge(claims: Sequence[Transition], attempts: Attempts) -> ProposedItem:
-    """A wrong candidate; it cites the lines that tell the truth about the same steps."""
+    """A wrong candidate; it cites the lines that hold the true outcomes of the same steps."""
     wrong = describe_claims(claims)
-    asked = {(claim.state, claim.action) for claim in claims}
+    claimed = {(claim.state, claim.action) for claim in claims}
     refs = tuple(
         f"{number}.{place}"
         for number, (_, steps) in enumerate(attempts, 1)
         for place, record in enumerate(steps, 1)
-        if (record.state, record.action) in asked
+        if (record.state, record.action) in claimed
     )
     return wrong._replace(refs=refs)

@@ -1,7 +1,7 @@
 """Votes on candidates: the question, and the rule that answers it offline.
 
 * `VOTE` - the question to a voter: which candidates are accepted
-* `vote` - asks a member's model, or rules in its place
+* `vote` - queries a member's model, or applies the rules in its place
 * `judge` - the rule: grounded, not outvoted, useful to this voter, not held already
 * `RULES` - the table for `drift_agents.llm.rules.RuleModel`
 
@@ -113,16 +113,16 @@ def judge(text: str) -> dict[str, list[int]]:
     return {"accepted": accepted}
 
 
-def _passes(told: str, cited: Sequence[Line], count: int, attempts: Sequence[ParsedTrajectory], best: float) -> bool:
+def _passes(text: str, cited: Sequence[Line], count: int, attempts: Sequence[ParsedTrajectory], best: float) -> bool:
     """Whether a candidate is grounded, a majority and useful."""
     if not cited or len(cited) < count:
         return False
     known = {(*line.query, *line.outcome) for line in cited}
-    if any((*claim.query, *claim.outcome) not in known for claim in read_claims(told)):
+    if any((*claim.query, *claim.outcome) not in known for claim in read_claims(text)):
         return False
     if not all(is_majority(line, attempts) for line in cited):
         return False
-    advises = cited[-1].score > 0 and WARNING not in told
+    advises = cited[-1].score > 0 and WARNING not in text
     return not advises or cited[-1].score >= best
 
 

@@ -252,7 +252,7 @@ def test_a_memory_may_keep_its_rules(chat: ModuleType, puddle: str, tmp_path: Pa
             {"memory": {"memory_bank": {"model": "gpt-5"}}},
             "should be 'rules', or left out. Received {'model': 'gpt-5'}",
         ),
-        ({"memory": {"vanilla": {"model": "rules"}}}, "vanilla: the option `model` of a memory that asks one"),
+        ({"memory": {"vanilla": {"model": "rules"}}}, "vanilla: the option `model` of a memory that uses one"),
     ],
 )
 def test_invalid_parts_are_refused_before_the_first_episode(

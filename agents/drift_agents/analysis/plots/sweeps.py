@@ -15,6 +15,7 @@ from typing import Any
 from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
 from drift_agents.analysis.runs import Player, estimate, sum_of
 from drift_agents.analysis.schedule_runs import ScheduleRuns
+from drift_agents.checks import is_number
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.plan import plan_cells
 
@@ -112,7 +113,7 @@ def draw_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str, of: str, fo
         folder: where to.
     """
     values = [value for value, _ in parts]
-    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    numeric = all(is_number(value) for value in values)
     places = values if numeric else list(range(len(values)))
     name, first = path.split(".")[-1], parts[0][1]
     title = f"{of}: over {name}"

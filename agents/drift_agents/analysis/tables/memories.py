@@ -69,7 +69,7 @@ def tabulate_epochs(players: PlayerIndex, measure: Measure, number: int) -> Tabl
     Args:
         players: the players, row by row.
         measure: what is reported.
-        number: how many epochs were played; there is nothing to tell of one.
+        number: how many epochs were played; one makes no table.
     """
     heads = [head for epoch in range(1, number + 1) for head in (f"epoch {epoch}", "items", "true")]
     table = Table(f"Construction, epoch by epoch: {measure.name}, items, and how many are true", ("method", *heads))
