@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import difflib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
 from drift_envs.registration import IDS
+from drift_envs.schedule.files import SUFFIXES
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule, TaskPool
 from drift_envs.wrappers.binding import driven_names, knob_table
@@ -147,19 +150,30 @@ class EntryPoint:
                 texts and address (`url+text`) then, unless `observation_mode` is given.
             overlay: whether pictures show phase, tick and changes; by default those of `human` do, except for
                 the shop's browser.
-            **arguments: `schedule`: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift;
+            **arguments: `schedule`: a shipped name (on a lake, `explicit` is short for `frozen_lake/explicit`), a path,
+                a dictionary, a `Schedule`, or `None` for no drift;
                 by default the id's own. The others are those of the innermost environment.
 
         Raises:
             ArgumentError: if an argument is unknown, or the schedule sets the same.
             ScheduleError: if the schedule can't be used.
         """
-        schedule = arguments.pop("schedule", self._entry.schedule)
-        for name, value in arguments.items():
-            if name not in self._arguments:
-                known = ", ".join((*self._arguments, "schedule", "render_mode", "notify", "text", "overlay"))
-                raise ArgumentError(f"there is no argument `{name}`, only {known}. Received {name}={value!r}")
+        schedule = self._full_name(arguments.pop("schedule", self._entry.schedule))
+        known = ("schedule", *self._arguments, "render_mode", "notify", "text", "overlay")
+        unknown = [name for name in arguments if name not in known]
+        if unknown:
+            rules = "; ".join(
+                f"there is no argument `{name}`{_suggest(name, known)}. Received {name}={arguments[name]!r}"
+                for name in unknown
+            )
+            raise ArgumentError(f"{rules}. Known: {', '.join(known)}")
         return self._build(self._entry.base, schedule, WrapperOptions(notify, text, render_mode, overlay), arguments)
+
+    def _full_name(self, schedule: Any) -> Any:
+        """The full name of a shipped schedule, of which `explicit` and so on is the last part."""
+        if not isinstance(schedule, str) or "/" in schedule or schedule.endswith(SUFFIXES) or os.path.isfile(schedule):
+            return schedule
+        return f"{self._entry.schedule.partition('/')[0]}/{schedule}"
 
     def make_vector(self, num_envs: int = 1, **arguments: Any) -> VectorEnv[Any, Any, Any]:
         """Build the vector environment.
@@ -174,6 +188,11 @@ class EntryPoint:
         from drift_envs.vector.entry import make_vector
 
         return make_vector(self, load_object(self._entry.vector_class), num_envs, **arguments)
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f". Did you mean `{close[0]}`?" if close else ""
 
 
 def _build_lake(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:

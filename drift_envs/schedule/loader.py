@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any, overload
 
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, Problem, ScheduleError
@@ -18,7 +19,7 @@ from drift_envs.schedule.knob_rules import knob_findings
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.reach import combination_findings
 from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
-from drift_envs.schedule.structure import plain_data, validate_structure
+from drift_envs.schedule.structure import is_unknown_key, plain_data, validate_structure
 from drift_envs.schedule.yaml12 import Document, Mark
 
 __all__ = ["load_schedule", "shipped_schedules"]
@@ -101,12 +102,24 @@ def _check(document: Document, tables: Tables) -> Schedule:
     if table is not None:
         known = {path for path, _ in findings}
         findings += [finding for finding in knob_findings(data, table) if finding[0] not in known]
-        if schedule is not None and not findings and not document.problems:
-            findings = list(combination_findings(schedule, table))
+        complete = schedule or _without_unknown_keys(data, findings)
+        if complete is not None and not document.problems and all(map(is_unknown_key, findings)):
+            findings += combination_findings(complete, table)
     problems = _sorted([*document.problems, *_problems(findings, document.mark)], document.mark.where)
     if schedule is None or problems:
         raise ScheduleError(problems)
     return schedule if table is None else schedule.mark_checked(table)
+
+
+def _without_unknown_keys(data: Mapping[str, Any], findings: Iterable[Finding]) -> Schedule | None:
+    """The schedule without its unknown keys, if nothing else is wrong, so that all other rules can be checked."""
+    rest = deepcopy(dict(data))
+    for path, _ in filter(is_unknown_key, findings):
+        place: Any = rest
+        for part in path[:-1]:
+            place = place[part]
+        place.pop(path[-1], None)
+    return validate_structure(rest)[0]
 
 
 def _rule_findings(data: Mapping[str, Any]) -> Iterator[Finding]:

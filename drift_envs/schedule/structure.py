@@ -1,6 +1,7 @@
 """The structure of a schedule: what is wrong with its keys one by one, before any rule between them.
 
 * `plain_data` - a copy of the data, and everything in it that a schedule can't hold
+* `is_unknown_key` - whether a finding is about an unknown key
 * `validate_structure` - the schedule, or the findings of pydantic in the words of this package
 """
 
@@ -18,6 +19,7 @@ from drift_envs.schedule.findings import Finding, Path, nearest, show
 from drift_envs.schedule.model import BROKEN_RULE, Derived, Drift, KnobSpec, Schedule, Steps, TaskPool
 from drift_envs.schedule.yaml12 import MAX_DEPTH, MAX_NODES
 
+_UNKNOWN_KEY = "is no key that belongs here."
 _LARGEST = 2**63 - 1
 _TYPES = {
     "int_type": "should be a whole number",
@@ -76,10 +78,15 @@ def validate_structure(data: Mapping[str, Any]) -> tuple[Schedule | None, list[F
         return None, [_explain(_path(item["loc"]), item, data) for item in found]
 
 
+def is_unknown_key(finding: Finding) -> bool:
+    """Whether a finding of `validate_structure` is about an unknown key."""
+    return finding[1].startswith(_UNKNOWN_KEY)
+
+
 def _explain(path: Path, found: Mapping[str, Any], data: Mapping[str, Any]) -> Finding:
     kind, context, received = found["type"], found.get("ctx", {}), show(found["input"])
     if kind == "extra_forbidden":
-        return path, f"is no key that belongs here. {nearest(str(path[-1]), _known_keys(path[:-1]))}"
+        return path, f"{_UNKNOWN_KEY} {nearest(str(path[-1]), _known_keys(path[:-1]))}"
     if kind == "missing" and isinstance(path[-1], int):  # a pair with one entry
         return path[:-1], f"should be a list of two. Received {show(_at(data, path[:-1]))}"
     if kind == "missing":

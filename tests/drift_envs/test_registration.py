@@ -262,7 +262,7 @@ def test_step_before_reset(env_id):
             "`is_slippery` should not be given, since the schedule `frozen_lake/thaw` sets `slip`. Received True",
         ),
         ({"schedule": "frozen_lake/implicit", "reward_schedule": (1, 0, 0)}, "`reward_schedule` should not be given"),
-        ({"slippery": True}, "there is no argument `slippery`, only desc, map_name,"),
+        ({"slippery": True}, "there is no argument `slippery`. Did you mean `is_slippery`?"),
     ],
     ids=str,
 )
@@ -284,7 +284,10 @@ def test_arguments_beside_a_schedule():
     with pytest.raises(ScheduleError, match="goal_rewards"):
         gym.make("DriftFrozenLake-v0", schedule=rewards, desc=["SFFG"])
     assert gym.make("DriftMountainCar-v0", goal_velocity=0.01).unwrapped.goal_velocity == 0.01
-    with pytest.raises(ArgumentError, match="there is no argument `speed`, only goal_velocity"):
+    with pytest.raises(
+        ArgumentError,
+        match=r"there is no argument `speed`. Received speed=.* Known: schedule, goal_velocity, render_mode",
+    ):
         gym.make("DriftMountainCar-v0", speed=1)
 
 
@@ -325,3 +328,24 @@ def test_knob_tables_by_id(env_id):
     assert "action_delay" in table
     with pytest.raises(ArgumentError, match="`env_id` should be one of DriftFrozenLake-v0, "):
         knob_table_of("CartPole-v1")
+
+
+def test_misspelt_arguments_are_all_named_with_the_known_ones():
+    with pytest.raises(ArgumentError) as error:
+        gym.make("DriftFrozenLake-v0", schedul="frozen_lake/explicit", over_lay=True)
+    message = str(error.value)
+    assert "there is no argument `schedul`. Did you mean `schedule`?" in message
+    assert "there is no argument `over_lay`. Did you mean `overlay`?" in message
+    assert message.endswith(
+        "desc, map_name, is_slippery, success_rate, reward_schedule, render_mode, notify, text, overlay"
+    )
+    with pytest.raises(ArgumentError, match="Did you mean `schedule`"):
+        gym.make_vec("DriftMountainCar-v0", num_envs=2, vectorization_mode="vector_entry_point", schedul=None)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_short_name_is_a_schedule_of_the_environment(env_id):
+    env = gym.make(env_id, schedule="explicit")
+    assert env.get_wrapper_attr("schedule").name == IDS[env_id].schedule
+    with pytest.raises(ScheduleError, match=f"Did you mean `{IDS[env_id].schedule}`"):
+        gym.make(env_id, schedule="explict")

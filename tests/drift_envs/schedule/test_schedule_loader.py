@@ -360,3 +360,13 @@ def test_any_dictionary_is_read_or_refused(table, data):
     if loaded is not None:
         assert isinstance(loaded, Schedule)
         assert load_schedule(loaded.to_dict(), table=table) == loaded
+
+
+def test_an_unknown_key_hides_nothing(table):
+    wrong = {"version": 1, "base": {"low": 5.0, "high": 1.0}}
+    alone = lines_of(wrong, table)
+    assert "should be at most `high`" in alone[0]
+    assert lines_of({**wrong, "clok": "step"}, table) == [
+        "<dict>: clok: is no key that belongs here. Did you mean `clock`?",
+        *alone,
+    ]
