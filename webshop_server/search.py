@@ -187,7 +187,7 @@ class SearchIndex:
         by_term = by_listing.tocsc()
         del by_listing, terms, counts, ends
         exact = np.frombuffer(lengths, np.int32)
-        mean = exact.sum() / max(np.count_nonzero(exact), 1)
+        mean = exact.sum() / max(int(np.count_nonzero(exact)), 1)
         norms = (K1 * (1 - B + B * round_lengths(exact) / mean)).astype(np.float32)
         starts = by_term.indptr.astype(np.int64)
         having = np.diff(starts)

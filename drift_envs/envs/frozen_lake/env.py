@@ -278,7 +278,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         """Whether `info["prob"]` shows the transition's probability."""
         return self._show_prob
 
-    @property
+    @property  # type: ignore[override]  # Gymnasium declares a list and stores an array
     def desc(self) -> np.ndarray:
         """The map as Gymnasium keeps it, an array of letters of shape `(rows, columns)`."""
         rows: np.ndarray = self._desc
