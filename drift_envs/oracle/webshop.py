@@ -155,18 +155,18 @@ class ShopOracle:
             t1: a tick after it.
         """
         old, new = self.settings(t0), self.settings(t1)
-        carried, differing, asked = [], 0, 0
+        carried, differing, compared = [], 0, 0
         for goal in self._goals():
             plans = [self._plan(goal, old, purchase) for purchase in best_purchases(self._shop, goal, old)]
             carried.append(max((self._replay(goal, new, plan) for plan in plans), default=0.0))
             for plan in plans[:1]:
                 one, other = self._compare(goal, old, new, plan)
-                differing, asked = differing + one, asked + other
+                differing, compared = differing + one, compared + other
         before, after = self.value(t0), self.value(t1)
         lost = self._world.knobs_at(t1)["transient"]
         same = old == new and lost == self._world.knobs_at(t0)["transient"]
         score = before if same else _mean(carried)
-        return ChangeEffect(differing / asked if asked else 0.0, before, score, after, score)
+        return ChangeEffect(differing / compared if compared else 0.0, before, score, after, score)
 
     def _goals(self) -> list[Goal]:
         pool = self._pool()
@@ -209,15 +209,15 @@ class ShopOracle:
     def _compare(self, goal: Goal, old: Settings, new: Settings, plan: Iterable[str]) -> tuple[int, int]:
         """The number of clicks with another response on the pages of a sequence, and the number of clicks."""
         session = self._session(goal, old)
-        differing = asked = 0
+        differing = compared = 0
         for action in plan:
             here = session.page
             actions = [f"click[{label}]" for label, target in here.clickables.items() if target is not None]
             for one in [action, *actions] if here.has_search_bar else actions:
-                asked += 1
+                compared += 1
                 differing += self._respond_at(goal, here.url, one, old) != self._respond_at(goal, here.url, one, new)
             session.act(action)
-        return differing, asked
+        return differing, compared
 
     def _respond_at(self, goal: Goal, url: PageUrl, action: str, settings: Settings) -> _Reply:
         session = self._session(goal, settings)

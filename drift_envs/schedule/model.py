@@ -304,7 +304,7 @@ class Schedule(_Model):
 def schedule_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a schedule file, as editors and other programs read it.
 
-    It knows each key for itself. Rules between keys, and which knobs there are, are checked by
+    It describes each key on its own. Rules between keys, and the names of knobs, are checked by
     `load_schedule`.
 
     Example:

@@ -45,11 +45,11 @@ class Phase:
 
     Args:
         id: `source`, the name of the drift, or either with the number of the visit, as in `tide#2`.
-        index: how many phases lie before it.
+        index: the number of earlier phases.
         start: its first tick.
         drift: the name of the drift that it belongs to, `None` for `source`.
         stop: the first tick after it, `NEVER` if it goes on for ever, or so long (random occurrences that
-            keep overlapping) that its end lies where more than a million would usually have started.
+            keep overlapping) that on average more than a million would have started before its end.
     """
 
     id: str

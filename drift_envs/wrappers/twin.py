@@ -31,7 +31,7 @@ HIDDEN = frozenset(
         "timeline",
     }
 )
-"""What a twin's holder may not know."""
+"""Attributes that are hidden from the holder of a twin."""
 
 _TWIN_TAG = 0x7717
 """Sets the streams of twins apart from all other streams of the same seed."""
@@ -153,7 +153,7 @@ class Twin(gym.Env[Any, Any]):
         self.__inner.close()
 
     def __getattribute__(self, name: str) -> Any:
-        """Refuse what only evaluators may know."""
+        """Refuse the attributes in `HIDDEN`."""
         if name in HIDDEN:
             raise HiddenError(f"`{name}` is hidden from the holder of a twin; evaluators read it from the world itself")
         return super().__getattribute__(name)

@@ -1,8 +1,8 @@
-"""The study `belief-correction`: how a flawed conclusion is put right by evidence that is half wrong.
+"""The study `belief-correction`: how a flawed conclusion is corrected by evidence that is half wrong.
 
 * `Flaw` - a conclusion in memory that contradicts the optimum
 * `find_flaws` - those of an instance
-* `correct` - what becomes of one, update by update
+* `correct` - the state of one after each update
 * `correction_rows`, `correction_tables` - the study
 
 Source: the BeliefMem paper, section 4.3 and appendix B.5. A flaw contradicts the optimum, stands among what is

@@ -1,7 +1,7 @@
-"""Studies: what becomes of a memory under declared evidence, without a run over episodes.
+"""Studies of memories under given evidence, without a run over episodes.
 
 * `STUDIES` - all of them
-* `run_study` - carries one out and writes what came of it
+* `run_study` - carries one out and writes its results
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Study(NamedTuple):
 
 STUDIES: Mapping[str, Study] = {
     "belief-correction": Study(
-        "how a flawed conclusion is put right by evidence that is half wrong", correction_rows, correction_tables
+        "how a flawed conclusion is corrected by evidence that is half wrong", correction_rows, correction_tables
     ),
     "belief-convergence": Study(
-        "whether the true conclusion comes to lead as evidence grows", convergence_rows, convergence_tables
+        "whether the true conclusion ranks first as evidence grows", convergence_rows, convergence_tables
     ),
     "belief-corpus": Study("how much a memory has to hold before it stops learning", corpus_rows, corpus_tables),
 }

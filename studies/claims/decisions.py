@@ -1,4 +1,4 @@
-"""What came of the claims.
+"""The results of the claims.
 
 * `judge` - the checks of every claim that a run tests
 * `same_episodes` - memories that make no difference

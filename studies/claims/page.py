@@ -1,4 +1,4 @@
-"""What came of the claims, as one page.
+"""The results of the claims, as one page.
 
 * `write_claims` - reads folders of runs, prints the page or writes it
 * `to_page` - the page as Markdown
@@ -92,7 +92,7 @@ def to_page(
     """
     words = [verdict.word for verdict in verdicts]
     lines = [
-        "# What came of the claims",
+        "# Results of the claims",
         "",
         f"{words.count(HELD)} of the {len(words)} claims of [`claims.md`](claims.md) held, {words.count(REFUTED)} were "
         f"refuted, {words.count(NOT_PLAYED)} were not played. Made by `python -m studies claims` from the lines of "

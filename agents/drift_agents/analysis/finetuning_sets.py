@@ -1,6 +1,6 @@
 """Fine-tuning sets for making strategies (AdaMEM, section 3.2: STEP-MFT).
 
-* `Sample` - how a strategy was made, and what came of it
+* `Sample` - how a strategy was made, and its result
 * `read_samples` - all of a run, from the steps that it kept
 * `pick` - those that a filter keeps
 * `export` - one file in chat format
@@ -28,7 +28,7 @@ from drift_agents.types import Thought
 
 
 class Sample(NamedTuple):
-    """How a strategy was made, and what came of it.
+    """How a strategy was made, and its result.
 
     Args:
         thought: how it was made.

@@ -72,7 +72,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
 
     Args:
         manifest: what was played.
-        standings: what came of it.
+        standings: its ranked agents.
     """
     seeds = manifest["experiment"]["seeds"]
     missing = ", ".join(f"{count} of `{schedule}`" for schedule, count in standings.left_out.items())

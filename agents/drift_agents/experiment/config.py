@@ -136,8 +136,8 @@ class Agents(_Model):
     and any other verifier gives the same run.
 
     Args:
-        memory: what is remembered.
-        verifier: what becomes of an experience.
+        memory: the memories.
+        verifier: the verifiers.
         controller: how one decision is made.
         team: one agent, or several that share a memory.
         policy: what answers a prompt.

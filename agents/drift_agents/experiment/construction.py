@@ -58,7 +58,7 @@ def has_construction(cell: Cell, construct: Construct | None) -> bool:
 
     Args:
         cell: the cell.
-        construct: what the experiment asks for.
+        construct: the experiment's settings of the construction.
     """
     if construct is None or not construct.episodes or cell.reference == "clairvoyant":
         return False
@@ -71,7 +71,7 @@ def plan_construction(schedule: Schedule, world: EvaluationWrapper, construct: C
     Args:
         schedule: the schedule.
         world: a world of its own, seeded with the cell's seed; it is seeded anew.
-        construct: what the experiment asks for.
+        construct: the experiment's settings of the construction.
         seed: the cell's.
 
     Raises:

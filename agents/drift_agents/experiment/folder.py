@@ -80,11 +80,11 @@ class RunFolder:
 
         Args:
             manifest: what is to be played.
-            resume: whether what lies there may be continued.
-            fresh: whether a run that lies there may be thrown away.
+            resume: whether an existing run may be continued.
+            fresh: whether an existing run may be deleted.
 
         Raises:
-            ExperimentError: if what lies there may not be used.
+            ExperimentError: if the folder may not be used.
         """
         self._take_lock()
         if self._is_empty():

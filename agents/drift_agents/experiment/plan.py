@@ -56,7 +56,7 @@ class Cell:
     Args:
         schedule: as the experiment names it.
         memory: what is remembered.
-        verifier: what becomes of an experience; for the references `oracle_realign` and
+        verifier: the verifier; for the references `oracle_realign` and
             `oracle_reset` it carries their name.
         policy: the policy; for `clairvoyant` and the learners it carries their name.
         seed: of the environment, the drift and the agent.

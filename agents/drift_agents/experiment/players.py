@@ -141,8 +141,8 @@ def make_player(
         team: the team; its option `members` says who belongs to it, the others are its own. Where it names
             none and the policy is the planner, the pool `planners` plays.
         policy: the policy of a team that names no members.
-        memory: what is remembered, by all members together.
-        verifier: what becomes of an experience.
+        memory: the memory, shared by all members.
+        verifier: the verifier.
         service: access to language models, if there are any.
         meter: what the models of memory and team cost.
         rest: what an agent takes beside these.

@@ -75,9 +75,9 @@ def run_experiment(
         folder: where to; it is made if it does not exist.
         jobs: how many cells are played at the same time; the results do not depend on it.
         backend: where several cells are played: `processes` of this machine, or workers of `ray`, which have to
-            see the folder under the same path. Cells that ask language models are played in this process.
-        resume: go on with the run that lies there.
-        fresh: throw away the run that lies there.
+            see the folder under the same path. Cells with language models are played in this process.
+        resume: continue an existing run.
+        fresh: delete an existing run.
         trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
             not given. Lines do not depend on it; cells that are done already are not played again for it, and
             `progress.note` receives how many of them have no steps.
@@ -111,8 +111,8 @@ def run_experiment(
         raise ArgumentError(
             "`backend` should be processes with language models, whose cost one service counts. Received 'ray'"
         )
-    with _service_for(experiment, folder, service) as asks:
-        return _run(experiment, folder, cells, asks, jobs, backend, resume, fresh, trace, progress)
+    with _service_for(experiment, folder, service) as used:
+        return _run(experiment, folder, cells, used, jobs, backend, resume, fresh, trace, progress)
 
 
 @contextmanager
@@ -248,7 +248,7 @@ def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> Ce
 
 
 def _tell_untraced(folder: RunFolder, done: list[Cell], trace: str, progress: Progress) -> None:
-    """Tell that cells were played when no steps were kept; they are not played again for it."""
+    """Note the finished cells without steps; they are not played again for a trace."""
     missing = 0 if trace == "none" else sum(not folder.trace(cell.key).exists() for cell in done)
     if missing:
         progress.note(

@@ -76,13 +76,13 @@ def _whole_on_interrupt() -> Iterator[None]:
 def play_in_threads(tasks: Iterable[T], jobs: int, service: Service, do: Callable[[T], None]) -> Iterator[T]:
     """Play cells at the same time, in this process, so that they share the service.
 
-    When one fails or the run is interrupted nothing more is asked; what is under way is awaited, since
-    its replies are paid for and are recorded.
+    When one fails or the run is interrupted no new request is sent; pending requests are awaited, since
+    their replies are paid for and are recorded.
 
     Args:
         tasks: what is to be done.
         jobs: how many at the same time.
-        service: through which they ask.
+        service: access to language models.
         do: does one.
 
     Yields:
@@ -151,7 +151,7 @@ def ray_cores() -> int:
 
 def _connect() -> Any:
     """The package `ray`, connected: to the cluster at `RAY_ADDRESS`, else to one that is started here."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers what runs here
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     try:
         import ray
     except ImportError as error:

@@ -201,7 +201,7 @@ class Ledger:
 
 
 class LedgerMemory(ABC):
-    """A memory whose evidence lies in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
+    """A memory whose evidence is in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
 
     Example:
         >>> from drift_agents.memory.vanilla import VanillaMemory

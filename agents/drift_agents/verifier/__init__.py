@@ -1,1 +1,1 @@
-"""Verifiers: what becomes of an experience, and whether memory is still true."""
+"""Verifiers: whether an experience is written, and whether records are still true."""

@@ -4,7 +4,7 @@
 * `NewMap`, `MovedHoles` - the arguments of the two, checked
 * `ice_value` - the probability of reaching a goal on slippery ice
 
-A map is drawn until it meets every condition that the arguments ask for; the number of attempts is
+A map is drawn until it meets every condition of the arguments; the number of attempts is
 bounded, and giving up is an error that says so.
 """
 
@@ -141,7 +141,7 @@ def _search(arguments: Mapping[str, Any], propose: Callable[[], Map], accept: Ca
         lake = propose()
         if accept(lake):
             return lake
-    raise KnobError(f"no map meets {dict(arguments)!r} within {ATTEMPTS} attempts; ask for less")
+    raise KnobError(f"no map meets {dict(arguments)!r} within {ATTEMPTS} attempts; relax the conditions")
 
 
 def _scatter(new: NewMap, generator: np.random.Generator) -> Map:

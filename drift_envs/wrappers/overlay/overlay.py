@@ -25,7 +25,7 @@ from drift_envs.wrappers.overlay.strip import draw_strip
 
 
 class DriftOverlay(InternalWrapper, RecordConstructorArgs):
-    """Tells the truth on every picture: a strip under it, and marks on it.
+    """Draws the true drift state on every frame: a strip under it, and marks on it.
 
     The strip has phase, tick, episode and score, what changed, and the schedule with the present
     tick. On the lake tiles that changed have a frame, old holes are dashed rings, and a line shows

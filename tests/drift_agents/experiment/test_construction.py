@@ -1,4 +1,4 @@
-"""Construction before the test: other tasks, in the source phase, counted, and without a trace in the test's luck."""
+"""Construction before the test: other tasks, in the source phase, counted, without an effect on the test."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_test_has_the_luck_that_it_has_without_construction(monkeypatch: pyt
         assert asked[3:] == plain
         assert maps[3:] == plain_maps
         assert [options for _, options in asked[:3]] == [{"drift_clock": "continue", "drift_tick": 0}] * 3
-        assert not {seed for seed, _ in asked[:3]} & {seed for seed, _ in plain}, "its luck is its own"
+        assert not {seed for seed, _ in asked[:3]} & {seed for seed, _ in plain}, "its random stream is its own"
         assert [tiles == plain_maps[0] for tiles in maps[:3]] == [where == "same"] * 3
         assert len(set(maps[:3])) == 1
 
@@ -247,14 +247,14 @@ def test_reports_leave_it_out_of_phases_and_count_its_interactions(data: dict[st
     sections = make_report(manifest, rows)
     heading = sections[0].heading
     assert heading.endswith("before the test 3 the same tasks in 2 epochs; memory frozen in the test")
-    sheets = {sheet.title: sheet for sheet in sections[0].sheets + sections[0].more}
-    costs = sheets["Costs of the whole run, mean of an instance"]
+    tables = {table.title: table for table in sections[0].tables + sections[0].more}
+    costs = tables["Costs of the whole run, mean of an instance"]
     steps = dict(zip(costs.columns, next(cells for cells, _ in costs.rows if "GLOVE" in cells[0]), strict=True))
     spent = [sum(row["steps"] + row["probe_steps"] for row in before) for before in run.construction]
     assert steps["steps before\nthe test"] == f"{sum(spent) / 2:g}"
     total = sum(row["steps"] + row["probe_steps"] for instance in run.whole.rows for row in instance) / 2
     assert steps["total\nsteps"] == f"{total:g}"
-    equal = sheets["Successes at equal interaction"]
+    equal = tables["Successes at equal interaction"]
     assert equal.columns[-1] == "test in 1,000,\nconstruction\nincluded"
     wins = [
         1000 * sum(row["success"] for row in test) / sum(row["steps"] + row["probe_steps"] for row in both)

@@ -238,7 +238,7 @@ def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path
     assert players[Player("vanilla", "oracle_reset", "planner", "coin")] == "oracle_reset"
     assert players[Player("vanilla", "none", "planner", "direct", "twice")] is None
     (section,) = [section for section in make_report(manifest, rows) if section.heading.startswith("puddle")]
-    names = [cells[0] for cells, _ in section.sheets[0].rows]
+    names = [cells[0] for cells, _ in section.tables[0].rows]
     assert names == [
         "Vanilla",
         "  + GLOVE",

@@ -71,7 +71,7 @@ def tabulate_llm_costs(players: PlayerIndex) -> Table:
         players: the players, row by row.
 
     Returns:
-        The table; without rows where no language model was asked.
+        The table; without rows for agents that use no language model.
     """
     table = Table(
         "Language models over the whole run, mean of an instance",

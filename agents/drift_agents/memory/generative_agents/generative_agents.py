@@ -215,7 +215,7 @@ class GenerativeAgents:
         self._stream.mark_reflected(unreflected)
 
     def _reflect_on_stream(self, now: AgentClock) -> None:
-        """Ask questions about the latest items, and infer insights from the items that answer each."""
+        """Generate questions about the latest items, and infer insights from the items retrieved for each."""
         stream = self._stream
         latest = number_statements(map(stream.statement, sorted(stream.traces)[-self.recent :]))
         messages = read_messages(TEMPLATES.format("questions"), number=str(self.questions), statements=latest)
