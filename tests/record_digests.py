@@ -149,10 +149,16 @@ def _who(line: Mapping[str, Any]) -> str:
     return " ".join(str(line[key]) for key in WHO)
 
 
+TABLE_OF_LOOPS = "steps in loops"
+"""A column of the table of reports that figures leave out, for the same reason."""
+LEFT_OUT = ("milliseconds", "loops", "loop_steps")
+"""Fields that digests leave out: wall-clock time, and counts that lines have since later than the first record."""
+
+
 def _timeless(value: Any) -> Any:
-    """The same without what a clock on the wall says."""
+    """The same without `LEFT_OUT`."""
     if isinstance(value, dict):
-        return {key: _timeless(item) for key, item in value.items() if key != "milliseconds"}
+        return {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 
@@ -169,16 +175,18 @@ NUMBER = re.compile(r"(?<![\w.])(?<!\w[-−])[-+−]?\d[\d,]*(?:\.\d+)?(?!\w)")
 def figures(markdown: str) -> str:
     """The figures of all tables: one line a row, `-` where a cell has none, a blank line between tables."""
     rows: list[str] = []
-    body = False
+    body, head = False, ""
     for line in markdown.splitlines():
         if not line.startswith("|"):
-            body = False
+            body, head = False, ""
         elif set(line) <= set("|-: "):
-            body = True
-            rows.append("")
+            body = TABLE_OF_LOOPS not in head
+            rows += [""] * body
         elif body:
             cells = re.split(r"(?<!\\)\|", line.strip())[2:-1]
             rows.append(" | ".join(" ".join(NUMBER.findall(cell)) or "-" for cell in cells))
+        else:
+            head = line
     return "\n".join(rows).strip() + "\n"
 
 

@@ -254,6 +254,10 @@ VERIFIERS = Registry(
             "drift_agents.verifier.controls:Forget",
             "GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.",
         ),
+        "announce_only": Part(
+            "drift_agents.verifier.controls:AnnounceOnly",
+            "GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.",
+        ),
         "probe_keep": Part(
             "drift_agents.verifier.controls:ProbeKeep",
             "GLOVE's detection and probes without removal: the summary is added to what it contradicts.",

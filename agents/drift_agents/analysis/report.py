@@ -26,7 +26,12 @@ from drift_agents.analysis.tables.breakdowns import (
     tabulate_spread,
 )
 from drift_agents.analysis.tables.comparisons import compare, holm, tabulate_differences
-from drift_agents.analysis.tables.costs import tabulate_costs, tabulate_decision_costs, tabulate_llm_costs
+from drift_agents.analysis.tables.costs import (
+    tabulate_costs,
+    tabulate_decision_costs,
+    tabulate_llm_costs,
+    tabulate_loops,
+)
 from drift_agents.analysis.tables.memories import tabulate_epochs, tabulate_items, tabulate_managed
 from drift_agents.analysis.tables.overviews import tabulate_policies, tabulate_summary, tabulate_sweep
 from drift_agents.analysis.tables.paper import GPT_4O
@@ -154,6 +159,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Report
             tabulate_items(players, measure),
             tabulate_costs(players),
             tabulate_llm_costs(players),
+            tabulate_loops(players),
             tabulate_decision_costs(players, measure, phases),
         ]
         stage = manifest["schedules"].get(schedule, {}).get("construct") or {}

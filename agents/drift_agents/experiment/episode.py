@@ -319,5 +319,7 @@ def _row(
         **episode.usage._asdict(),
         "refreshes": episode.refreshes,
         "tokens_estimated": episode.tokens_estimated,
+        "loops": episode.loops,
+        "loop_steps": episode.loop_steps,
         "regret": truth.regret,
     }

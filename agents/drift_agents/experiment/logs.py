@@ -62,6 +62,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **{field: (type(none),) for field, none in NO_USAGE._asdict().items()},
     "refreshes": (int,),
     "tokens_estimated": (int,),
+    "loops": (int,),
+    "loop_steps": (int,),
     "regret": (float, type(None)),  # null without oracle
 }
 

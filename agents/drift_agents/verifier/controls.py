@@ -2,6 +2,7 @@
 
 * `Overwrite` - the newest outcome of each (state, action) wins, no probe
 * `Forget` - GLOVE's detection; the counterparts go, no probe
+* `AnnounceOnly` - GLOVE's detection; the prompt says so, memory stays as it is
 * `ProbeKeep` - GLOVE's detection and probes; nothing is removed
 * `RandomProbe` - GLOVE's detection and number of probes, spent on random known pairs
 * `BaseExtra` - no verification; an experiment gives it GLOVE's probe steps as extra episodes
@@ -95,6 +96,39 @@ class Forget(SurpriseVerifier):
             statistic=found.share,
             removed=removed,
             realigned=True,
+            contradicted=True,
+            observed=write_all(found.experiences, memory),
+        )
+
+
+class AnnounceOnly(SurpriseVerifier):
+    """GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.
+
+    The surprising experiences are written beside their counterparts. It measures what the line of doubt in the
+    prompt (`drift_agents.agent.Agent`) does by itself.
+
+    Args:
+        epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
+        persistence: the number of surprises in a row that starts the response; positive.
+        minimum: the number of recorded responses from which on outcomes are tested; positive.
+
+    Raises:
+        ArgumentError: if an option is outside its range.
+
+    Example:
+        >>> AnnounceOnly().epsilon
+        0.5
+    """
+
+    name = "announce_only"
+
+    def __init__(self, *, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
+        super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
+
+    def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
+        return Verdict(
+            surprise=True,
+            statistic=found.share,
             contradicted=True,
             observed=write_all(found.experiences, memory),
         )

@@ -41,6 +41,15 @@ def test_overwrite_keeps_what_agrees(lived, outcome) -> None:
     assert held(memory) == [("H", 1, False)]
 
 
+def test_announce_only_writes_and_casts_doubt(lived) -> None:
+    memory, verifier = VanillaMemory(), bound("announce_only")
+    feed(verifier, memory, lived(0, "F"), lived(1, "F"))
+    verdict = feed(verifier, memory, lived(2, "H"))
+    assert (verdict.surprise, verdict.contradicted, verdict.realigned) == (True, True, False)
+    assert (verdict.removed, verdict.cost) == (Removed(), ProbeCost())
+    assert held(memory) == [("F", 1, False), ("F", 1, False), ("H", 1, False)]
+
+
 def test_forget_removes_all_counterparts_and_writes(lived) -> None:
     memory, verifier = VanillaMemory(), bound("forget", persistence=2)
     feed(verifier, memory, lived(0, "F"), lived(1, "F"), lived(2, "H"))

@@ -2,6 +2,7 @@
 
 * `tabulate_costs` - interactions, realignments, model calls and supervision
 * `tabulate_llm_costs` - calls, tokens, latency and failures of language models
+* `tabulate_loops` - how often agents moved in circles
 * `tabulate_decision_costs` - tokens a step against the score, with the Pareto front (AdaMEM, figure 6, tables 5 and 6)
 * `DecisionCost`, `decision_costs`, `pareto_front` - the numbers behind it
 """
@@ -110,6 +111,38 @@ def tabulate_llm_costs(players: PlayerIndex) -> Table:
             count("invalid_actions"),
             count("fallbacks"),
             count("dropped_records"),
+            reference=reference,
+        )
+    return table
+
+
+NOTABLE_LOOPS = 0.05
+"""The share of steps in loops from which on an agent stands in the table of loops."""
+
+
+def tabulate_loops(players: PlayerIndex) -> Table:
+    """How often agents moved in circles for longer than five steps (`drift_agents.agent.count_loops`).
+
+    Args:
+        players: the players, row by row.
+
+    Returns:
+        The table, with the agents that spent at least `NOTABLE_LOOPS` of their steps in loops.
+    """
+    table = Table(
+        f"Warning: moved in circles, at least {NOTABLE_LOOPS:.0%} of the steps in loops longer than five steps",
+        ("method", "loops", "steps\nin loops", "share of\nsteps"),
+    )
+    for name, test, reference in players.rows():
+        run = test.whole
+        looped, steps = (sum(run.per_instance(sum_of(field))) for field in ("loop_steps", "steps"))
+        if not steps or looped / steps < NOTABLE_LOOPS:
+            continue
+        table.add(
+            name,
+            format_count(estimate(run.per_instance(sum_of("loops")))),
+            format_count(estimate(run.per_instance(sum_of("loop_steps")))),
+            f"{looped / steps:.0%}",
             reference=reference,
         )
     return table
