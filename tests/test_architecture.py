@@ -24,7 +24,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["action", "inventory", "parser", "renderer", "reward"],
         ["page_builder"],
         ["shop"],
-        ["client", "oracle", "sessions"],
+        ["client", "oracle", "serving", "sessions"],
         ["routes"],
         ["app"],
         ["__init__", "__main__"],

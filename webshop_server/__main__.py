@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import sys
@@ -78,20 +77,31 @@ def _serve(
         typer.Option(metavar="FILE", help="File with the token of /admin (default: WEBSHOP_ADMIN_TOKEN)."),
     ] = None,
     log: Annotated[str | None, typer.Option(metavar="DIR", help="Folder for session logs.")] = None,
+    max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of sessions.")] = 10_000,
+    max_client_sessions: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Maximum number of sessions of one client address.")
+    ] = 1000,
     debug: Debug = False,
 ) -> None:
     """Start the shop at a local address, which is printed."""
-    from waitress import create_server
-
     from webshop_server.app import Config, create_app
+    from webshop_server.serving import make_server
 
     token = os.environ.get("WEBSHOP_ADMIN_TOKEN") or None
     if admin_token_file:
         token = _read_first_line(admin_token_file)
-    application = create_app(Config(catalogue, goal_kind=goals, seed=seed, admin_token=token, log_dir=log))
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of every request that has to wait
+    config = Config(
+        catalogue,
+        goal_kind=goals,
+        seed=seed,
+        admin_token=token,
+        log_dir=log,
+        max_sessions=max_sessions,
+        max_client_sessions=max_client_sessions,
+    )
+    application = create_app(config)
     listener = _listen(host, port)
-    server = create_server(application, sockets=[listener], threads=threads)
+    server = make_server(application, listener, threads=threads)
     name, number = listener.getsockname()[:2]
     print(f"http://{f'[{name}]' if ':' in name else name}:{number}/", flush=True)
     try:

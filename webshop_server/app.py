@@ -16,7 +16,7 @@ from webshop_server.catalogue import Catalogue
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.inventory import Inventory
 from webshop_server.renderer import SECURITY_HEADERS, render_message
-from webshop_server.routes import admin_routes, shop_routes, show_error
+from webshop_server.routes import admin_routes, shop_routes, show_error, show_session_over
 from webshop_server.sessions import SessionLog, SessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
@@ -43,6 +43,7 @@ class Config:
         admin_token: the token for `/admin`, at least 8 characters; without one `/admin` does not exist.
         log_dir: the directory of session logs; without one nothing is logged.
         max_sessions: the maximum number of sessions.
+        max_client_sessions: the maximum number of sessions of one client address.
         idle_seconds: sessions that are idle for longer are deleted.
     """
 
@@ -53,6 +54,7 @@ class Config:
     admin_token: str | None = field(default=None, repr=False)
     log_dir: str | os.PathLike[str] | None = None
     max_sessions: int = 10_000
+    max_client_sessions: int = 1000
     idle_seconds: float = 3600.0
 
 
@@ -86,14 +88,18 @@ def create_app(config: Config | None = None) -> Flask:
     )
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
     app.extensions["webshop"] = SessionStore(
-        shop, limit=config.max_sessions, idle_seconds=config.idle_seconds, seed=config.seed
+        shop,
+        limit=config.max_sessions,
+        client_limit=config.max_client_sessions,
+        idle_seconds=config.idle_seconds,
+        seed=config.seed,
     )
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
     if config.admin_token is not None:
         app.register_blueprint(admin_routes)
     app.register_blueprint(shop_routes)
     app.register_error_handler(ArgumentError, show_error)
-    app.register_error_handler(SessionError, show_error)
+    app.register_error_handler(SessionError, show_session_over)
     app.register_error_handler(ShopError, _show_failure)
     app.register_error_handler(HTTPException, _show_http_error)
     app.before_request(_check_url)

@@ -29,9 +29,17 @@ from werkzeug.wrappers import Response as BaseResponse
 from webshop_server.checks import refuse
 from webshop_server.errors import ArgumentError, SessionError, SettingsError, ShopError
 from webshop_server.renderer import draw_picture, render_html, render_message
-from webshop_server.sessions import RESERVED, SessionLog, SessionStore
+from webshop_server.sessions import RESERVED, SessionLog, SessionStore, check_name
 from webshop_server.shop import Session
-from webshop_server.urls import PageKind, PageUrl, normalize_query, parse_keywords, parse_options, parse_page_number
+from webshop_server.urls import (
+    PageKind,
+    PageUrl,
+    normalize_query,
+    parse_keywords,
+    parse_options,
+    parse_page_number,
+    parse_session_goal,
+)
 
 shop_routes = Blueprint("shop", __name__)
 admin_routes = Blueprint("admin", __name__, url_prefix="/admin")
@@ -68,24 +76,40 @@ def show_error(error: Exception) -> Response:
     return Response(text, status=404, mimetype="text/html")
 
 
+def show_session_over(error: Exception) -> Response:
+    """Respond that a session does not exist any more, with status 404."""
+    return Response(render_message("This session is over", str(error)), status=404, mimetype="text/html")
+
+
 @shop_routes.get("/")
 def start_session() -> BaseResponse:
     """Start a session with a random name; `/?goal=7` selects the goal."""
     goal = request.args.get("goal", "")
     if goal and not (goal.isascii() and goal.isdigit() and len(goal) < 12):
         raise refuse("goal", "a whole number", goal[:40], ArgumentError)
-    return redirect("/" + get_store().create(goal=int(goal) if goal else None), 303)
+    name = get_store().create(goal=int(goal) if goal else None, client=request.remote_addr or "")
+    return redirect(f"/{name}", 303)
 
 
 @shop_routes.route("/<session_id>", methods=BOTH)
 def show_start(session_id: str) -> BaseResponse:
-    """Show the search page; a new name starts a session, as in the original (`/fixed_7` selects goal 7)."""
+    """Show the search page, or search (`POST`).
+
+    A name such as `fixed_7` selects goal 7, as in the original: its first `POST` starts the session, and a `GET`
+    before shows the page alone. Every other name belongs to a session that exists.
+    """
     if session_id in RESERVED:
         raise SessionError(f"there is no session {session_id!r}")
-    get_store().create(name=session_id)
+    store = get_store()
+    goal = parse_session_goal(session_id)
+    if goal is not None and session_id not in store:
+        if request.method == "GET":
+            page = store.shop.start(goal, check_name(session_id)).page
+            return Response(render_html(page), mimetype="text/html")
+        store.create(name=session_id, goal=goal, client=request.remote_addr or "")
     keywords = normalize_query(request.form.get("search_query", ""))
     if request.method == "POST" and keywords:
-        with get_store().use(session_id) as session:
+        with store.use(session_id) as session:
             return redirect(session.visit(PageUrl(PageKind.RESULTS, keywords)).path, 303)
     return visit(session_id, PageUrl(PageKind.START))
 

@@ -1,6 +1,7 @@
 """The sessions of the server.
 
 * `SessionStore` - sessions by name, each with a lock; idle and surplus sessions are deleted
+* `check_name` - refuses names that a session cannot have
 * `SessionLog` - JSON Lines of the pages of each session, in the original's form
 """
 
@@ -14,8 +15,9 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from webshop_server.checks import check_integer
@@ -28,12 +30,45 @@ RESERVED = frozenset(("ad", "admin", "confirm", "done", "favicon", "image", "ite
 """First segments of paths that cannot be session names."""
 
 
+def check_name(name: str) -> str:
+    """Return the name of a session.
+
+    Raises:
+        ArgumentError: the name is not allowed.
+    """
+    if not _NAME.fullmatch(name) or name in RESERVED:
+        raise ArgumentError(f"a session's name should match {_NAME.pattern}. Received {name[:80]!r}")
+    return name
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A session in a store.
+
+    Args:
+        session: the session.
+        client: the client that started it, or "" for the operator.
+        used: the time of its last use, in seconds.
+        is_opened: whether the session has left its first page.
+        lock: held while the session is in use.
+    """
+
+    session: Session
+    client: str
+    used: float
+    is_opened: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class SessionStore:
     """Sessions by name.
 
+    At a limit, sessions that never left their first page are deleted first, then the least recently used one.
+
     Args:
         shop: the shop of all sessions.
-        limit: the maximum number of sessions; the least recently used one is deleted first.
+        limit: the maximum number of sessions.
+        client_limit: the maximum number of sessions of one client, which replace each other.
         idle_seconds: sessions that are idle for longer are deleted.
         seed: seeds the goals of new sessions; names are always random.
         clock: a monotonic clock, in seconds.
@@ -52,27 +87,34 @@ class SessionStore:
         shop: Shop,
         *,
         limit: int = 10_000,
+        client_limit: int = 1000,
         idle_seconds: float = 3600.0,
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.shop = shop
         self._limit = check_integer("limit", limit, 1)
+        self._client_limit = check_integer("client_limit", client_limit, 1)
         self._idle = idle_seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries: OrderedDict[str, tuple[Session, threading.Lock, float]] = OrderedDict()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()  # by last use
+        self._clients: dict[str, dict[str, None]] = {}  # the names of each client's sessions
         self._random = _uniform_numbers(seed)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def create(self, *, goal: int | None = None, name: str | None = None) -> str:
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+    def create(self, *, goal: int | None = None, name: str | None = None, client: str = "") -> str:
         """Start a session; an existing one of this name is left unchanged.
 
         Args:
             goal: the goal's number; by default drawn by the goals' weights.
             name: the session's name; by default random.
+            client: the client's address; "" for the operator, who has no limit of their own.
 
         Returns:
             The session's name.
@@ -80,17 +122,16 @@ class SessionStore:
         Raises:
             ArgumentError: the name is not allowed, or no goal has this number.
         """
-        if name is None:
-            name = secrets.token_urlsafe(12)
-        elif not _NAME.fullmatch(name) or name in RESERVED:
-            raise ArgumentError(f"a session's name should match {_NAME.pattern}. Received {name[:80]!r}")
+        name = secrets.token_urlsafe(12) if name is None else check_name(name)
         with self._lock:
             if name not in self._entries:
                 index = goal if goal is not None else parse_session_goal(name)
                 if index is None:
                     index = self.shop.goals.pick(next(self._random))
-                self._entries[name] = (self.shop.start(index, name), threading.Lock(), self._clock())
-                self._evict()
+                session = self.shop.start(index, name)
+                self._evict(client)
+                self._entries[name] = _Entry(session, client, self._clock())
+                self._clients.setdefault(client, {})[name] = None
         return name
 
     @contextmanager
@@ -101,28 +142,52 @@ class SessionStore:
             SessionError: there is no session of this name.
         """
         with self._lock:
-            self._evict()
+            self._evict_idle()
             entry = self._entries.get(name)
             if entry is None:
-                raise SessionError(f"there is no session {name[:80]!r}; it may have been idle for too long")
-            session, lock, _ = entry
-            self._entries[name] = (session, lock, self._clock())
+                raise SessionError(
+                    f"there is no session {name[:80]!r} any more; it was idle for too long, or the shop was restarted"
+                )
+            entry.used = self._clock()
             self._entries.move_to_end(name)
-        with lock:
-            yield session
+        with entry.lock:
+            yield entry.session
+            entry.is_opened = entry.is_opened or entry.session.page.url.kind is not PageKind.START
 
     def remove(self, name: str) -> None:
         """Delete a session, if it exists."""
         with self._lock:
-            self._entries.pop(name, None)
+            self._delete(name)
 
-    def _evict(self) -> None:
+    def _delete(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        if entry is not None:
+            names = self._clients[entry.client]
+            del names[name]
+            if not names:
+                del self._clients[entry.client]
+
+    def _evict_idle(self) -> None:
         oldest = self._clock() - self._idle
         while self._entries:
-            _, (_, _, used) = next(iter(self._entries.items()))
-            if len(self._entries) <= self._limit and used >= oldest:
+            name, entry = next(iter(self._entries.items()))
+            if entry.used >= oldest:
                 break
-            self._entries.popitem(last=False)
+            self._delete(name)
+
+    def _evict(self, client: str) -> None:
+        """Make room for a session of a client."""
+        self._evict_idle()
+        own = self._clients.get(client, {})
+        if client and len(own) >= self._client_limit:
+            self._delete(self._choose_surplus(own))
+        if len(self._entries) >= self._limit:
+            self._delete(self._choose_surplus(self._entries))
+
+    def _choose_surplus(self, names: Iterable[str]) -> str:
+        """Return the session to delete: one that never left its first page, else the least recently used one."""
+        entries = self._entries
+        return min(names, key=lambda name: (entries[name].is_opened, entries[name].used))
 
 
 def _uniform_numbers(seed: int) -> Iterator[float]:

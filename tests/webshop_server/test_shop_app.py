@@ -37,7 +37,7 @@ def test_the_operator_needs_the_token(app, inventory):
 def test_the_operator_changes_settings_for_all_and_for_one(client, store):
     key = {"Authorization": f"Bearer {TOKEN}"}
     name = client.post("/admin/sessions", json={"goal": 4}, headers=key).json["session"]
-    client.get("/fixed_5")
+    client.post("/fixed_5")
     answer = client.patch(f"/admin/sessions/{name}/settings", json={"button_labels": {"Search": "Find"}}, headers=key)
     assert answer.json["button_labels"] == {"Search": "Find"}
     assert "find" in parse_response(client.get(f"/{name}")).clickables
@@ -63,7 +63,7 @@ def test_the_operator_changes_settings_for_all_and_for_one(client, store):
     ],
 )
 def test_invalid_admin_requests_are_refused(client, store, path, data, reason):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     key = {"Authorization": f"Bearer {TOKEN}"}
     before = store.shop.settings
     answer = client.patch(f"/admin{path}", json=data, headers=key)
@@ -82,7 +82,7 @@ def test_idle_and_surplus_sessions_are_deleted(inventory):
     with store.use(first):
         pass
     fourth = store.create()  # the second was idle longest
-    with pytest.raises(SessionError, match="it may have been idle for too long"), store.use(second):
+    with pytest.raises(SessionError, match="it was idle for too long"), store.use(second):
         pass
     now[0] = 90.0
     with store.use(third):
@@ -139,7 +139,7 @@ def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeyp
     shutil.copy(catalogue_path, tmp_path / "a.sqlite")
     app = create_app(Config(tmp_path / "a.sqlite"))
     client = app.test_client()
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     catalogue = app.extensions["webshop"].shop.inventory.catalogue
     monkeypatch.setattr(catalogue, "_products", {})
 
@@ -150,3 +150,50 @@ def test_a_catalogue_that_breaks_while_serving(catalogue_path, tmp_path, monkeyp
     answer = client.get("/search_results/fixed_0/shirt/1")
     assert answer.status_code == 503
     assert "disk" not in answer.text
+
+
+def test_a_get_request_of_an_unknown_name_starts_no_session(client, store):
+    live = client.get("/").headers["Location"]
+    client.post(live, data={"search_query": "shirt"})
+    for number in range(60):
+        assert "search" in parse_response(client.get(f"/fixed_{number}")).clickables
+        answer = client.get(f"/unknown-{number}")
+        assert answer.status_code == 404
+        assert "This session is over" in answer.text
+        assert client.post(f"/unknown-{number}", data={"search_query": "shirt"}).status_code == 404
+    assert len(store) == 1
+    assert client.post("/fixed_3", data={"search_query": "shirt"}).status_code == 303
+    assert len(store) == 2
+
+
+def test_sessions_of_one_client_replace_each_other(inventory):
+    app = create_app(Config(inventory, max_sessions=20, max_client_sessions=5))
+    store = app.extensions["webshop"]
+    other, greedy = app.test_client(), app.test_client()
+    live = [other.get("/").headers["Location"]]
+    greedy.environ_base = {**greedy.environ_base, "REMOTE_ADDR": "192.0.2.9"}
+    live.append(greedy.get("/").headers["Location"])
+    greedy.post(live[1], data={"search_query": "shirt"})
+    for _ in range(100):
+        greedy.get("/")
+    assert len(store) == 6
+    for path in live:  # the other client's, and the one with a search, which outlives those without
+        assert path[1:] in store
+    opened = []
+    for _ in range(8):
+        opened.append(greedy.get("/").headers["Location"])
+        greedy.post(opened[-1], data={"search_query": "shirt"})
+    assert [path[1:] in store for path in (*live, *opened)] == [True, False, *[False] * 3, *[True] * 5]
+    with pytest.raises(ArgumentError, match="`client_limit` should be a whole number, at least 1"):
+        SessionStore(Shop(inventory), client_limit=0)
+
+
+def test_after_a_restart_an_old_session_is_over(inventory):
+    path = create_app(Config(inventory)).test_client().get("/").headers["Location"]
+    client = create_app(Config(inventory)).test_client()
+    for method in ("get", "post"):
+        for old in (path, f"/search_results{path}/shirt/1"):
+            answer = getattr(client, method)(old, follow_redirects=True)
+            assert answer.status_code == 404
+            assert "This session is over" in answer.text
+            assert "Instruction" not in answer.text

@@ -94,7 +94,7 @@ def test_every_response_has_the_security_headers(client):
 )
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_unknown_urls_show_an_error_page(client, store, path, method):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     asin = store.shop.goals[0].asin
     with store.use("fixed_0") as session:
         before = session.page
@@ -106,7 +106,7 @@ def test_unknown_urls_show_an_error_page(client, store, path, method):
 
 
 def test_pages_outside_the_results_become_the_nearest(client):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     for page, shown in (("0", 1), ("-4", 1), ("99", 5), ("5", 5)):
         answer = client.get(f"/search_results/fixed_0/made+easy/{page}", follow_redirects=True)
         assert f"Page {shown} (Total results: 50)" in parse_response(answer).text
@@ -129,7 +129,7 @@ NASTY = [
 
 @pytest.mark.parametrize("text", NASTY)
 def test_special_characters_in_every_field(client, store, text):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     asin = store.shop.goals[0].asin
     part = quote(quote(text, safe=""), safe="")
     paths = [
@@ -160,7 +160,7 @@ def test_special_characters_in_every_field(client, store, text):
 
 
 def test_sizes_are_bounded(client):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     assert client.post("/fixed_0", data={"search_query": "a" * 1_000_000}).status_code == 413
     assert client.get("/search_results/fixed_0/" + "a" * 100_000 + "/1").status_code == 414
     answer = client.post("/fixed_0", data={"search_query": "shirt " * 5000})
@@ -177,7 +177,7 @@ def test_bad_bytes(client):
 
 
 def test_two_tabs_of_one_session_do_not_disturb_each_other(client, store):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     goal = store.shop.goals[0]
     one = client.get(item_path(store, options=goal.options))
     client.get("/search_results/fixed_0/lamp/1")  # the other tab goes elsewhere
@@ -187,7 +187,7 @@ def test_two_tabs_of_one_session_do_not_disturb_each_other(client, store):
 
 
 def test_back_after_a_purchase_and_buying_twice(client, store):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     page = parse_response(client.get(item_path(store)))
     first = client.post(page.clickables["buy now"].path)
     reward = parse_response(first).reward
@@ -209,7 +209,7 @@ def test_back_after_a_purchase_and_buying_twice(client, store):
 
 
 def test_a_get_request_never_buys(client, store):
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     answer = client.get(item_path(store, kind=PageKind.DONE), follow_redirects=True)
     assert "buy now" in parse_response(answer).clickables
     with store.use("fixed_0") as session:
@@ -218,7 +218,7 @@ def test_a_get_request_never_buys(client, store):
 
 def test_advertisements_over_http(client, store):
     store.shop.configure(ad_page=True, ad_right_button="C", ad_depth=1)
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     page = parse_response(client.get(item_path(store)))
     answer = client.post(page.clickables["buy now"].path, follow_redirects=True)
     page = parse_response(answer)
@@ -237,7 +237,7 @@ def test_advertisements_over_http(client, store):
 def test_logs_have_the_originals_form(inventory, tmp_path):
     app = create_app(Config(inventory, log_dir=tmp_path / "logs"))
     client, store = app.test_client(), app.extensions["webshop"]
-    client.get("/fixed_0")
+    client.post("/fixed_0")
     client.post("/fixed_0", data={"search_query": "Cotton Shirt"}, follow_redirects=True)
     page = parse_response(client.get(item_path(store)))
     client.get(page.clickables["description"].path)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import socket
 import threading
@@ -15,7 +14,7 @@ import weakref
 from typing import Any, NoReturn, SupportsIndex
 from urllib.parse import quote
 
-from waitress import create_server, wasyncore
+from waitress import wasyncore
 
 from drift_envs.envs.webshop.backends.base import BrowserOptions, require_started
 from drift_envs.errors import StateError
@@ -24,6 +23,7 @@ from webshop_server.app import Config, create_app
 from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ShopError
 from webshop_server.parser import FormRequest, ParsedPage, parse_html
+from webshop_server.serving import make_server
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
@@ -43,11 +43,10 @@ class LocalServer:
     def __init__(self, shop: Shop) -> None:
         token = secrets.token_urlsafe(24)
         config = Config(shop.inventory, shop.settings, goal_kind=shop.goal_kind, admin_token=token)
-        logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # one warning per queued request otherwise
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.bind(("127.0.0.1", 0))
         self._map: dict[int, Any] = {}
-        self._server = create_server(create_app(config), map=self._map, sockets=[listener], threads=2)
+        self._server = make_server(create_app(config), listener, threads=2, sockets=self._map)
         self.base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._server.run, name="webshop", daemon=True)
         self._thread.start()

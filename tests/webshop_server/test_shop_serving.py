@@ -1,0 +1,82 @@
+"""The web server under slow, half-open and surplus connections."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import threading
+import time
+
+import pytest
+from waitress import wasyncore
+
+from webshop_server import serving
+from webshop_server.app import Config, create_app
+
+HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-Part: "
+MOST_SECONDS = 5.0
+
+
+@contextlib.contextmanager
+def running_server(inventory, threads=2):
+    listener = socket.create_server(("127.0.0.1", 0))
+    sockets = {}
+    server = serving.make_server(create_app(Config(inventory)), listener, threads=threads, sockets=sockets)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()
+    finally:
+        server.task_dispatcher.shutdown()
+        server.trigger.pull_trigger(lambda: wasyncore.close_all(sockets))
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def measure_request(address):
+    begin = time.monotonic()
+    connection = http.client.HTTPConnection(*address, timeout=30)
+    connection.request("GET", "/fixed_0")
+    assert connection.getresponse().status == 200
+    connection.close()
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("sent", [b"", HALF], ids=["silent", "half a request"])
+def test_hundreds_of_half_open_connections_do_not_delay_a_request(inventory, sent):
+    with running_server(inventory) as address, contextlib.ExitStack() as stack:
+        for _ in range(300):
+            half = stack.enter_context(socket.create_connection(address, timeout=30))
+            half.sendall(sent)
+        assert measure_request(address) < MOST_SECONDS
+
+
+def test_a_connection_beyond_the_limit_replaces_the_one_idle_longest(inventory, monkeypatch):
+    monkeypatch.setattr(serving, "_max_connections", lambda: 20)
+    with running_server(inventory) as address, contextlib.ExitStack() as stack:
+        halves = []
+        for _ in range(60):
+            halves.append(stack.enter_context(socket.create_connection(address, timeout=30)))
+            halves[-1].sendall(HALF)
+            assert measure_request(address) < MOST_SECONDS
+        assert halves[0].recv(1) == b""  # closed by the server
+
+
+def test_a_request_has_to_arrive_in_time(inventory, monkeypatch):
+    monkeypatch.setattr(serving, "REQUEST_SECONDS", 0.0)
+    with running_server(inventory) as address, socket.create_connection(address, timeout=30) as slow:
+        slow.settimeout(30)
+        with contextlib.suppress(ConnectionError):
+            for part in (HALF, *[b"x"] * 100_000):
+                slow.sendall(part)
+        with contextlib.suppress(ConnectionError):
+            assert slow.recv(1) == b""
+        assert measure_request(address) < MOST_SECONDS
+
+
+def test_the_limit_of_connections_leaves_room_for_files(monkeypatch):
+    resource = pytest.importorskip("resource")
+    for files, most in ((1024, 448), (100, 64), (100_000, 1000), (resource.RLIM_INFINITY, 1000)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
+        assert serving._max_connections() == most

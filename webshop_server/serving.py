@@ -1,0 +1,94 @@
+"""The web server, made so that slow and half-open connections cannot stop it.
+
+* `make_server` - a waitress server for an application on a listening socket
+
+Waitress stops accepting connections at its limit, 100 by default, for up to two minutes. Here, a new
+connection beyond `MAX_CONNECTIONS` closes the one that has been idle longest, a request has to arrive within
+`REQUEST_SECONDS`, and idle connections are closed after `IDLE_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from typing import Any
+
+from flask import Flask
+from waitress import create_server
+from waitress.channel import HTTPChannel
+
+MAX_CONNECTIONS = 1000
+"""The maximum number of open connections; fewer where the system allows a process fewer files."""
+
+REQUEST_SECONDS = 10.0
+"""The maximum time in which a request arrives, in seconds from its first byte."""
+
+IDLE_SECONDS = 30
+"""A connection without a request is closed after this time, in seconds."""
+
+_RESERVED_FILES = 64
+"""Files that a process needs besides its connections."""
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress has no types
+    """A connection that is closed if it is slow, or idle while others wait."""
+
+    _begun: float | None = None
+
+    def __init__(self, server: Any, sock: socket.socket, addr: Any, adj: Any, map: Any = None) -> None:
+        channels = server.active_channels
+        if len(channels) >= server.max_connections:
+            idle = [channel for channel in channels.values() if not channel.requests and not channel.will_close]
+            if idle:
+                min(idle, key=lambda channel: float(channel.last_activity)).will_close = True
+        super().__init__(server, sock, addr, adj, map=map)
+
+    def received(self, data: bytes) -> bool:
+        """Parse received data; the connection is closed if its request is incomplete for too long."""
+        result = bool(super().received(data))
+        if self.request is None:
+            self._begun = None
+        elif self._begun is None:
+            self._begun = time.monotonic()
+        elif time.monotonic() - self._begun > REQUEST_SECONDS:
+            self.will_close = True
+        return result
+
+
+def make_server(app: Flask, listener: socket.socket, *, threads: int = 8, sockets: dict[int, Any] | None = None) -> Any:
+    """Make a server; its method `run` serves until `close`.
+
+    Args:
+        app: the application.
+        listener: a bound socket.
+        threads: the number of requests that are answered at the same time.
+        sockets: receives the open sockets by file number, for a server that another thread closes.
+    """
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # it warns of every request that has to wait
+    most = _max_connections()
+    server = create_server(
+        app,
+        map=sockets,
+        sockets=[listener],
+        threads=threads,
+        connection_limit=most + _RESERVED_FILES,  # never reached: connections beyond `most` replace idle ones
+        channel_timeout=IDLE_SECONDS,
+        cleanup_interval=5,
+        asyncore_use_poll=True,  # `select` fails above 1,024 files
+        backlog=MAX_CONNECTIONS,
+    )
+    server.max_connections = most
+    server.channel_class = _Channel
+    return server
+
+
+def _max_connections() -> int:
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return MAX_CONNECTIONS // 2
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(_RESERVED_FILES, min(MAX_CONNECTIONS, files // 2 - _RESERVED_FILES))
