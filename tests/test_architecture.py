@@ -209,3 +209,88 @@ def test_a_class_name_means_one_thing() -> None:
                 found[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
     twice = {name: places for name, places in found.items() if len(places) > 1 and name not in SHARED_NAMES}
     assert not twice, twice
+
+
+SMALL = 150
+"""Lines; a shorter file that only one other file imports needs a reason."""
+
+REASONS: dict[str, tuple[str, ...]] = {
+    "one command a file, imported when the command runs": (
+        "drift_agents.analysis.finetuning_sets",
+        "drift_agents.analysis.html.report",
+        "drift_agents.analysis.inspect.serve",
+        "drift_agents.cli.listing",
+        "drift_envs.cli.listing",
+        "drift_envs.cli.schedules",
+        "drift_envs.cli.show",
+        "studies.experience.command",
+    ),
+    "one kind of table or picture a file, collected by one file": (
+        "drift_agents.analysis.plots.draw",
+        "drift_agents.analysis.plots.methods",
+        "drift_agents.analysis.plots.visits",
+        "drift_agents.analysis.tables.breakdowns",
+        "studies.experience.curves",
+    ),
+    "one study, or the claims of one experiment, a file; the registry collects them": (
+        "studies.belief.convergence",
+        "studies.belief.corpus",
+        "studies.belief.registry",
+        "studies.claims.adaptation",
+        "studies.claims.detection",
+        "studies.claims.noise",
+        "studies.claims.policies",
+    ),
+    "one controller, verifier, prober, reference or rule a file, as its siblings": (
+        "drift_agents.controller.direct",
+        "drift_agents.experiment.extra_episodes",
+        "drift_agents.experiment.references",
+        "drift_agents.team.judge",
+        "drift_agents.verifier.prober.snapshot",
+    ),
+    "an equation or algorithm of a paper, tested on its own": (
+        "drift_agents.controller.strategy",
+        "drift_agents.memory.generative_agents.salience",
+        "drift_agents.memory.management.supervision",
+        "drift_agents.verifier.prober.paths",
+        "drift_agents.verifier.prober.transition_graph",
+        "drift_envs.envs.webshop.clusters",
+    ),
+    "a data structure tested on its own, apart from a long file": (
+        "drift_agents.matching.motion_table",
+        "drift_envs.envs.frozen_lake.tables",
+        "drift_envs.vector.due_window",
+        "drift_envs.vector.infos",
+        "drift_envs.vector.reset_request",
+    ),
+    "imports an optional or slow library, or is imported by one, at first use": (
+        "drift_envs.envs.webshop.backends.chromium",
+        "drift_envs.envs.webshop.picture",
+        "drift_envs.oracle.factories",
+        "drift_envs.vector.entry",
+    ),
+    "data without logic": ("webshop_server.vocabulary",),
+}
+
+
+def small_files_with_one_importer() -> set[str]:
+    importers = defaultdict(set)
+    for name, path in MODULES.items():
+        for target, _ in imports(path):
+            importers[target].add(name)
+    return {
+        name
+        for name, path in MODULES.items()
+        if path.name not in ("__init__.py", "__main__.py")
+        and len(importers[name]) == 1
+        and len(path.read_text(encoding="utf-8").splitlines()) < SMALL
+    }
+
+
+def test_a_small_file_with_one_importer_has_a_reason() -> None:
+    reasons = [name for names in REASONS.values() for name in names]
+    assert len(reasons) == len(set(reasons))
+    missing = small_files_with_one_importer() - set(reasons)
+    assert not missing, f"merge each into the file that imports it, or add it to REASONS: {sorted(missing)}"
+    gone = set(reasons) - set(MODULES)
+    assert not gone, f"REASONS names modules that do not exist: {sorted(gone)}"

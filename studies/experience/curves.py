@@ -1,4 +1,4 @@
-"""Experience following over the episodes: how alike inputs and outputs are to those tabulate_managed, so far.
+"""Experience following over the episodes: running mean similarity of inputs and outputs to retrieved ones.
 
 * `draw_following` - the pictures of several players on a schedule
 * `so_far` - the mean of all pairs so far, episode by episode

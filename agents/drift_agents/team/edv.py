@@ -2,6 +2,8 @@
 
 * `EDV` - the team
 * `RoleAssignment` - the roles of members for one task
+* `PARADIGMS` - the variants of tables 4 and 5 of the paper; `FULL` has the defaults
+* `DISTILLERS`, `VERIFIERS`, `BANKS`, `SOLVERS` - values of the options `distil`, `verify`, `banks` and `solver`
 
 Source: Zhu, Qi, Wang et al., "Escaping the self-confirmation trap: an execute-distill-verify paradigm for
 agentic experience learning". `docs/memories/edv.md` has equations, constants and what was decided here.
@@ -9,7 +11,7 @@ agentic experience learning". `docs/memories/edv.md` has equations, constants an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +27,53 @@ from drift_agents.memory.consensus.distillation import MOST, ProposedItem, descr
 from drift_agents.memory.contamination import Contaminator, swap_outcomes
 from drift_agents.team.ability import AbilityMatrix
 from drift_agents.team.base import Member, Rollout
-from drift_agents.team.paradigms import BANKS, DISTILLERS, FULL, PARADIGMS, SOLVERS, VERIFIERS
 from drift_agents.team.rules import RULES
 from drift_agents.team.solo import Solo
 from drift_agents.team.vote import vote
 from drift_agents.types import AgentClock, Episode, Record, RecordId, Transition
 
 Attempts = list[tuple[Episode, Sequence[Record]]]
+
+DISTILLERS = ("third", "executor")
+"""`third`: a member outside the execution group. `executor`: the first executor, of its own trajectories."""
+VERIFIERS = ("executors", "distiller", "external", "none")
+"""`executors`: all of them. `distiller`: the member that distilled. `external`: a member outside the execution
+group that did not distil, if there is one. `none`: no vote, all items are accepted."""
+BANKS = ("both", "shared", "private")
+"""Where items go: as the vote says; all into the shared bank; all into the private banks of those who approved."""
+SOLVERS = ("ability", "best", "first")
+"""The member that plays: by the ability matrix; the best single solver of all kinds of tasks; the first one."""
+
+FULL: Mapping[str, Any] = {
+    "executors": 2,
+    "trajectories": 4,
+    "distil": "third",
+    "verify": "executors",
+    "banks": "both",
+    "solver": "ability",
+    "rotate": True,
+}
+_SINGLE: Mapping[str, Any] = {
+    "executors": 1,
+    "trajectories": 1,
+    "distil": "executor",
+    "rotate": False,
+    "solver": "first",
+}
+PARADIGMS: Mapping[str, Mapping[str, Any]] = {
+    "full": {},
+    "basic": {**_SINGLE, "verify": "none"},
+    "self-verify": _SINGLE,
+    "independent": {**_SINGLE, "verify": "external"},
+    "self-distil": {"distil": "executor"},
+    "third-party": {"verify": "distiller"},
+    "fixed-solver": {"solver": "best"},
+    "only-shared": {"banks": "shared"},
+    "only-private": {"banks": "private"},
+    "no-vote": {"verify": "none"},
+}
+"""The rows of table 4 (`basic`, `self-verify` and `independent` are a single agent: one executor, the first
+of the pool, one trajectory a task) and of table 5, and one of ours: without a vote."""
 
 
 class RoleAssignment(NamedTuple):

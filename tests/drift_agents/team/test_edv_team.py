@@ -14,8 +14,7 @@ from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.random_policy import RandomPolicy
 from drift_agents.registry import TEAMS
 from drift_agents.team.base import Member, Team, make_team
-from drift_agents.team.edv import EDV
-from drift_agents.team.paradigms import PARADIGMS
+from drift_agents.team.edv import EDV, PARADIGMS
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
 
 NAMES = ("a", "b", "c")
