@@ -91,6 +91,14 @@ class ModelUnavailableError(ModelError):
         return type(self), (str(self.args[0]), self.retry_after, self.is_limit)
 
 
+class ServerUnreachableError(ModelUnavailableError):
+    """No connection to a model's server: nothing listens at its address."""
+
+
+class UnusableAnswersError(ModelError):
+    """Too many of a model's answers are invalid or cut off; the message has advice."""
+
+
 class ContextLengthError(ModelError):
     """A prompt is too long for the model."""
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -69,12 +70,28 @@ def _parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _parse_price(text: str) -> tuple[float, float]:
+def _parse_price(text: str) -> tuple[float, ...]:
     try:
-        prompts, answers = map(float, text.split(","))
-    except ValueError as error:
-        raise typer.BadParameter(f"should be two numbers, as in 0.15,0.60. Received {text!r}") from error
-    return prompts, answers
+        prices = tuple(map(float, text.split(",")))
+    except ValueError:
+        prices = ()
+    if len(prices) not in (2, 3):
+        raise typer.BadParameter(f"should be two or three numbers, as in 0.15,0.60. Received {text!r}")
+    return prices
+
+
+def _parse_parameters(texts: Sequence[str]) -> dict[str, object]:
+    """Fields of requests; a value that is JSON is parsed, any other one is a text."""
+    parameters: dict[str, object] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise refuse("--parameter", "should be KEY=VALUE, as in reasoning_effort=low", text)
+        try:
+            parameters[key.strip()] = json.loads(value)
+        except ValueError:
+            parameters[key.strip()] = value
+    return parameters
 
 
 def _parse_positive(text: str) -> float:
@@ -172,19 +189,44 @@ def _run(
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Server of the models, as in http://127.0.0.1:8000/v1 (default: OpenAI's)."),
+        typer.Option(
+            metavar="URL",
+            help="Server of the models, as in http://127.0.0.1:8000/v1 (default: OPENAI_BASE_URL, or OpenAI's).",
+        ),
     ] = None,
     key_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File with the key (default: OPENAI_API_KEY).")
     ] = None,
     price: Annotated[
         object,
-        typer.Option(metavar="IN,OUT", parser=_parse_price, help="Price of a million tokens of prompts and answers."),
+        typer.Option(
+            metavar="IN,OUT[,CACHED]",
+            parser=_parse_price,
+            help="Price of a million tokens of prompts, of answers, and of prompts from the server's cache.",
+        ),
     ] = None,
-    budget_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0.0, max=2.0, metavar="X", help="Temperature of the models (default: 0).")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer, thoughts included (default: 1024).")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A further field of every request, as in reasoning_effort=low."),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Do not stop when more than a fifth of the answers is invalid.")
+    ] = False,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens, over all commands of the run.")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option(metavar="X", parser=_parse_positive, help="Stop at cost X, by --price.")
     ] = None,
+    budget_this_command: Annotated[
+        bool, typer.Option("--budget-this-command", help="Budgets count this command alone, not recorded replies.")
+    ] = False,
     requests_per_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="Limit of the rate.")] = None,
     tokens_per_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="Limit of the rate.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at the same time.")] = 8,
@@ -226,6 +268,11 @@ def _run(
                 base_url=base_url,
                 key_file=key_file,
                 price=price if isinstance(price, tuple) else None,
+                temperature=temperature,
+                max_tokens=max_tokens,
+                parameters=_parse_parameters(parameter or ()),
+                keep_going=keep_going,
+                budget_this_command=budget_this_command,
                 budget_tokens=budget_tokens,
                 budget=budget,
                 requests_per_minute=requests_per_minute,

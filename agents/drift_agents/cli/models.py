@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -21,6 +21,7 @@ from drift_agents.experiment.members import MEMBERS, is_spec
 from drift_agents.experiment.players import needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.monitor import AnswerMonitor
 from drift_agents.llm.openai_compatible import KeySource
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
@@ -32,9 +33,14 @@ class ModelOptions:
 
     Args:
         names: of the models; `None` if none is given.
-        base_url: address of their server; `None` for OpenAI's.
+        base_url: address of their server; `None` for `OPENAI_BASE_URL`, or OpenAI's.
         key_file: the file with the key; `None` for the environment variable.
-        price: of a million tokens of prompts and of answers.
+        price: of a million tokens of prompts and of answers, and of prompts from the server's cache.
+        temperature: of the models; `None` for the policy's.
+        max_tokens: of an answer; `None` for the policy's.
+        parameters: further fields of every request.
+        keep_going: whether the run continues when more than a fifth of the answers is invalid.
+        budget_this_command: whether budgets count this command alone, not what is recorded.
         budget_tokens: tokens after which the run stops.
         budget: cost at which the run stops.
         requests_per_minute: limit of the rate.
@@ -48,7 +54,12 @@ class ModelOptions:
     names: tuple[str, ...] | None
     base_url: str | None
     key_file: Path | None
-    price: tuple[float, float] | None
+    price: tuple[float, ...] | None
+    temperature: float | None
+    max_tokens: int | None
+    parameters: Mapping[str, Any]
+    keep_going: bool
+    budget_this_command: bool
     budget_tokens: int | None
     budget: float | None
     requests_per_minute: int | None
@@ -59,9 +70,15 @@ class ModelOptions:
     replay: bool
 
     def server(self) -> dict[str, Any]:
-        """The options of a policy that describe the server, as far as they are given."""
-        said = {"base_url": self.base_url, "price": None if self.price is None else list(self.price)}
-        return {key: value for key, value in said.items() if value is not None}
+        """The options of a policy about server and requests, as far as they are given."""
+        given = {
+            "base_url": self.base_url,
+            "price": None if self.price is None else list(self.price),
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "parameters": dict(self.parameters) or None,
+        }
+        return {key: value for key, value in given.items() if value is not None}
 
 
 def with_models(parts: Sequence[Mapping[str, Any]], options: ModelOptions) -> list[dict[str, Any]]:
@@ -157,12 +174,15 @@ def _fill_world(world: Mapping[str, Any], options: ModelOptions) -> dict[str, An
     return named
 
 
-def make_service(experiment: Experiment, options: ModelOptions) -> Service | None:
+def make_service(
+    experiment: Experiment, options: ModelOptions, note: Callable[[str], None] | None = None
+) -> Service | None:
     """Make the service that sends the requests; `None` if the experiment has no language model.
 
     Args:
         experiment: the experiment.
         options: those of the command.
+        note: called with a sentence about what a server refuses.
 
     Raises:
         ArgumentError: if options have no effect, or exclude each other.
@@ -183,6 +203,9 @@ def make_service(experiment: Experiment, options: ModelOptions) -> Service | Non
         requests=options.requests_per_minute,
         tokens=options.tokens_per_minute,
         budget=Budget(options.budget_tokens, options.budget),
+        counts_records=not options.budget_this_command,
+        monitor=None if options.keep_going or options.replay else AnswerMonitor(),
+        note=note,
     )
 
 
@@ -197,4 +220,5 @@ def describe_totals(totals: Totals) -> str:
         '120 requests, 30 from records, 45,000 tokens, cost 0.0123'
     """
     cost = f", cost {totals.cost:.4f}" if totals.cost else ""
-    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}"
+    cut = f", {totals.cut} replies cut" if totals.cut else ""
+    return f"{totals.answered} requests, {totals.recorded} from records, {totals.tokens:,} tokens{cost}{cut}"

@@ -82,7 +82,7 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
     """
     experiment = load_experiment(options.experiment, _read_overrides(options))
     folder = options.out or Path("runs") / experiment.name
-    service = make_service(experiment, options.models)
+    service = make_service(experiment, options.models, _print_note)
     if options.jobs is not None:
         jobs = options.jobs
     elif service is not None:
@@ -129,7 +129,7 @@ def _read_overrides(options: RunOptions) -> dict[str, Any]:
         for name in names:
             AXES[axis].load(name)  # raises if the name is unknown
     models = options.models
-    names_models = any(value is not None for value in (models.names, models.base_url, models.price))
+    names_models = any(value is not None for value in (models.names, *models.server().values()))
     if options.axes or names_models:
         blocks = load_experiment(options.experiment).to_dict()["agents"]
         overrides["agents"] = [
@@ -155,6 +155,10 @@ def _describe_resume(options: RunOptions, folder: Path) -> str:
         return ""
     words = shlex.join(word for word in options.words if word not in ("--fresh", "--resume"))
     return f"What is done is kept; continue with: drift-agents {words} --resume"
+
+
+def _print_note(text: str) -> None:
+    print(f"drift-agents: {text}", file=sys.stderr)
 
 
 class ProgressBars:

@@ -1,11 +1,13 @@
 """How a form of answer is requested, and how an answer is parsed.
 
-* `FORMS` - JSON by a schema that the server enforces, JSON, or text with tags
+* `FORMS`, `OWN_FORMS` - the forms that are tried with every server, and those of llama.cpp and vLLM
 * `instruct` - adds instructions for the form of the answer to messages
-* `response_format` - the field of that name in a request to a chat-completions server
+* `constrain` - the fields of a request to a chat-completions server that enforce the form
 * `read_answer` - parses an answer in any of these forms, and checks it against a schema
+* `without_thoughts` - an answer without the model's thoughts
+* `without_surrogates` - text that can be encoded
 
-The forms are tried in this order, since not every server supports the first two. Whichever was requested, the parser
+The forms are tried in this order, since not every server supports the first ones. Whichever was requested, the parser
 accepts all of them and common deviations that are unambiguous: JSON in fences, text before the answer, numbers in
 the place of strings.
 """
@@ -13,19 +15,36 @@ the place of strings.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from drift_agents.llm.base import Message
+from drift_agents.llm.constraint import is_told_apart, make_grammar, make_structured_outputs, only_choice
 from drift_agents.llm.schema import ANNOTATIONS, violations
 
-FORMS = ("json_schema", "json_object", "text")
-"""JSON by a schema that the server enforces, any JSON object, text with tags."""
+FORMS = ("json_schema", "json_object", "logprobs", "text")
+"""JSON by a schema that the server enforces, any JSON object, the most probable first token, text with tags."""
+
+OWN_FORMS: Mapping[str, str] = {"llamacpp": "grammar", "vllm": "structured_outputs"}
+"""Forms of one kind of server, by the owner that its list of models names: llama.cpp's grammars, vLLM's constraints."""
+
+ALL_FORMS = (*OWN_FORMS.values(), *FORMS)
+
+TOP_TOKENS = 20
+"""Candidates for the first token; more are refused by most servers."""
 
 ANSWER_TAG = "answer"
-_THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-_DECODER = json.JSONDecoder()
+THINK, END_THINK = "<think>", "</think>"
+LONGEST_ERROR = 500
+"""Characters of one sentence about an invalid answer; sentences become part of the next request."""
+MOST_DIGITS = 300
+"""Digits of a number in an answer. A longer one is read as null: Python refuses to convert some thousands of them."""
+_MOST_FAILURES, _MOST_RESCANS = 1000, 20
+"""Opening braces without an object, and characters read again for them in lengths of the text, per answer."""
+_NUMBER = re.compile(rf"\s*-?\d{{1,{MOST_DIGITS}}}(\.\d{{1,{MOST_DIGITS}}})?\s*")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _SCALARS = ("string", "integer", "number", "boolean")
 _NOT_ENFORCEABLE = frozenset({"minLength", "maxLength"})
 """Rules that servers refuse in a schema that they enforce; they are checked after parsing."""
@@ -45,7 +64,10 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
         'Where to?\n\nEnd your answer with: <action>one of "0", "1"</action>'
     """
     *before, last = messages
-    if form == "text":
+    choice = only_choice(schema)
+    if form == "logprobs" and choice is not None:
+        text = f"Answer with {_describe({'enum': choice.values})} and nothing else."
+    elif form == "text":
         text = f"End your answer with: {_tags(schema)}"
     else:
         text = f"Answer with JSON alone, by this schema: {json.dumps(_without_annotations(schema), ensure_ascii=False)}"
@@ -88,26 +110,36 @@ def _without_annotations(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def response_format(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
-    """The field `response_format` of a request to a chat-completions server; `None` for text.
+def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
+    """The fields of a request to a chat-completions server that enforce the form; `None` if the form cannot.
 
     Args:
         schema: the form of the answer.
-        form: one of `FORMS`.
+        form: one of `ALL_FORMS`.
 
     Example:
-        >>> response_format({"title": "action", "type": "object"}, "json_object")
-        {'type': 'json_object'}
+        >>> constrain({"title": "action", "type": "object"}, "json_object")
+        {'response_format': {'type': 'json_object'}}
+        >>> constrain({"title": "action", "type": "object"}, "text")
+        {}
     """
     if form == "text":
-        return None
+        return {}
     if form == "json_object":
-        return {"type": "json_object"}
+        return {"response_format": {"type": "json_object"}}
+    if form == "grammar":
+        grammar = make_grammar(schema)
+        return None if grammar is None else {"grammar": grammar}
+    if form == "structured_outputs":
+        return {"structured_outputs": make_structured_outputs(_enforceable(schema))}
+    if form == "logprobs":
+        choice = only_choice(schema)
+        if choice is None or not is_told_apart(choice.values):
+            return None
+        return {"logprobs": True, "top_logprobs": TOP_TOKENS, "max_tokens": 1}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "answer")))[:64]
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "schema": _enforceable(schema), "strict": _is_strict(schema)},
-    }
+    form_of_answer = {"name": name, "schema": _enforceable(schema), "strict": _is_strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": form_of_answer}}
 
 
 def _enforceable(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +166,11 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
     r"""Parse an answer, and check it against a schema.
 
     The first valid candidate counts, in this order: the whole text as JSON; the JSON objects in it, the last one
-    first; tags; for a schema with one key the bare value. Text between `<think>` tags is skipped.
+    first; tags; for a schema with one key the bare value. Thoughts are skipped (`without_thoughts`).
+
+    The time is linear in the length of the text: objects are no longer searched for after 1,000 opening braces
+    without one. NaN, infinite numbers and numbers of more than 300 digits are read as null, lone surrogates as the
+    replacement character; the data can be written as JSON in UTF-8.
 
     Args:
         text: the answer.
@@ -152,25 +188,90 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> tuple[Any, list[str]]:
         >>> read_answer('{"action": "5"}', schema)
         (None, ["answer.action should be one of ['0', '1'], is '5'"])
     """
-    answer = _THOUGHTS.sub("", text).strip()
+    answer = without_thoughts(without_surrogates(text))
     first_errors: list[str] = []
     for candidate in _candidates(answer, schema):
         data = _coerce(candidate, schema)
         errors = violations(data, schema)
         if not errors:
             return data, []
-        first_errors = first_errors or errors
+        first_errors = first_errors or [_shorten(error) for error in errors]
     # These sentences become part of the next request, so recorded replies depend on them.
     return None, first_errors or ["it holds no answer in the form that was asked for" if answer else "it is empty"]
+
+
+def without_thoughts(text: str) -> str:
+    """Return an answer without the model's thoughts, and without spaces around it.
+
+    Thoughts end with the last `</think>`; servers often leave out the opening tag, which is part of the prompt of
+    some models. After an opening tag without an end everything is thought.
+
+    Example:
+        >>> without_thoughts("<think>Left or right?</think> 1"), without_thoughts("Or right?</think> 1")
+        ('1', '1')
+        >>> without_thoughts("1 <think>Or")
+        '1'
+    """
+    before, tag, after = text.rpartition(END_THINK)
+    kept = after if tag else text
+    if tag and not after.strip():
+        kept = before.partition(THINK)[0] if THINK in before else ""
+    return kept.partition(THINK)[0].strip()
+
+
+def without_surrogates(text: str) -> str:
+    r"""Return a text that can be encoded as UTF-8.
+
+    Example:
+        >>> without_surrogates("a\ud800b")
+        'a\ufffdb'
+    """
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_ERROR else f"{text[:LONGEST_ERROR]}..."
+
+
+def _read_integer(digits: str) -> int | None:
+    return int(digits) if len(digits) <= MOST_DIGITS else None
+
+
+def _read_number(digits: str) -> float | None:
+    value = float(digits)
+    return value if math.isfinite(value) else None
+
+
+def _replace_constant(_: str) -> None:
+    """NaN, Infinity and -Infinity, which Python's parser accepts and JSON does not have."""
+
+
+_DECODER = json.JSONDecoder(parse_int=_read_integer, parse_float=_read_number, parse_constant=_replace_constant)
+
+
+def _parse(text: str) -> Any:
+    """The JSON of a whole text, `None` if it is none."""
+    try:
+        return _clean(_DECODER.decode(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _clean(data: Any) -> Any:
+    """JSON without lone surrogates, which escapes can produce."""
+    if isinstance(data, str):
+        return without_surrogates(data)
+    if isinstance(data, list):
+        return [_clean(value) for value in data]
+    if isinstance(data, dict):
+        return {without_surrogates(key): _clean(value) for key, value in data.items()}
+    return data
 
 
 def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
     """Possible values of the answer, most likely first."""
     is_object = schema.get("type", "object") == "object"
-    try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError):
-        whole = None
+    whole = _parse(text)
     if whole is not None and (isinstance(whole, dict) or not is_object):
         yield whole
         return
@@ -190,13 +291,18 @@ def _candidates(text: str, schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of a text, in order."""
-    start = text.find("{")
+    """The outermost JSON objects of a text, in order, as far as they are found in linear time."""
+    start, failures, reread = text.find("{"), 0, 0
     while start >= 0:
         try:
             data, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
+            data = _clean(data)
+        except (ValueError, RecursionError) as error:
             end = start + 1
+            failures += 1
+            reread += (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - start
+            if failures > _MOST_FAILURES or reread > _MOST_RESCANS * len(text):
+                return
         else:
             if isinstance(data, dict):
                 yield data
@@ -205,16 +311,16 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 def _tagged(text: str, name: str, rule: Mapping[str, Any]) -> Any:
     """The value between the last tags of that name, `None` if there are none."""
-    found = re.findall(rf"<{re.escape(name)}>(.*?)</{re.escape(name)}>", text, re.DOTALL)
-    if not found:
+    opening, closing = f"<{name}>", f"</{name}>"
+    start = text.rfind(opening, 0, max(text.rfind(closing), 0))
+    if start < 0:
         return None
-    value = found[-1].strip()
+    start += len(opening)
+    value = text[start : text.find(closing, start)].strip()
     if _is_scalar(rule):
         return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
+    data = _parse(value)
+    return value if data is None else data
 
 
 def _unquote(text: str) -> str:
@@ -230,7 +336,7 @@ def _coerce(data: Any, schema: Mapping[str, Any]) -> Any:
     if "enum" in schema:
         return _nearest(data, schema["enum"])
     kind = schema.get("type")
-    if kind in ("integer", "number") and isinstance(data, str) and re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", data):
+    if kind in ("integer", "number") and isinstance(data, str) and _NUMBER.fullmatch(data):
         data = float(data) if "." in data else int(data)
     if kind == "integer" and isinstance(data, float) and data.is_integer():
         return int(data)

@@ -44,13 +44,16 @@ class Completion(UsageFields):
         text: the answer as text.
         data: the parsed JSON when a schema was given, else `None`.
         usage: what it cost; zero for rules, which are no language model.
-        finish: why the answer ends: `stop`, `length` (cut off), `refusal` or `empty`.
+        finish: why the answer ends: `stop`, `length` (cut off), `thinking` (cut off before it began), `refusal` or
+            `empty`.
+        tokens_cached: tokens of the prompt that the server had in its cache; they are part of `tokens_in`.
     """
 
     text: str
     data: Any = None
     usage: Usage = NO_USAGE
     finish: str = "stop"
+    tokens_cached: int = 0
 
 
 @runtime_checkable

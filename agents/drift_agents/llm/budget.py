@@ -25,18 +25,31 @@ class Price(NamedTuple):
     Args:
         tokens_in: for a million tokens of prompts.
         tokens_out: for a million tokens of answers.
+        tokens_cached: for a million tokens of prompts that the server had in its cache; as for others if not given.
 
     Example:
         >>> Price(0.15, 0.60).of(2_000_000, 500_000)
         0.6
+        >>> Price(2.0, 8.0, 0.5).of(1_000_000, 0, tokens_cached=800_000)
+        0.8
     """
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
+    tokens_cached: float | None = None
 
-    def of(self, tokens_in: int, tokens_out: int) -> float:
-        """The money for these tokens of prompts and of answers."""
-        return (self.tokens_in * tokens_in + self.tokens_out * tokens_out) / 1e6
+    def of(self, tokens_in: int, tokens_out: int, tokens_cached: int = 0) -> float:
+        """The money for these tokens of prompts and of answers.
+
+        Args:
+            tokens_in: of prompts, with those from the server's cache.
+            tokens_out: of answers.
+            tokens_cached: those of `tokens_in` that the server had in its cache.
+        """
+        if self.tokens_cached is None or not tokens_cached:
+            return (self.tokens_in * tokens_in + self.tokens_out * tokens_out) / 1e6
+        read = self.tokens_in * (tokens_in - tokens_cached) + self.tokens_cached * tokens_cached
+        return (read + self.tokens_out * tokens_out) / 1e6
 
 
 FREE = Price()
@@ -46,7 +59,8 @@ def check_price(price: object) -> Price:
     """Return the price that an experiment file or an argument gives.
 
     Args:
-        price: `None` for free, or two numbers that are not negative: for prompts, for answers.
+        price: `None` for free, or two or three numbers that are not negative: for prompts, for answers, for prompts
+            from the server's cache.
 
     Raises:
         ArgumentError: if it is anything else.
@@ -54,9 +68,10 @@ def check_price(price: object) -> Price:
     if price is None:
         return FREE
     values = list(price) if isinstance(price, (list, tuple)) else []
-    if len(values) != 2 or not all(is_number(x) and x >= 0 and math.isfinite(x) for x in values):
+    if len(values) not in (2, 3) or not all(is_number(x) and x >= 0 and math.isfinite(x) for x in values):
         raise ArgumentError(
-            "`price` should be two numbers that are not negative: for a million tokens of prompts and of answers. "
+            "`price` should be two numbers that are not negative: for a million tokens of prompts and of answers; and "
+            "a third one for prompts from the server's cache, where it differs. "
             f"Received {price!r}"
         )
     return Price(*map(float, values))
@@ -66,7 +81,8 @@ class Budget:
     """A limit in tokens and in money, for all threads together.
 
     It is checked before every request. Requests that are already running are not stopped, so the limit can
-    be exceeded by as many requests as run at a time. Recorded replies are free.
+    be exceeded by as many requests as run at a time. Recorded replies are free; those of earlier commands of a run
+    are counted (`drift_agents.llm.service.Service`), so that a run that is resumed keeps to its budget.
 
     Args:
         tokens: of prompts and answers together; no limit if not given.
@@ -90,6 +106,11 @@ class Budget:
         self.tokens, self.money = tokens, money
         self.tokens_spent, self.money_spent = 0, 0.0
         self._lock = threading.Lock()
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.tokens is not None or self.money is not None
 
     def check(self) -> None:
         """Return if something is left.

@@ -22,6 +22,7 @@ from drift_agents.errors import ContextLengthError, ReplayError
 from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.budget import FREE, Price
+from drift_agents.llm.monitor import AnswerMonitor
 from drift_agents.types import Usage
 
 _TABLES = """
@@ -39,6 +40,8 @@ _FORMAT = "drift-agents replies 1"
 _KEPT_USAGE = ("model_calls", "tokens_in", "tokens_out", "milliseconds")
 """What is recorded of a reply's cost; the money is computed anew from the tokens."""
 _TOO_LONG = "context_too_long"
+_CACHED = "tokens_cached"
+"""Recorded where it is not zero."""
 
 
 class ReplyStore:
@@ -140,7 +143,13 @@ class ReplyStore:
         Raises:
             ReplayError: if the file cannot be written.
         """
-        row = (key, model, title, zlib.compress(question.encode()), json.dumps(reply, ensure_ascii=False))
+        row = (
+            key,
+            model,
+            title,
+            zlib.compress(question.encode("utf-8", "replace")),
+            json.dumps(reply, ensure_ascii=False),
+        )
         with self._lock:
             try:
                 self._file.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", row)
@@ -158,6 +167,26 @@ class ReplyStore:
             rows = self._file.execute("SELECT question, reply FROM replies ORDER BY key").fetchall()
         for question, reply in rows:
             yield json.loads(zlib.decompress(question)), json.loads(reply)
+
+    def spent(self) -> dict[tuple[str, str], tuple[int, int, int]]:
+        """Tokens of all recorded replies, for each server and model.
+
+        Returns:
+            Address and model -> tokens of prompts, of answers, and those of prompts from the server's cache. Empty
+            if there is no file yet.
+        """
+        sums: dict[tuple[str, str], tuple[int, int, int]] = {}
+        if self._opened is None and not self.path.is_file():
+            return sums
+        for question, reply in self.questions():
+            model = (str(question.get("base_url")), str(question.get("model")))
+            before = sums.get(model, (0, 0, 0))
+            sums[model] = (
+                before[0] + reply["tokens_in"],
+                before[1] + reply["tokens_out"],
+                before[2] + reply.get(_CACHED, 0),
+            )
+        return sums
 
     @contextmanager
     def alone(self, key: bytes) -> Iterator[None]:
@@ -194,6 +223,7 @@ class ReplayModel:
         self.model, self.replies, self.name = model, replies, model.name
         self._identity: Mapping[str, Any] = getattr(model, "identity", {"model": model.name})
         self._price: Price = getattr(model, "price", FREE)
+        self.monitor: AnswerMonitor | None = getattr(model, "monitor", None)
 
     def complete(
         self,
@@ -220,7 +250,7 @@ class ReplayModel:
             sort_keys=True,
             ensure_ascii=False,
         )
-        key = hashlib.sha256(question.encode()).digest()
+        key = hashlib.sha256(question.encode("utf-8", "surrogatepass")).digest()
         title = str((schema or {}).get("title", ""))
         with self.replies.alone(key):
             reply = self.replies.get(key)
@@ -236,8 +266,9 @@ class ReplayModel:
             raise ContextLengthError(reply["text"])
         data = None if schema is None else read_answer(reply["text"], schema)[0]
         usage = Usage(**{name: reply[name] for name in _KEPT_USAGE})
-        usage = usage._replace(cost=self._price.of(usage.tokens_in, usage.tokens_out))
-        return Completion(reply["text"], data, usage, reply["finish"])
+        cached = reply.get(_CACHED, 0)
+        usage = usage._replace(cost=self._price.of(usage.tokens_in, usage.tokens_out, cached))
+        return Completion(reply["text"], data, usage, reply["finish"], cached)
 
     def _request(
         self,
@@ -256,4 +287,6 @@ class ReplayModel:
             answer = Completion(str(error), finish=_TOO_LONG)
         used = {name: getattr(answer.usage, name) for name in _KEPT_USAGE}
         reply = {"text": answer.text, **used, "finish": answer.finish}
+        if answer.tokens_cached:
+            reply[_CACHED] = answer.tokens_cached
         return self.replies.put(key, self.name, title, question, reply)

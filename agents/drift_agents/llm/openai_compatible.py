@@ -1,17 +1,18 @@
-"""A model behind a server with the chat-completions protocol: OpenAI's, vLLM, Ollama, llama.cpp.
+"""A model behind a server with the chat-completions protocol: OpenAI, Anthropic, Gemini, vLLM, Ollama, llama.cpp.
 
 * `OpenAICompatible` - one request, one exchange with the server
 * `OPENAI` - the address of OpenAI's own server
 * `KeySource` - where the server's key is read from
 * `translate_error`, `is_form_refusal`, `read_retry_after` - errors of the client, as errors of this package
 
-The only retry here concerns the form of the answer: a server without JSON schemas is sent a request for JSON, one
-without JSON a request for text with tags. `drift_agents.llm.retry` retries after failures, `drift_agents.llm.reask`
-after invalid answers.
+The only retries here concern what a server refuses: a form of the answer, after which the next form is requested,
+and parameters, which are renamed or left out. `drift_agents.llm.retry` retries after failures,
+`drift_agents.llm.reask` after invalid answers.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -28,16 +29,37 @@ from drift_agents.checks import check_choice, is_number
 from drift_agents.errors import (
     ArgumentError,
     ContextLengthError,
-    MissingDependencyError,
     ModelAccessError,
     ModelError,
     ModelUnavailableError,
+    ServerUnreachableError,
 )
-from drift_agents.llm.answer_format import FORMS, instruct, read_answer, response_format
+from drift_agents.llm.answer_format import (
+    ALL_FORMS,
+    FORMS,
+    OWN_FORMS,
+    constrain,
+    instruct,
+    read_answer,
+    without_surrogates,
+    without_thoughts,
+)
 from drift_agents.llm.base import Completion, Message, count_tokens
+from drift_agents.llm.connection import CONNECT_SECONDS, ConnectionPool, import_httpx, import_openai
+from drift_agents.llm.constraint import choose_by_probability, only_choice
+from drift_agents.llm.request_parameters import ServerParameters
 from drift_agents.types import Usage
 
 OPENAI = "https://api.openai.com/v1"
+KEY_VARIABLES: Mapping[str, str] = {
+    "api.anthropic.com": "ANTHROPIC_API_KEY",
+    "generativelanguage.googleapis.com": "GEMINI_API_KEY",
+}
+"""Variables with the keys of other servers, by host; they precede `OPENAI_API_KEY`, if they are set."""
+LONGEST_REPLY = 100_000
+"""Characters of a reply; what follows is cut and counted."""
+MOST_TOKENS = 10**9
+"""Tokens of one reply that are believed; any other count is replaced by an estimate."""
 """The address of OpenAI's own server."""
 NO_KEY = "none"
 """Sent where there is no key: the client requires one, local servers accept any."""
@@ -48,7 +70,7 @@ _TOO_LONG = re.compile(
     r"|too many tokens|prompt is too long",
     re.IGNORECASE,
 )
-_FORM = re.compile(r"response_format|json_schema|json_object|structured output|grammar", re.IGNORECASE)
+_FORM = re.compile(r"response_format|json_schema|json_object|structured.?output|guided|grammar|logprobs", re.IGNORECASE)
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _LONGEST_QUOTE = 300
 """Characters of a server's message that are quoted."""
@@ -96,11 +118,14 @@ class OpenAICompatible:
 
     Args:
         model: the server's name for the model.
-        base_url: the server's address, as in `http://127.0.0.1:8000/v1`; OpenAI's own if not given.
+        base_url: the server's address, as in `http://127.0.0.1:8000/v1`; `OPENAI_BASE_URL` if not given, or OpenAI's
+            own.
         key: the source of its key, which is read at the first request and never shown.
-        form: the form of answers, one of `drift_agents.llm.answer_format.FORMS`; `auto` finds the first of them
-            that the server supports.
+        form: the form of answers, one of `drift_agents.llm.answer_format.ALL_FORMS`; `auto` finds the first one that
+            the server supports.
         timeout: seconds to wait for an answer.
+        pool: connections that several models share.
+        note: called with a sentence about what the server refuses.
 
     Raises:
         ArgumentError: if an argument is not valid.
@@ -118,19 +143,26 @@ class OpenAICompatible:
         key: KeySource | None = None,
         form: str = "auto",
         timeout: float = 120.0,
+        pool: ConnectionPool | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
         if not isinstance(model, str) or not model:
             raise ArgumentError(f"`model` should be the name of a model. Received {model!r}")
-        check_choice("form", form, ("auto", *FORMS))
+        check_choice("form", form, ("auto", *ALL_FORMS))
         if not is_number(timeout) or not 0 < timeout < math.inf:
             raise ArgumentError(f"`timeout` should be a positive number of seconds. Received {timeout!r}")
         self.name, self.form, self.timeout = model, form, float(timeout)
-        self.base_url = check_url(OPENAI if base_url is None else base_url)
-        self._key = KeySource() if key is None else key
+        self.base_url = check_url(default_url() if base_url is None else base_url)
+        self._key = find_key_source(self.base_url) if key is None else key
+        self._pool = ConnectionPool(self.timeout) if pool is None else pool
+        self._note = note
+        self._server = ServerParameters()
+        self.cut = 0
+        """Replies that were cut since they were too long."""
         self._lock = threading.Lock()
         self._client: Any = None
         self._secret = ""
-        self._supported_form = FORMS[0] if form == "auto" else form
+        self._forms: list[str] | None = None if form == "auto" else [form]
 
     def __repr__(self) -> str:
         """Name and address, without the key."""
@@ -167,35 +199,103 @@ class OpenAICompatible:
         """
         extra = {**({"seed": sample_index} if sample_index else {}), **(parameters or {})}
         if schema is None:
-            return self._exchange(messages, None, extra)
+            return self._exchange(messages, {}, extra)
         while True:
-            form = self._supported_form
+            form, fields = self._choose_form(schema)
             try:
-                answer = self._exchange(instruct(messages, schema, form), response_format(schema, form), extra)
+                answer = self._exchange(instruct(messages, schema, form), fields, extra, schema)
             except _FormRefusedError:
-                with self._lock:  # another thread may have taken the next form already
-                    if self._supported_form == form:
-                        self._supported_form = FORMS[FORMS.index(form) + 1]
+                self._drop_form(form)
                 continue
             return replace(answer, data=read_answer(answer.text, schema)[0])
 
+    def _choose_form(self, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The first form that the server supports and that can express the schema, with its fields."""
+        forms = self._forms or self._find_forms()
+        for form in forms:
+            fields = constrain(schema, form)
+            if fields is not None:
+                return form, fields
+        return "text", {}
+
+    def _find_forms(self) -> list[str]:
+        """The forms to try, from the owner that the server's list of models names."""
+        self._connect()
+        openai = import_openai()
+        own: list[str] = []
+        if urlsplit(self.base_url).hostname not in ("api.openai.com", *KEY_VARIABLES):
+            try:
+                listed = list(self._client.with_options(timeout=CONNECT_SECONDS).models.list())
+                owners = {str(getattr(model, "owned_by", "")) for model in listed}
+                own = [form for owner, form in OWN_FORMS.items() if owner in owners]
+            except openai.APIConnectionError as error:
+                if _is_unreachable(error):
+                    raise self._translate(error) from None
+            except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
+                own = []  # not every server has this list
+        with self._lock:
+            if self._forms is None:
+                self._forms = [*own, *FORMS]
+            return self._forms
+
+    def _drop_form(self, form: str) -> None:
+        with self._lock:  # another thread may have dropped it already
+            if self._forms is not None and form in self._forms:
+                self._forms = [other for other in self._forms if other != form]
+
     def _exchange(
-        self, messages: Sequence[Message], form: Mapping[str, Any] | None, parameters: Mapping[str, Any]
+        self,
+        messages: Sequence[Message],
+        fields: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+        schema: Mapping[str, Any] | None = None,
     ) -> Completion:
         openai = import_openai()
         create = self._connect()
-        body = {**parameters, **({} if form is None else {"response_format": form})}
-        sent = [message._asdict() for message in messages]
+        sent = [{"role": role, "content": without_surrogates(content)} for role, content in messages]
         started = time.perf_counter()
-        try:
-            reply = create(model=self.name, messages=sent, extra_body=body)
-        except openai.OpenAIError as error:
-            if form is not None and self.form == "auto" and is_form_refusal(error):
-                raise _FormRefusedError from error
-            raise self._translate(error) from None  # its own chain may hold the key
-        except (ValueError, TypeError) as error:  # of the client's parser, for a body that is not the protocol's
-            raise self._translate(error) from None
-        return _read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
+        while True:
+            body = self._server.apply({**parameters, **fields})
+            named = {name: value for name, value in body.items() if name not in fields or name in parameters}
+            try:
+                reply = create(model=self.name, messages=sent, extra_body=body)
+            except openai.OpenAIError as error:
+                if fields and self.form == "auto" and is_form_refusal(error):
+                    raise _FormRefusedError from error
+                if self._learn(error, named):
+                    continue
+                raise self._translate(error) from None  # its own chain may hold the key
+            except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
+                raise self._translate(error) from None
+            break
+        answer = _read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
+        if "logprobs" in fields and schema is not None:
+            return self._choose(answer, reply, schema)
+        if len(answer.text) > LONGEST_REPLY:
+            with self._lock:
+                self.cut += 1
+            short = without_thoughts(answer.text)[:LONGEST_REPLY]
+            return replace(answer, text=short, finish="length" if answer.finish == "stop" else answer.finish)
+        return answer
+
+    def _choose(self, answer: Completion, reply: Any, schema: Mapping[str, Any]) -> Completion:
+        """The most probable admissible value as the answer."""
+        choice, tokens = only_choice(schema), _read_probabilities(reply)
+        value = None if choice is None or not tokens else choose_by_probability(choice.values, tokens)
+        if value is None and self.form == "auto":  # no log-probabilities, or the model thinks first
+            raise _FormRefusedError
+        if choice is None or value is None:
+            return answer
+        return replace(answer, text=json.dumps({choice.name: value}, ensure_ascii=False), finish="stop")
+
+    def _learn(self, error: Exception, sent: Mapping[str, Any]) -> bool:
+        """Whether a parameter was refused, which is then renamed or left out."""
+        if getattr(error, "status_code", None) not in (400, 422):
+            return False
+        note = self._server.learn(_message_of(error), sent, getattr(error, "param", None))
+        if note is not None and self._note is not None:
+            self._note(f"{self.name!r} at {self.base_url}: {note}")
+        return note is not None
 
     def _connect(self) -> Callable[..., Any]:
         """The client's method; the client is made at the first request, since recorded replies need no key."""
@@ -209,7 +309,11 @@ class OpenAICompatible:
                         "--key-file; a server of your own is named with --base-url"
                     )
                 self._client = openai.OpenAI(
-                    api_key=self._secret or NO_KEY, base_url=self.base_url, timeout=self.timeout, max_retries=0
+                    api_key=self._secret or NO_KEY,
+                    base_url=self.base_url,
+                    timeout=import_httpx().Timeout(self.timeout, connect=min(CONNECT_SECONDS, self.timeout), pool=None),
+                    max_retries=0,
+                    http_client=self._pool.client(),
                 )
             create: Callable[..., Any] = self._client.chat.completions.create
             return create
@@ -222,8 +326,8 @@ class OpenAICompatible:
         openai = import_openai()
         self._connect()
         try:
-            return sorted(model.id for model in self._client.models.list())
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError):
+            return sorted(without_surrogates(model.id) for model in self._client.models.list())
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
             return []  # not every server has this list, which only completes an error message
 
 
@@ -231,19 +335,20 @@ class _FormRefusedError(Exception):
     """The server does not support this form of answer."""
 
 
-def import_openai() -> Any:
-    """Import `openai`.
+def default_url() -> str:
+    """The address where none is given: that of the environment variable `OPENAI_BASE_URL`, or OpenAI's own."""
+    return os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
 
-    Raises:
-        MissingDependencyError: if it is not installed.
+
+def find_key_source(base_url: str) -> KeySource:
+    """Where a server's key is read from, by default: `OPENAI_API_KEY`, or the server's own variable without it.
+
+    Example:
+        >>> find_key_source("http://127.0.0.1:8000/v1").variable
+        'OPENAI_API_KEY'
     """
-    try:
-        import openai
-    except ImportError as error:
-        raise MissingDependencyError(
-            '`openai` is not installed, run `pip install "drift-envs[llm]"`. Recorded replies need no server: --replay'
-        ) from error
-    return openai
+    own = KEY_VARIABLES.get(urlsplit(base_url).hostname or "")
+    return KeySource() if own is None or not os.environ.get(own) else KeySource(own)
 
 
 def check_url(url: str) -> str:
@@ -264,25 +369,65 @@ def check_url(url: str) -> str:
 
 
 def _read_reply(reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int) -> Completion:
-    """Read a server's reply; missing texts are empty, missing token counts are estimated."""
-    choices = getattr(reply, "choices", None) or [None]
-    message = getattr(choices[0], "message", None)
-    text = getattr(message, "content", None) or ""
-    finish = _FINISHES.get(getattr(choices[0], "finish_reason", None) or "", "stop")
+    """Read a server's reply. The client checks no types: what is missing or of another type is empty or estimated."""
+    choice = _first_choice(reply)
+    message = getattr(choice, "message", None)
+    text = _read_content(getattr(message, "content", None))
+    reason = getattr(choice, "finish_reason", None)
+    finish = _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"
     refusal = getattr(message, "refusal", None)
-    if refusal:
-        text, finish = text or str(refusal), "refusal"
+    if isinstance(refusal, str) and refusal:
+        text, finish = text or without_surrogates(refusal), "refusal"
     elif not text.strip() and finish == "stop":
         finish = "empty"
+    elif finish == "length" and not without_thoughts(text):
+        finish = "thinking"
     counts = getattr(reply, "usage", None)
-    tokens_in, tokens_out = getattr(counts, "prompt_tokens", None), getattr(counts, "completion_tokens", None)
-    usage = Usage(
-        1,
-        count_tokens(message["content"] for message in sent) if tokens_in is None else int(tokens_in),
-        count_tokens([text]) if tokens_out is None else int(tokens_out),
-        milliseconds,
-    )
-    return Completion(text, None, usage, finish)
+    tokens_in = _read_count(getattr(counts, "prompt_tokens", None))
+    tokens_out = _read_count(getattr(counts, "completion_tokens", None))
+    cached = _read_count(getattr(getattr(counts, "prompt_tokens_details", None), "cached_tokens", None))
+    if tokens_in is None:
+        tokens_in = count_tokens(message["content"] for message in sent)
+    usage = Usage(1, tokens_in, count_tokens([text]) if tokens_out is None else tokens_out, milliseconds)
+    return Completion(text, None, usage, finish, min(cached or 0, tokens_in))
+
+
+def _first_choice(reply: Any) -> Any:
+    choices = getattr(reply, "choices", None)
+    return choices[0] if isinstance(choices, (list, tuple)) and choices else None
+
+
+def _read_content(content: Any) -> str:
+    """The text of a message: one text, or the texts of a list of parts."""
+    if isinstance(content, str):
+        return without_surrogates(content)
+    if not isinstance(content, (list, tuple)):
+        return ""
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+    return without_surrogates("".join(text for text in texts if isinstance(text, str)))
+
+
+def _read_count(count: Any) -> int | None:
+    """A number of tokens, `None` if it is none."""
+    return int(count) if is_number(count) and 0 <= count <= MOST_TOKENS else None
+
+
+def _read_probabilities(reply: Any) -> list[tuple[str, float]]:
+    """Candidates for the first token of a reply, with their log-probabilities; empty without any."""
+    tokens = getattr(getattr(_first_choice(reply), "logprobs", None), "content", None)
+    top = getattr(tokens[0], "top_logprobs", None) if isinstance(tokens, (list, tuple)) and tokens else None
+    found = []
+    for candidate in top if isinstance(top, (list, tuple)) else ():
+        token, logarithm = getattr(candidate, "token", None), getattr(candidate, "logprob", None)
+        if isinstance(token, str) and is_number(logarithm):
+            found.append((token, float(logarithm)))
+    return found
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Whether no connection was made at all."""
+    httpx = import_httpx()
+    return isinstance(error.__cause__, (httpx.ConnectError, httpx.ConnectTimeout))
 
 
 def translate_error(
@@ -309,6 +454,8 @@ def translate_error(
     """
     message = remove_secret(_message_of(error), secret)
     status = getattr(error, "status_code", None)
+    if status is None and _is_unreachable(error):
+        return ServerUnreachableError(f"no server answers at {base_url}: {message}. Is it running?")
     if status is None:  # a connection error, a time-out, or a body that is incomplete
         return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
     if status in (400, 413, 422) and (_code_of(error) == "context_length_exceeded" or _TOO_LONG.search(message)):
@@ -341,6 +488,7 @@ def remove_secret(text: str, secret: str) -> str:
         >>> remove_secret("Incorrect key: sk-12345678", "sk-12345678")
         'Incorrect key: ***'
     """
+    text = without_surrogates(text)
     text = " ".join((text.replace(secret, "***") if secret else text).split())
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
 
@@ -378,6 +526,8 @@ def _code_of(error: Exception) -> Any:
 def _message_of(error: Exception) -> str:
     """The message of the server or of the connection, without the client's additions."""
     body = getattr(error, "body", None)
+    if isinstance(body, list) and body:  # Gemini's
+        body = body[0]
     if isinstance(body, Mapping):
         inner = body.get("error", body)
         if isinstance(inner, Mapping) and isinstance(inner.get("message"), str):

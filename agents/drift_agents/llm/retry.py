@@ -23,9 +23,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from drift_agents.checks import check_integer, check_number
-from drift_agents.errors import MissingDependencyError, ModelUnavailableError, StoppedError
+from drift_agents.errors import MissingDependencyError, ModelUnavailableError, ServerUnreachableError, StoppedError
 from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import FREE, Budget, Price
+from drift_agents.llm.monitor import AnswerMonitor
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState, Retrying
@@ -94,8 +95,9 @@ class RequestSlot:
 class RateLimiter:
     """Concurrent requests, and requests and tokens a minute, for all threads together.
 
-    Requests and tokens are counted over the last minute. A request whose tokens alone exceed the limit is
-    admitted when no other is counted; otherwise it would wait for ever.
+    Concurrency adapts: it is halved when the server limits the rate, and rises by one after as many answers as
+    requests run at a time, up to `concurrency`. Requests and tokens are counted over the last minute. A request whose
+    tokens alone exceed the limit is admitted when no other is counted; otherwise it would wait for ever.
 
     Args:
         concurrency: requests at a time.
@@ -123,8 +125,10 @@ class RateLimiter:
         self.requests = check_integer("requests", requests, optional=True)
         self.tokens = check_integer("tokens", tokens, optional=True)
         self._clock: WaitClock = WallClock() if clock is None else clock
-        self._slots = threading.BoundedSemaphore(concurrency)
+        self.concurrency = self.allowed = concurrency
+        self._running = self._answers = 0
         self._lock = threading.Lock()
+        self._free = threading.Condition(self._lock)
         self._recent: deque[RequestSlot] = deque()
         self._not_before = 0.0
 
@@ -138,13 +142,34 @@ class RateLimiter:
         Yields:
             The slot; the caller sets `used` to the real number.
         """
-        with self._slots:
+        with self._free:
+            self._free.wait_for(lambda: self._running < self.allowed)
+            self._running += 1
+        try:
             yield self._admit(tokens)
+        finally:
+            with self._free:
+                self._running -= 1
+                self._free.notify_all()
 
     def pause(self, seconds: float) -> None:
-        """Admit no request for this time."""
+        """Admit no request for this time, and half as many at a time afterwards.
+
+        Requests that ran at the same time are refused together, so the number is halved once a pause.
+        """
         with self._lock:
-            self._not_before = max(self._not_before, self._clock.now() + seconds)
+            now = self._clock.now()
+            if now >= self._not_before:
+                self.allowed, self._answers = max(1, self.allowed // 2), 0
+            self._not_before = max(self._not_before, now + seconds)
+
+    def succeed(self) -> None:
+        """Count an answer; after as many as run at a time one more is admitted."""
+        with self._free:
+            self._answers += 1
+            if self._answers >= self.allowed and self.allowed < self.concurrency:
+                self.allowed, self._answers = self.allowed + 1, 0
+                self._free.notify_all()
 
     def _admit(self, tokens: int) -> RequestSlot:
         while True:
@@ -206,6 +231,8 @@ class CircuitBreaker:
         self._lock = threading.Lock()
         self._count, self._last = 0, ""
         self._open_until = 0.0
+        self.has_succeeded = False
+        """Whether the server has ever answered."""
 
     def check(self) -> None:
         """Return if a request may be sent.
@@ -225,7 +252,7 @@ class CircuitBreaker:
     def succeed(self) -> None:
         """Count an answer of the server: the breaker closes."""
         with self._lock:
-            self._count = 0
+            self._count, self.has_succeeded = 0, True
 
     def fail(self, message: str) -> None:
         """Count a failure of the server.
@@ -272,6 +299,7 @@ class RetryingModel:
         backoff: number of retries and pauses.
         clock: the time.
         stopped: when it is set no further request is sent.
+        monitor: counts invalid answers; used by the models around this one.
 
     Raises:
         ArgumentError: if the number of retries is negative.
@@ -294,8 +322,9 @@ class RetryingModel:
         backoff: Backoff | None = None,
         clock: WaitClock | None = None,
         stopped: threading.Event | None = None,
+        monitor: AnswerMonitor | None = None,
     ) -> None:
-        self.model, self.name, self.price = model, model.name, price
+        self.model, self.name, self.price, self.monitor = model, model.name, price, monitor
         self.backoff = Backoff() if backoff is None else backoff
         check_integer("retries", self.backoff.retries, least=0)
         self._clock: WaitClock = WallClock() if clock is None else clock
@@ -330,8 +359,9 @@ class RetryingModel:
         """
         answer = self._attempts()(self._send, messages, schema, parameters, sample_index)
         self.breaker.succeed()
+        self.limits.succeed()
         self.answered += 1
-        cost = self.price.of(answer.tokens_in, answer.tokens_out)
+        cost = self.price.of(answer.tokens_in, answer.tokens_out, answer.tokens_cached)
         self.budget.spend(answer.tokens_in + answer.tokens_out, cost)
         return replace(answer, usage=answer.usage._replace(cost=cost))
 
@@ -340,7 +370,7 @@ class RetryingModel:
         tenacity = import_tenacity()
         attempts: Retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(
-                lambda error: isinstance(error, ModelUnavailableError) and not isinstance(error, OpenCircuitError)
+                lambda error: isinstance(error, ModelUnavailableError) and not self._is_final(error)
             ),
             after=self._count_failure,
             stop=tenacity.stop_after_attempt(self.backoff.retries + 1),
@@ -369,6 +399,12 @@ class RetryingModel:
             answer = self.model.complete(messages, schema, parameters, sample_index)
             slot.used = answer.tokens_in + answer.tokens_out
         return answer
+
+    def _is_final(self, error: ModelUnavailableError) -> bool:
+        """Whether a retry is of no use: the circuit is open, or the server has never been there."""
+        if isinstance(error, ServerUnreachableError):
+            return not self.breaker.has_succeeded
+        return isinstance(error, OpenCircuitError)
 
     def _pause(self, state: RetryCallState) -> float:
         return self.backoff.seconds(state.attempt_number - 1, _error_of(state).retry_after)

@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
-from drift_agents.llm.budget import Budget, check_price
+from drift_agents.llm.budget import Budget, Price, check_price
 from drift_agents.llm.cache import ReplayModel, ReplyStore
+from drift_agents.llm.connection import ConnectionPool
+from drift_agents.llm.monitor import AnswerMonitor
 from drift_agents.llm.openai_compatible import KeySource, OpenAICompatible
 from drift_agents.llm.retry import Backoff, CircuitBreaker, RateLimiter, RetryingModel, WaitClock, WallClock
 
@@ -26,18 +29,21 @@ class Totals(NamedTuple):
         recorded: requests with a recorded reply.
         tokens: of prompts and answers, as counted by the servers; those of recorded replies are not included.
         cost: the money for these tokens.
+        cut: replies that were cut since they were too long.
     """
 
     answered: int
     recorded: int
     tokens: int
     cost: float
+    cut: int = 0
 
 
 class Service:
     """Makes models that share rate limits, circuit breaker, budget and recorded replies.
 
-    Limits and breaker belong to one server, that is to one address; the budget is for all servers together.
+    Limits and breaker belong to one server, that is to one address; the budget is for all servers together, and
+    recorded replies of earlier commands count towards it. All requests share one pool of connections.
 
     Args:
         replies: where replies are recorded, or read from; nowhere if not given.
@@ -49,6 +55,9 @@ class Service:
         budget: tokens and money for all requests.
         backoff: number of retries and pauses.
         clock: the time.
+        counts_records: whether recorded replies of earlier commands count towards the budget.
+        monitor: counts invalid answers, and raises an error when they are too many; none if not given.
+        note: called with a sentence about what a server refuses.
 
     Raises:
         ArgumentError: if a limit is not positive.
@@ -70,7 +79,16 @@ class Service:
         budget: Budget | None = None,
         backoff: Backoff | None = None,
         clock: WaitClock | None = None,
+        counts_records: bool = True,
+        monitor: AnswerMonitor | None = None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
+        self.monitor, self.note = monitor, note
+        self._counts_records = counts_records
+        self._spent: dict[tuple[str, str], tuple[int, int, int]] | None = None
+        self._before = (0, 0.0)
+        self._pool = ConnectionPool(timeout)
+        self._clients: list[OpenAICompatible] = []
         self.replies, self.key, self.timeout = replies, key, timeout
         self.concurrency = concurrency
         self.budget = Budget() if budget is None else budget
@@ -97,7 +115,9 @@ class Service:
             ArgumentError: if an argument is not valid.
         """
         checked_price = check_price(price)
-        client = OpenAICompatible(name, base_url=base_url, key=self.key, form=form, timeout=self.timeout)
+        client = OpenAICompatible(
+            name, base_url=base_url, key=self.key, form=form, timeout=self.timeout, pool=self._pool, note=self._tell
+        )
         arguments = (name, client.base_url, form, checked_price)
         with self._lock:
             if arguments not in self._models:
@@ -114,10 +134,28 @@ class Service:
                     backoff=self.backoff,
                     clock=self._clock,
                     stopped=self._stopped,
+                    monitor=self.monitor,
                 )
                 self._retrying.append(retrying)
+                self._clients.append(client)
+                self._count_records(client, checked_price)
                 self._models[arguments] = retrying if self.replies is None else ReplayModel(retrying, self.replies)
             return self._models[arguments]
+
+    def _tell(self, sentence: str) -> None:
+        if self.note is not None:
+            self.note(sentence)
+
+    def _count_records(self, client: OpenAICompatible, price: Price) -> None:
+        """Count what the recorded replies of a model cost, once, when the budget has a limit."""
+        if not self._counts_records or self.replies is None or self.replies.read_only or not self.budget.is_limited:
+            return
+        if self._spent is None:
+            self._spent = self.replies.spent()
+        tokens_in, tokens_out, cached = self._spent.pop((client.base_url, client.name), (0, 0, 0))
+        tokens, cost = tokens_in + tokens_out, price.of(tokens_in, tokens_out, cached)
+        self._before = (self._before[0] + tokens, self._before[1] + cost)
+        self.budget.spend(tokens, cost)
 
     def record(self, replies: ReplyStore) -> None:
         """Record the replies of models made from now on, unless the service has a file of replies already.
@@ -134,7 +172,8 @@ class Service:
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the file of replies, if there is one."""
+        """Close the connections, and the file of replies, if there is one."""
+        self._pool.close()
         if self.replies is not None:
             self.replies.close()
 
@@ -143,8 +182,9 @@ class Service:
         return Totals(
             sum(model.answered for model in self._retrying),
             0 if self.replies is None else self.replies.hits,
-            self.budget.tokens_spent,
-            self.budget.money_spent,
+            self.budget.tokens_spent - self._before[0],
+            self.budget.money_spent - self._before[1],
+            sum(client.cut for client in self._clients),
         )
 
 

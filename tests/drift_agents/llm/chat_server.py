@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -47,6 +47,12 @@ def refused(status: int, message: str, code: str | None = None, **headers: str) 
     return Response({"error": {"message": message, "type": "error", "code": code}}, status, headers)
 
 
+class _BusyServer(ThreadingHTTPServer):
+    """A server that many clients can connect to at a time."""
+
+    request_queue_size = 128
+
+
 class ChatServer:
     """The server: `answer` gives the response to each request, `requests` keeps them."""
 
@@ -54,12 +60,12 @@ class ChatServer:
         self.answer = answer
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
-        self.models = ["tiny"]
+        self.models, self.owner = ["tiny"], "any"
         self.over = threading.Event()
         self.most_at_once = 0
         self._now = 0
         self._lock = threading.Lock()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = _BusyServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
@@ -72,9 +78,8 @@ class ChatServer:
             def log_message(self, *_: Any) -> None: ...
 
             def do_GET(self) -> None:
-                self.reply(
-                    Response({"object": "list", "data": [{"id": name, "object": "model"} for name in server.models]})
-                )
+                models = [{"id": name, "object": "model", "owned_by": server.owner} for name in server.models]
+                self.reply(Response({"object": "list", "data": models}))
 
             def do_POST(self) -> None:
                 request = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -100,7 +105,8 @@ class ChatServer:
                 for name, value in response.headers.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(body[: response.cut])
+                with suppress(BrokenPipeError, ConnectionResetError):  # the client has ended the request
+                    self.wfile.write(body[: response.cut])
                 self.close_connection = response.cut is not None
 
         return Handler

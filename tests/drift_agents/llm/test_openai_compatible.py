@@ -15,6 +15,7 @@ from drift_agents.errors import (
     MissingDependencyError,
     ModelAccessError,
     ModelUnavailableError,
+    ServerUnreachableError,
 )
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.openai_compatible import KeySource, OpenAICompatible
@@ -85,7 +86,8 @@ def test_the_form_falls_back_to_json_and_to_tags_once(chat: ModuleType) -> None:
         model = OpenAICompatible("tiny", base_url=server.url)
         first, second = model.complete(ASK, SCHEMA), model.complete(ASK, SCHEMA)
     forms = [request.get("response_format", {}).get("type") for request in server.requests]
-    assert forms == ["json_schema", "json_object", None, None]
+    assert forms == ["json_schema", "json_object", None, None, None]
+    assert [request.get("logprobs") for request in server.requests] == [None, None, True, None, None]
     assert first.data == second.data == {"action": "1"}
     assert first.model_calls == 1
     assert server.requests[-1]["messages"][1]["content"].endswith(
@@ -215,7 +217,7 @@ def test_unreadable_answers(chat: ModuleType) -> None:
 
 
 def test_a_closed_port() -> None:
-    with pytest.raises(ModelUnavailableError, match="gave no answer that can be read"):
+    with pytest.raises(ServerUnreachableError, match=re.escape("no server answers at http://127.0.0.1:9/v1")):
         OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
 
 
@@ -225,7 +227,10 @@ def test_a_closed_port() -> None:
         ({"model": ""}, "`model` should be the name of a model. Received ''"),
         ({"base_url": "localhost:8000"}, "`base_url` should be an address, as in http://127.0.0.1:8000/v1"),
         ({"base_url": f"http://me:{SECRET}@host/v1"}, "should have no user, password or query"),
-        ({"form": "xml"}, "`form` should be one of auto, json_schema, json_object, text. Received 'xml'"),
+        (
+            {"form": "xml"},
+            "`form` should be one of auto, grammar, structured_outputs, json_schema",
+        ),
         ({"timeout": 0}, "`timeout` should be a positive number of seconds. Received 0"),
     ],
 )

@@ -1,0 +1,169 @@
+"""Parameters that servers refuse, concurrency that adapts, answers that are not usable, budgets over resumes."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from drift_agents.errors import BudgetError, ServerUnreachableError, UnusableAnswersError
+from drift_agents.llm.base import Message
+from drift_agents.llm.budget import Budget
+from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.monitor import AnswerMonitor
+from drift_agents.llm.openai_compatible import OPENAI, OpenAICompatible
+from drift_agents.llm.reask import ReaskingModel
+from drift_agents.llm.retry import Backoff, RateLimiter, RetryingModel
+from drift_agents.llm.scripted import ScriptedModel
+from drift_agents.llm.service import Service
+
+pytest.importorskip("openai")
+
+ASK = [Message("user", "Where to?")]
+SCHEMA = {
+    "title": "action",
+    "type": "object",
+    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
+    "required": ["action"],
+    "additionalProperties": False,
+}
+
+
+def test_a_reasoning_model_is_sent_the_parameters_that_it_accepts(chat: ModuleType) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if "max_tokens" in request:
+            text = "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+            return chat.refused(400, f"{text}'max_completion_tokens' instead.", "unsupported_parameter")
+        if "temperature" in request:
+            return chat.refused(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+        return chat.said('<think>Left is a hole.</think>{"action": "1"}')
+
+    notes: list[str] = []
+    with chat.serve(answer) as server:
+        model = Service(note=notes.append).model("o9", server.url)
+        for _ in range(2):
+            assert model.complete(ASK, SCHEMA, {"temperature": 0, "max_tokens": 50}).data == {"action": "1"}
+    assert len(server.requests) == 4  # two refusals, once
+    assert server.requests[-1]["max_completion_tokens"] == 50
+    assert not {"temperature", "max_tokens"} & set(server.requests[-1])
+    assert [note.partition(": ")[2] for note in notes] == [
+        "sends `max_completion_tokens` for `max_tokens`, which the server refuses",
+        "leaves out `temperature`, which the server refuses",
+    ]
+
+
+def test_the_address_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/")
+    assert OpenAICompatible("tiny").base_url == "http://127.0.0.1:9/v1"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    assert OpenAICompatible("tiny").base_url == OPENAI
+
+
+def test_an_answer_cut_off_while_thinking_is_told_from_a_long_one(chat: ModuleType) -> None:
+    for text, finish in (("<think>Left or", "thinking"), ("", "thinking"), ("Left, since", "length")):
+        with chat.serve(lambda _, text=text: chat.said(text, "length")) as server:
+            assert OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA).finish == finish
+
+
+def test_too_many_invalid_answers_stop_the_run() -> None:
+    model = ScriptedModel(lambda _: "Hm.")
+    model.monitor = AnswerMonitor(least=3)  # type: ignore[attr-defined]
+    asking = ReaskingModel(model, reasks=1)
+    for _ in range(2):
+        assert asking.complete(ASK, SCHEMA).data is None
+    with pytest.raises(UnusableAnswersError, match="3 of 3 answers are invalid: use a server that restricts"):
+        asking.complete(ASK, SCHEMA)
+    thinking = AnswerMonitor(least=1)
+    with pytest.raises(UnusableAnswersError, match="1 of them cut off while thinking: raise --max-tokens"):
+        thinking.count(is_valid=False, is_cut=True)
+
+
+def test_concurrency_is_halved_at_429_and_rises_again(clock: Any) -> None:
+    limits = RateLimiter(8, clock=clock)
+    limits.pause(1.0)
+    limits.pause(1.0)  # of a request that ran at the same time
+    assert limits.allowed == 4
+    for _ in range(4):
+        limits.succeed()
+    assert limits.allowed == 5
+    for _ in range(100):
+        limits.succeed()
+    assert limits.allowed == 8
+
+
+def test_requests_of_64_cells_run_at_a_time(chat: ModuleType) -> None:
+    together = threading.Barrier(64, timeout=30)
+
+    def answer(_: Any) -> Any:
+        together.wait()
+        return chat.said('{"action": "1"}')
+
+    with chat.serve(answer) as server, ThreadPoolExecutor(64) as threads:
+        service = Service(concurrency=64)
+        model = service.model("tiny", server.url)
+        answers = list(threads.map(lambda n: model.complete([Message("user", str(n))], SCHEMA), range(128)))
+        service.close()
+    assert all(answer.data == {"action": "1"} for answer in answers)
+    assert server.most_at_once == 64
+
+
+def test_a_budget_holds_over_resumes(chat: ModuleType, tmp_path: Path) -> None:
+    def spend(**options: Any) -> tuple[int, int]:
+        """One command: requests until the budget is spent; tokens of this command and in all."""
+        with ReplyStore(tmp_path / "replies.sqlite") as replies:
+            service = Service(replies=replies, budget=Budget(tokens=200), **options)
+            model = service.model("tiny", server.url)
+            ask_all = (model.complete([Message("user", str(n))], SCHEMA) for n in range(100))
+            with pytest.raises(BudgetError, match="the budget of 200 tokens is spent"):
+                list(ask_all)
+            service.close()
+            return service.totals().tokens, len(server.requests) * 105
+
+    with chat.serve(lambda _: chat.said('{"action": "1"}')) as server:
+        assert spend() == (210, 210)
+        assert spend() == (0, 210)
+        assert spend() == (0, 210)
+        assert spend(counts_records=False) == (210, 420)
+
+
+def test_llama_cpp_is_sent_a_grammar_and_vllm_a_choice(chat: ModuleType) -> None:
+    fields = {
+        "llamacpp": {"grammar": 'root ::= "{" "\\"action\\":" ("\\"0\\"" | "\\"1\\"") "}"'},
+        "vllm": {"structured_outputs": {"choice": ['{"action":"0"}', '{"action":"1"}']}},
+    }
+    for owner, sent in fields.items():
+        with chat.serve(lambda _: chat.said('{"action":"1"}')) as server:
+            server.owner = owner
+            assert OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA).data == {"action": "1"}
+        (request,) = server.requests
+        assert {key: request.get(key) for key in sent} == sent
+        assert "response_format" not in request
+
+
+def test_the_most_probable_admissible_action_is_chosen(chat: ModuleType) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        if "response_format" in request:
+            return chat.refused(400, "response_format is not supported")
+        top = [{"token": token, "logprob": value} for token, value in ((" I", -0.1), (" 1", -2.0), ("0", -3.0))]
+        reply = chat.said(" I", "length")
+        reply.body["choices"][0]["logprobs"] = {"content": [{"token": " I", "logprob": -0.1, "top_logprobs": top}]}
+        return reply
+
+    with chat.serve(answer) as server:
+        completion = OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA, {"max_tokens": 100})
+    assert (completion.data, json.loads(completion.text)) == ({"action": "1"}, {"action": "1"})
+    assert (server.requests[-1]["max_tokens"], server.requests[-1]["top_logprobs"]) == (1, 20)
+    assert re.search('Answer with one of "0", "1" and nothing else.$', server.requests[-1]["messages"][-1]["content"])
+
+
+def test_a_server_that_has_answered_is_tried_again() -> None:
+    down = ServerUnreachableError("no server answers")
+    model = RetryingModel(ScriptedModel([down, "1", down, down, "2"]), backoff=Backoff(2, 0.0))
+    with pytest.raises(ServerUnreachableError):
+        model.complete(ASK)
+    assert [model.complete(ASK).text for _ in range(2)] == ["1", "2"]
