@@ -257,6 +257,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.envs.webshop.clusters",
     ),
     "a data structure tested on its own, apart from a long file": (
+        "drift_agents.llm.request_parameters",
         "drift_agents.matching.motion_table",
         "drift_envs.envs.frozen_lake.tables",
         "drift_envs.vector.due_window",
