@@ -3,21 +3,31 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DEMO   := $(VENV)/.installed-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types bench wheel clean
+.PHONY: help demo demo-full test test-slow lint types bench wheel clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(STAMP): setup.cfg pyproject.toml
+$(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "drift-envs needs Python 3.10 or later: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "could not make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+
+$(STAMP): setup.cfg pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(DEMO)
+
+$(DEMO): setup.cfg pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[agents,plots]"
 	@touch $@
 
-demo: $(STAMP)  ## run a small experiment and print its report
-	$(BIN)/drift-agents run glove-quick --out runs/demo --fresh
+demo: $(DEMO)  ## play a small experiment in about a minute, with a table and a picture
+	$(BIN)/python examples/demo.py
+
+demo-full: $(DEMO)  ## play the experiment glove-quick and print its report
+	$(BIN)/drift-agents run glove-quick --out runs/demo-full
 
 .PHONY: chromium
 chromium:

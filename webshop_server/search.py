@@ -63,6 +63,7 @@ _ENDINGS = ((re.compile(r"bl(?:y|i|ies)$"), "ble"), (re.compile(r"log(?:y|i|ies)
 _INDEX_VERSION = 2
 _PARTS = ("starts", "listings", "weights")
 _CHUNK = 1 << 22
+_SORT_CHUNK = 1 << 18
 
 
 class _Stems:
@@ -166,8 +167,6 @@ class SearchIndex:
         Args:
             products: the listings, numbered in this order.
         """
-        from scipy.sparse import csr_array  # slow to import, and an index is built once
-
         vocabulary: dict[str, int] = {}
         terms, counts, ends, lengths = array("i"), array("f"), array("q", (0,)), array("i")
         for product in products:
@@ -180,19 +179,18 @@ class SearchIndex:
         if not vocabulary:
             empty = np.zeros(0, np.int32)
             return cls({}, np.zeros(1, np.int64), empty, empty.astype(np.float32), size)
-        by_listing = csr_array(
-            (np.frombuffer(counts, np.float32), np.frombuffer(terms, np.int32), np.frombuffer(ends, np.int64)),
-            shape=(size, len(vocabulary)),
+        starts, listings, weights = _by_term(
+            np.frombuffer(terms, np.int32),
+            np.frombuffer(counts, np.float32),
+            np.frombuffer(ends, np.int64),
+            len(vocabulary),
         )
-        by_term = by_listing.tocsc()
-        del by_listing, terms, counts, ends
+        del terms, counts, ends
         exact = np.frombuffer(lengths, np.int32)
         mean = exact.sum() / max(int(np.count_nonzero(exact)), 1)
         norms = (K1 * (1 - B + B * round_lengths(exact) / mean)).astype(np.float32)
-        starts = by_term.indptr.astype(np.int64)
         having = np.diff(starts)
         rarity = np.log(1 + (np.count_nonzero(exact) - having + 0.5) / (having + 0.5)).astype(np.float32)
-        weights, listings = by_term.data, by_term.indices.astype(np.int32, copy=False)
         for begin in range(0, len(weights), _CHUNK):  # in place and in chunks, to limit memory
             part = slice(begin, begin + _CHUNK)
             term = np.searchsorted(starts, np.arange(begin, min(begin + _CHUNK, len(weights))), side="right") - 1
@@ -288,3 +286,34 @@ def _read_metadata(place: Path) -> dict[str, object] | None:
         return dict(json.loads((place / "mark.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
+
+
+def _by_term(
+    terms: NDArray[np.int32], counts: NDArray[np.float32], ends: NDArray[np.int64], number: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Sort the terms of all listings by term, in chunks, to limit memory.
+
+    Args:
+        terms: the terms of the first listing, then of the second and so on.
+        counts: how often each of them occurs.
+        ends: the position at which each listing ends, beginning with 0.
+        number: the number of terms.
+
+    Returns:
+        The position at which each term begins, and for each term in order its listings and counts.
+    """
+    starts = np.zeros(number + 1, np.int64)
+    np.cumsum(np.bincount(terms, minlength=number), out=starts[1:])
+    free = starts[:-1].copy()  # the next position of each term
+    listings, weights = np.empty(len(terms), np.int32), np.empty(len(terms), np.float32)
+    for begin in range(0, len(terms), _SORT_CHUNK):
+        part = terms[begin : begin + _SORT_CHUNK]
+        order = np.argsort(part, kind="stable")
+        in_order = part[order]
+        place = np.arange(len(part))
+        is_first = np.concatenate(([True], in_order[1:] != in_order[:-1]))
+        place += free[in_order] - place[is_first][np.cumsum(is_first) - 1]
+        listings[place] = np.searchsorted(ends, begin + order, side="right") - 1
+        weights[place] = counts[begin + order]
+        free[in_order] = place + 1  # the last one of each term holds
+    return starts, listings, weights

@@ -12,6 +12,7 @@
 * `StoppedError` - a request that was not sent, since the run was stopped
 * `BudgetError` - the budget for language models is spent
 * `ReplayError` - a request has no recorded reply, or the records are unusable
+* `require_agents_extra` - checks that the libraries of the extra `agents` are installed
 * `MissingDependencyError` - an optional dependency is not installed; the message names the extra
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 
 class DriftAgentsError(Exception):
@@ -117,3 +119,16 @@ class ReplayError(ModelError):
 
 class MissingDependencyError(DriftAgentsError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+def require_agents_extra() -> None:
+    """Check that the libraries of the extra `agents` are installed; packages that import them call this first.
+
+    Raises:
+        MissingDependencyError: if one of them is not.
+    """
+    missing = [name for name in ("scipy", "joblib", "pandas", "statsmodels") if find_spec(name) is None]
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise MissingDependencyError(f'{names} {verb} not installed, run `pip install "drift-envs[agents]"`')

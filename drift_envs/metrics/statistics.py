@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from drift_envs.checks import check_integer
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, MissingDependencyError
 
 RESAMPLES = 4000
 """Bootstrap resamples."""
@@ -150,19 +150,21 @@ def bootstrap(
         total = sum(sample.sum(axis=axis) for sample in drawn)
         return np.asarray(total) / len(array)
 
-    from scipy import stats
-
     # SciPy resamples each of several samples independently, which is the stratification. It refuses samples
     # of one; a stratum of one is equal in every resample, so it is passed as two halves.
-    interval = stats.bootstrap(
-        [np.repeat(sample, 2) / 2 if len(sample) == 1 else sample for sample in samples],
-        stratified_mean,
-        n_resamples=check_integer("resamples", resamples, 1),
-        confidence_level=level,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
+    interval = (
+        _scipy_stats()
+        .bootstrap(
+            [np.repeat(sample, 2) / 2 if len(sample) == 1 else sample for sample in samples],
+            stratified_mean,
+            n_resamples=check_integer("resamples", resamples, 1),
+            confidence_level=level,
+            method="percentile",
+            vectorized=True,
+            rng=np.random.default_rng(seed),
+        )
+        .confidence_interval
+    )
     return Estimate(mean, float(interval.low), float(interval.high), len(array))
 
 
@@ -209,12 +211,10 @@ def proportion(successes: int, episodes: int, level: float = 0.95) -> Estimate:
         >>> print(proportion(17, 20))
         0.85 [0.64, 0.948]
     """
-    from scipy import stats
-
     n = check_integer("episodes", episodes, 1)
     if not 0 <= successes <= n:
         raise ArgumentError(f"`successes` should be in the interval [0, {n}]. Received {successes!r}")
-    interval = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    interval = _scipy_stats().binomtest(successes, n).proportion_ci(level, method="wilson")
     return Estimate(successes / n, float(interval.low), float(interval.high), n)
 
 
@@ -228,9 +228,7 @@ def interquartile_mean(values: ArrayLike) -> float:
         >>> interquartile_mean([0.0, 0.5, 0.6, 100.0])
         0.55
     """
-    from scipy import stats
-
-    return float(stats.trim_mean(check_numbers("values", values), 0.25))
+    return float(_scipy_stats().trim_mean(check_numbers("values", values), 0.25))
 
 
 def summarise(values: ArrayLike, failure: float = 0.0) -> ScoreSummary:
@@ -246,3 +244,16 @@ def summarise(values: ArrayLike, failure: float = 0.0) -> ScoreSummary:
     """
     array = check_numbers("values", values)
     return ScoreSummary(float(array.mean()), interquartile_mean(array), float((array <= failure).mean()))
+
+
+def _scipy_stats() -> Any:
+    """`scipy.stats`, which takes longer to load than all of this package.
+
+    Raises:
+        MissingDependencyError: if SciPy is not installed.
+    """
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise MissingDependencyError('`scipy` is not installed, run `pip install "drift-envs[agents]"`') from error
+    return stats

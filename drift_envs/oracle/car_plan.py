@@ -242,8 +242,6 @@ def _least_steps(setting: CarSetting, cap: int, allowed: np.ndarray | None = Non
 
     `allowed` masks the pushes of each point, shape `(3, points)`.
     """
-    from scipy import sparse  # loaded by the first plan, not by the import of the oracles
-
     positions, velocities = grid_points()
     size = len(positions)
     transitions = []
@@ -251,13 +249,21 @@ def _least_steps(setting: CarSetting, cap: int, allowed: np.ndarray | None = Non
         position, velocity, at_goal = drive(setting, positions, velocities, np.full(size, push))
         points, weights = _corners(position, velocity)
         weights = weights * ~at_goal[:, None]
-        ends = np.arange(0, 4 * size + 1, 4)
-        transitions.append(sparse.csr_matrix((weights.ravel(), points.ravel(), ends), shape=(size, size)))
+        # one array for each corner: whole columns are faster than rows of four
+        transitions.append(list(zip(points.T.copy(), weights.T.copy(), strict=True)))
     steps = np.full(size, float(cap))
+    costs, reached = np.empty((len(PUSHES), size)), np.empty(size)
     for _ in range(cap):
-        costs = np.stack([1.0 + matrix @ steps for matrix in transitions])
+        for push, corners in enumerate(transitions):
+            cost = costs[push]
+            cost[:] = 0.0
+            for point, weight in corners:
+                steps.take(point, out=reached, mode="clip")  # all points are valid, and other modes are slower
+                np.multiply(reached, weight, out=reached)
+                cost += reached
+            cost += 1.0
         if allowed is not None:
-            costs = np.where(allowed, costs, np.inf)
+            costs[~allowed] = np.inf
         improved: np.ndarray = np.minimum(costs.min(axis=0), cap)
         if np.abs(improved - steps).max() < 1e-3:
             return improved

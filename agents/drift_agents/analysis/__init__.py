@@ -8,3 +8,7 @@
 * `inspect` - the page to step through the episodes of a run
 * `finetuning_sets` - fine-tuning sets from the steps of a run
 """
+
+from drift_agents.errors import require_agents_extra
+
+require_agents_extra()

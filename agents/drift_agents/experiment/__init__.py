@@ -17,3 +17,7 @@ This is the evaluators' side: it reads the environments' ground truth, which age
 
 The folder `experiments` holds the files that come with the package.
 """
+
+from drift_agents.errors import require_agents_extra
+
+require_agents_extra()
