@@ -15,6 +15,12 @@ import numpy as np
 
 from drift_envs.errors import ArgumentError, DriftEnvsError
 
+LARGEST_COUNT = 1_000_000
+"""The largest count of goals, resamples, sub-environments and the like."""
+
+MOST_BITS = 1000
+"""Whole numbers up to this length can be converted to `float`."""
+
 
 def is_integer(value: object) -> TypeGuard[int]:
     """Whether the value is a whole number, of Python or NumPy, and no boolean.
@@ -27,13 +33,15 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether the value is a number, of Python or NumPy, and no boolean; NaN and infinity count.
+    """Whether the value is a number, of Python or NumPy, and no boolean; NaN and infinity count, huge `int` do not.
 
     Example:
-        >>> is_number(1), is_number(np.float32(0.5)), is_number(True), is_number("1")
-        (True, True, False, False)
+        >>> is_number(1), is_number(np.float32(0.5)), is_number(True), is_number("1"), is_number(10**400)
+        (True, True, False, False, False)
     """
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value.bit_length() <= MOST_BITS
+    return isinstance(value, (float, np.integer, np.floating))
 
 
 @overload
@@ -98,7 +106,9 @@ def check_integer(
         return int(value)
     rule = f"at least {least}" if most is None else f"in the interval [{least}, {most}]"
     comma = "," if most is None else ""
-    raise error(f"`{name}` should be a whole number{comma} {rule}{', or None' if optional else ''}. Received {value!r}")
+    raise error(
+        f"`{name}` should be a whole number{comma} {rule}{', or None' if optional else ''}. Received {_show(value)}"
+    )
 
 
 def check_number(
@@ -136,7 +146,14 @@ def check_number(
         rule = f", at least {low:g}" if math.isfinite(low) else f", at most {high:g}"
     else:
         rule = ""
-    raise error(f"`{name}` should be a number{rule}. Received {value!r}")
+    raise error(f"`{name}` should be a number{rule}. Received {_show(value)}")
+
+
+def _show(value: object) -> str:
+    """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    return repr(value)
 
 
 def check_flag(name: str, value: Any, *, error: type[DriftEnvsError] = ArgumentError) -> bool:

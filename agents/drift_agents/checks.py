@@ -1,6 +1,7 @@
 """Checks of arguments; each error names the argument, the rule and the value.
 
 * `check_integer`, `check_number`, `check_flag`, `check_choice` - return the value, or raise `ArgumentError`
+* `LARGEST_COUNT`, `LARGEST_SEED` - the limits of whole numbers
 * `is_integer`, `is_number` - the same type tests as predicates; `True` and `False` are neither
 """
 
@@ -12,6 +13,14 @@ from functools import lru_cache
 from typing import Any, Literal, TypeGuard, overload
 
 from drift_agents.errors import ArgumentError
+
+LARGEST_COUNT = 1_000_000
+"""The largest count of anything, where no other limit is stated: more would not fit into memory, or never end."""
+
+LARGEST_SEED = 2**63 - 1
+
+MOST_BITS = 1000
+"""Whole numbers up to this length can be converted to `float`."""
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -25,13 +34,15 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether the value is an `int` or a `float`, NaN and infinity included, and no `bool`.
+    """Whether the value is an `int` or a `float`, NaN and infinity included, and no `bool`; huge `int` do not count.
 
     Example:
-        >>> is_number(1), is_number(0.5), is_number(True), is_number("1")
-        (True, True, False, False)
+        >>> is_number(1), is_number(0.5), is_number(True), is_number("1"), is_number(10**400)
+        (True, True, False, False, False)
     """
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value.bit_length() <= MOST_BITS
+    return isinstance(value, float)
 
 
 @overload
@@ -55,7 +66,7 @@ def check_integer(
         name: the argument's name, as the message shows it.
         value: the argument.
         least: the smallest value allowed; by default, the number is positive.
-        most: the largest value allowed, if there is a limit.
+        most: the largest value allowed; by default, `LARGEST_COUNT`.
         optional: whether `None` is allowed too.
 
     Raises:
@@ -70,18 +81,30 @@ def check_integer(
         >>> check_integer("k", "5", most=9, optional=True)
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: `k` should be a whole number from 1 to 9 or None. Received '5'
+        >>> check_integer("k", 10**9)
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: `k` should be a whole number from 1 to 1000000. Received 1000000000
     """
     if value is None and optional:
         return None
-    if is_integer(value) and value >= least and (most is None or value <= most):
+    if is_integer(value) and least <= value <= (LARGEST_COUNT if most is None else most):
         return value
+    if most is None and is_integer(value) and value >= least:
+        most = LARGEST_COUNT
     if most is not None:
         rule = f"a whole number from {least} to {most}"
     elif least in (0, 1):
         rule = "a positive whole number" if least else "a whole number, not negative"
     else:
         rule = f"a whole number, at least {least}"
-    raise ArgumentError(f"`{name}` should be {rule}{' or None' if optional else ''}. Received {value!r}")
+    raise ArgumentError(f"`{name}` should be {rule}{' or None' if optional else ''}. Received {_show(value)}")
+
+
+def _show(value: object) -> str:
+    """The value for a message; Python refuses to write whole numbers of more than 4,300 digits."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return f"a whole number of {value.bit_length()} bits"
+    return repr(value)
 
 
 @overload
@@ -119,7 +142,7 @@ def check_number(name: str, value: Any, interval: str, *, optional: bool = False
         if not excluded:
             return float(value)
     raise ArgumentError(
-        f"`{name}` should be in the interval {interval}{' or None' if optional else ''}. Received {value!r}"
+        f"`{name}` should be in the interval {interval}{' or None' if optional else ''}. Received {_show(value)}"
     )
 
 

@@ -11,7 +11,9 @@ The base module of each kind holds its typed `make_...` function, as in `drift_a
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import Parameter, signature
@@ -30,6 +32,14 @@ class Part(NamedTuple):
 
     target: str
     about: str
+
+
+@lru_cache(maxsize=64)
+def _find_entry_points(
+    find: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]
+) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, sorted: a search through all installed packages, done once for each `sys.path`."""
+    return tuple(sorted(find(group=group), key=lambda point: (point.name, point.value)))
 
 
 class Registry:
@@ -54,7 +64,7 @@ Received {'positon': 0.1}
         self.kind, self.group, self._built_in = kind, group, dict(built_in)
 
     def _others(self) -> dict[str, EntryPoint]:
-        found = sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value))
+        found = _find_entry_points(entry_points, self.group, tuple(sys.path))
         return {point.name: point for point in found if point.name not in self._built_in}
 
     def names(self) -> tuple[str, ...]:

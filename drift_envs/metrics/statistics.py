@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drift_envs.checks import check_integer
+from drift_envs.checks import LARGEST_COUNT, check_integer
 from drift_envs.errors import ArgumentError, MissingDependencyError
 
 RESAMPLES = 4000
@@ -157,7 +157,7 @@ def bootstrap(
         .bootstrap(
             [np.repeat(sample, 2) / 2 if len(sample) == 1 else sample for sample in samples],
             stratified_mean,
-            n_resamples=check_integer("resamples", resamples, 1),
+            n_resamples=check_integer("resamples", resamples, 1, LARGEST_COUNT),
             confidence_level=level,
             method="percentile",
             vectorized=True,

@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from drift_envs.checks import check_integer
+from drift_envs.checks import LARGEST_COUNT, check_integer
 from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
@@ -64,7 +64,7 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         share_timeline: bool = False,
         notify: str = "none",
     ) -> None:
-        num_envs = check_integer("num_envs", num_envs, 1)
+        num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
         check_integer("max_episode_steps", max_episode_steps, 1, optional=True)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:

@@ -152,9 +152,11 @@ def _run(
         ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Play the file's first N seeds.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.")
+    ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Play the first N episodes of every phase.")
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the first N episodes of every phase.")
     ] = None,
     memory: Annotated[
         object, typer.Option(metavar="A,B", parser=_parse_names, help="Memories, in every block of the file.")
@@ -166,6 +168,7 @@ def _run(
         int | None,
         typer.Option(
             min=1,
+            max=4096,
             metavar="N",
             help="Cells played at the same time (default: the number of cores; with language models --concurrency).",
         ),
@@ -209,7 +212,8 @@ def _run(
         float | None, typer.Option(min=0.0, max=2.0, metavar="X", help="Temperature of the models (default: 0).")
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer, thoughts included (default: 1024).")
+        int | None,
+        typer.Option(min=1, max=1_000_000, metavar="N", help="Tokens of an answer, thoughts included (default: 1024)."),
     ] = None,
     parameter: Annotated[
         list[str] | None,
@@ -219,7 +223,8 @@ def _run(
         bool, typer.Option("--keep-going", help="Do not stop when more than a fifth of the answers is invalid.")
     ] = False,
     budget_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens, over all commands of the run.")
+        int | None,
+        typer.Option(min=1, max=10**15, metavar="N", help="Stop after N tokens, over all commands of the run."),
     ] = None,
     budget: Annotated[
         float | None, typer.Option(metavar="X", parser=_parse_positive, help="Stop at cost X, by --price.")
@@ -227,9 +232,13 @@ def _run(
     budget_this_command: Annotated[
         bool, typer.Option("--budget-this-command", help="Budgets count this command alone, not recorded replies.")
     ] = False,
-    requests_per_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="Limit of the rate.")] = None,
-    tokens_per_minute: Annotated[int | None, typer.Option(min=1, metavar="N", help="Limit of the rate.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Requests at the same time.")] = 8,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(min=1, max=10**15, metavar="N", help="Limit of the rate.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        int | None, typer.Option(min=1, max=10**15, metavar="N", help="Limit of the rate.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="Requests at the same time.")] = 8,
     timeout: Annotated[
         float, typer.Option(metavar="S", parser=_parse_positive, help="Seconds until a request fails.")
     ] = 120.0,

@@ -106,22 +106,33 @@ def _as_list(data: Any) -> Any:
     return data if isinstance(data, (list, tuple)) else [data]
 
 
+SEED_STOP = 2**32
+"""Seeds are below it."""
+
+MOST_SEEDS = 1_000_000
+"""The most seeds of an experiment."""
+
+
 def _as_seeds(data: Any) -> Any:
     if is_integer(data):
-        if data < 1:
-            raise PydanticCustomError("seeds", "should be at least 1")
+        if not 1 <= data <= MOST_SEEDS:
+            raise PydanticCustomError("seeds", f"should be at least 1 and at most {MOST_SEEDS}")
         return list(range(data))
     if isinstance(data, Mapping):
         first, count = data.get("first"), data.get("count")
         if set(data) != {"first", "count"} or type(first) is not int or type(count) is not int or count < 1:
             raise PydanticCustomError("seeds", "should be `{first: f, count: n}` with whole numbers, n at least 1")
+        if count > MOST_SEEDS:
+            raise PydanticCustomError("seeds", f"should be at most {MOST_SEEDS} seeds")
+        if first < 0 or first + count > SEED_STOP:
+            raise PydanticCustomError("seeds", "should be seeds from 0 to 4294967295")
         return list(range(first, first + count))
     return data
 
 
 Parts = Annotated[tuple[PartSpec, ...], BeforeValidator(_as_list), Field(min_length=1)]
-Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
-Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1)]
+Seed = Annotated[int, Field(strict=True, ge=0, lt=SEED_STOP)]
+Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds), Field(min_length=1, max_length=MOST_SEEDS)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 
 
@@ -216,7 +227,7 @@ class RecallOptions(_Model):
     """
 
     k: Count | None = None
-    states: Annotated[int, Field(strict=True, ge=0)] | None = None
+    states: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] | None = None
     outlook: Literal["majority", "newest", "frequency", "max"] | None = None
 
 

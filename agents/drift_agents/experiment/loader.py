@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib import resources
@@ -19,6 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from drift_agents.checks import MOST_BITS
 from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
 from drift_agents.experiment.config import (
     MODEL_OPTIONS,
@@ -34,7 +36,7 @@ from drift_agents.experiment.members import read_members
 from drift_agents.registry import CONTROLLERS, MATCHINGS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.errors import Problem
 from drift_envs.schedule.findings import key_path, show
-from drift_envs.schedule.yaml12 import MAX_BYTES, YamlError, parse_yaml
+from drift_envs.schedule.yaml12 import MAX_BYTES, MAX_DEPTH, YamlError, parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
 _FOLDER = "experiments"
@@ -172,6 +174,12 @@ def parse_experiment(
     """
     if not isinstance(data, Mapping):
         raise ExperimentError(f"{where}: an experiment should be a mapping. Received {type(data).__name__}")
+    unreadable = list(_unreadable(data))
+    if unreadable:
+        problems = [
+            Problem(where, None if line is None else line(path), key_path(path), text) for path, text in unreadable
+        ]
+        raise ExperimentError("\n".join(map(str, problems)))
     try:
         experiment = Experiment.model_validate(data)
         found = list(_findings(experiment, data))
@@ -185,11 +193,23 @@ def parse_experiment(
     return experiment  # type: ignore[return-value]
 
 
+def _unreadable(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """What no message could show and no line could hold: numbers without end, and values nested too deeply."""
+    if isinstance(data, int) and data.bit_length() > MOST_BITS:
+        yield path, f"should be a whole number of at most {MOST_BITS} bits. Received one of {data.bit_length()}"
+    elif isinstance(data, (Mapping, list, tuple)):
+        if len(path) >= MAX_DEPTH:
+            yield path, f"is nested deeper than {MAX_DEPTH} levels"
+            return
+        for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
+            yield from _unreadable(value, (*path, key))
+
+
 def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """What pydantic cannot see: names, doubles and lengths."""
     for key, values in (("schedules", experiment.schedules), ("seeds", experiment.seeds)):
         if len(set(values)) < len(values):
-            double = next(value for index, value in enumerate(values) if value in values[:index])
+            double = next(value for value, count in Counter(values).items() if count > 1)
             yield (key,), f"every entry should be there once. Received {double!r} twice"
     yield from _findings_of_blocks(dict(enumerate(experiment.agents)), data)
     for schedule, world in experiment.worlds.items():

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
 NO_PART = PartSpec(name="none")
+MOST_CELLS = 1_000_000
+"""The most cells of an experiment, each with a file of its own."""
+
 _LONGEST = 160  # file systems end at 255 bytes
 
 
@@ -98,8 +102,9 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
         experiment: a checked experiment.
 
     Raises:
-        ExperimentError: if two cells would write the same file.
+        ExperimentError: if two cells would write the same file, or there are more than `MOST_CELLS`.
     """
+    _check_size(experiment)
     cells = [
         Cell(schedule, memory, verifier, policy, seed, labels, reference, change, decision)
         for schedule in experiment.schedules
@@ -116,6 +121,23 @@ def plan_cells(experiment: Experiment) -> tuple[Cell, ...]:
                 f"{other.place} {other.labels} and {cell.place} {cell.labels}"
             )
     return tuple(cells)
+
+
+def _check_size(experiment: Experiment) -> None:
+    """Refuse an experiment that is too large before its cells are made."""
+    agents = sum(
+        math.prod(len(getattr(block, axis)) for axis in type(block).model_fields) for block in experiment.agents
+    )
+    agents += len(experiment.references)
+    count = sum(
+        agents * len(experiment.changes(schedule)) * len(experiment.seeds_of(schedule))
+        for schedule in experiment.schedules
+    )
+    if count > MOST_CELLS:
+        raise ExperimentError(
+            f"{experiment.name}: should have at most {MOST_CELLS} cells (agents times schedules times seeds). "
+            f"Received {count}"
+        )
 
 
 _Player = tuple[PartSpec, PartSpec, PartSpec, tuple[str, str, str], str | None, DecisionSetup]

@@ -16,7 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from drift_agents.checks import check_integer, check_number
+from drift_agents.checks import LARGEST_SEED, check_integer, check_number
 from drift_agents.types import Outcome, Record, Transition
 
 
@@ -91,7 +91,7 @@ class Contaminator:
 
     def __init__(self, share: float = 0.0, seed: int = 0) -> None:
         self.share = check_number("contaminate", share, "[0, 1)")
-        self.seed = check_integer("seed", seed, 0)
+        self.seed = check_integer("seed", seed, 0, LARGEST_SEED)
 
     def due(self, correct: int, wrong: int) -> int:
         """How many wrong items are to be written now.

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
 from drift_envs.envs.webshop.clusters import group_texts
 from drift_envs.errors import ArgumentError, DriftWarning
 from webshop_server.goals import Goal
@@ -197,10 +197,10 @@ class GoalSequence:
         clusters: int = 3,
         repeats: int = 1,
     ) -> None:
-        pool = check_integer("pool", pool, 1, optional=True)
+        pool = check_integer("pool", pool, 1, LARGEST_COUNT, optional=True)
         order = check_choice("order", order, ORDERS)
-        clusters = check_integer("clusters", clusters, 1)
-        repeats = check_integer("repeats", repeats, 1)
+        clusters = check_integer("clusters", clusters, 1, LARGEST_COUNT)
+        repeats = check_integer("repeats", repeats, 1, LARGEST_COUNT)
         if order in GROUPED and (pool is None or pool % clusters):
             raise ArgumentError(
                 f"`pool` should be a multiple of `clusters` where `order` is {order}. Received {pool} and {clusters}"

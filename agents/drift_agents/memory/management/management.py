@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.checks import check_choice, check_flag, check_integer, check_number
+from drift_agents.checks import LARGEST_SEED, check_choice, check_flag, check_integer, check_number
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule, RuleModel
@@ -157,7 +157,7 @@ class Managed:
         self.counts, self.judge = check_choice("counts", counts, COUNTS), check_choice("judge", judge, JUDGES)
         self.threshold = check_number("threshold", threshold, "[0, 1]")
         self.error_rate = check_number("error_rate", error_rate, "[0, 1]")
-        self.seed = check_integer("seed", seed, 0)
+        self.seed = check_integer("seed", seed, 0, LARGEST_SEED)
         check_integer("initial", initial, 0)
         check_number("noise", noise, "[0, 1]")
         check_flag("error_free", error_free)
