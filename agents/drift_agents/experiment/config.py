@@ -116,7 +116,9 @@ MOST_SEEDS = 1_000_000
 def _as_seeds(data: Any) -> Any:
     if is_integer(data):
         if not 1 <= data <= MOST_SEEDS:
-            raise PydanticCustomError("seeds", f"should be at least 1 and at most {MOST_SEEDS}")
+            raise PydanticCustomError(
+                "seeds", "should be at least 1" if data < 1 else f"should be at most {MOST_SEEDS}"
+            )
         return list(range(data))
     if isinstance(data, Mapping):
         first, count = data.get("first"), data.get("count")

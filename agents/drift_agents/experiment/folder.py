@@ -2,6 +2,7 @@
 
 * `RunFolder` - opens, refuses, empties and reads the folder of a run
 * `versions` - what has to be the same for a run to be continued
+* `find_differences` - the keys in which two pieces of plain data differ
 
 A run's folder holds `run.json` (what is played, with which versions), `cells/` (a file a cell),
 `finished.jsonl` (the cells that are done, with their hashes), and when all are done
@@ -202,19 +203,21 @@ class RunFolder:
 
     def _check_same(self, manifest: Mapping[str, Any]) -> None:
         found = self.manifest()
-        for key, what in (("config_hash", "another experiment"), ("schedules", "other schedules")):
-            if found.get(key) != manifest[key]:
-                raise ExperimentError(
-                    f"{self.path}: holds {what}: `{key}` is {_brief(found.get(key))}, this run's is "
-                    f"{_brief(manifest[key])}. Choose another folder with --out, or throw that run away with --fresh"
-                )
-        theirs, ours = found.get("versions", {}), manifest["versions"]
-        for name in ours:
-            if theirs.get(name) != ours[name]:
-                raise ExperimentError(
-                    f"{self.path}: was begun with {name} {theirs.get(name)}, here is {ours[name]}: the lines would not "
-                    "be comparable. Use that version, or begin anew with --fresh"
-                )
+        differences: list[str] = []
+        if found.get("config_hash") != manifest["config_hash"]:
+            differences += find_differences(found.get("experiment"), manifest["experiment"])
+        differences += find_differences(found.get("schedules"), manifest["schedules"], "schedules")
+        if differences or found.get("config_hash") != manifest["config_hash"]:
+            raise ExperimentError(
+                f"{self.path}: holds another experiment{_listed(differences)}\n"
+                "Choose another folder with --out, or throw that run away with --fresh"
+            )
+        differences = find_differences(found.get("versions"), manifest["versions"])
+        if differences:
+            raise ExperimentError(
+                f"{self.path}: was begun with other versions, whose lines would not be comparable"
+                f"{_listed(differences)}\nUse those versions, or begin anew with --fresh"
+            )
 
     def _write(self, name: str, text: str) -> None:
         part = self.path / f"{name}.part"
@@ -268,6 +271,53 @@ def _pretty(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
+def find_differences(there: Any, here: Any, path: str = "") -> list[str]:
+    """The keys in which two pieces of plain data differ, one line each: `path: there, here`.
+
+    Args:
+        there: what a folder holds.
+        here: what is to be played.
+        path: where both stand.
+
+    Example:
+        >>> find_differences({"seeds": [0, 1], "rounds": 4}, {"seeds": [0, 1, 2], "rounds": 4})
+        ['seeds: there [0, 1], here [0, 1, 2]']
+        >>> find_differences({"agents": [{"k": 3}]}, {"agents": [{}]})
+        ['agents[0].k: there 3, here not given']
+    """
+    if there == here and type(there) is type(here):
+        return []
+    if isinstance(there, dict) and isinstance(here, dict):
+        before = f"{path}." if path else ""
+        return [
+            line
+            for key in {**there, **here}
+            for line in find_differences(there.get(key, _ABSENT), here.get(key, _ABSENT), f"{before}{key}")
+        ]
+    are_lists = isinstance(there, list) and isinstance(here, list) and len(there) == len(here)
+    if are_lists and any(isinstance(value, (dict, list)) for value in there):
+        return [
+            line
+            for position, (one, other) in enumerate(zip(there, here, strict=True))
+            for line in find_differences(one, other, f"{path}[{position}]")
+        ]
+    return [f"{path or 'content'}: there {_brief(there)}, here {_brief(here)}"]
+
+
+_ABSENT = object()
+_MOST_DIFFERENCES = 12
+
+
+def _listed(differences: list[str]) -> str:
+    """The differences as lines of a message."""
+    shown = differences[:_MOST_DIFFERENCES]
+    if len(differences) > len(shown):
+        shown.append(f"and {len(differences) - len(shown)} more")
+    return "".join(f"\n  {line}" for line in shown)
+
+
 def _brief(value: Any) -> str:
+    if value is _ABSENT:
+        return "not given"
     text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= 60 else f"{text[:28]} ... {text[-28:]}"

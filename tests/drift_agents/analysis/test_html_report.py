@@ -7,6 +7,7 @@ import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -87,6 +88,17 @@ def test_curves_are_means_over_instances(traced_run: Path) -> None:
     assert smooth[4] == pytest.approx(100 * scores[:, 4].mean()), "a new phase begins: nothing of the old one"
     regret = np.array([[row["regret"] for row in instance] for instance in run.rows])
     assert series(run, summed("regret")).middle == pytest.approx(regret.cumsum(axis=1).mean(axis=0))
+
+
+@pytest.mark.parametrize("state", ["You stand on ice.", "[1, 2]", "{}", '{"cur_pos": "x"}', '{"cur_pos": [9, 0]}'])
+def test_a_step_whose_state_names_no_tile_is_left_out(traced_run: Path, state: str) -> None:
+    first = next(
+        trace for path in sorted((traced_run / "traces").iterdir()) for trace in read_trace(path) if trace.steps
+    )
+    odd = replace(first, steps=tuple(replace(step, state=state) for step in first.steps))
+    assert count_visits([odd], {first.episode: "source"}) == {}
+    both = count_visits([first, odd], {first.episode: "source"})["source"]
+    assert (both.shares == count_visits([first], {first.episode: "source"})["source"].shares).all()
 
 
 def test_visits_are_those_of_the_steps(traced_run: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
 from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.loader import load_experiment, parse_experiment, shipped_experiments
+from drift_agents.experiment.plan import plan_cells
+from drift_agents.registry import CONTROLLERS, MEMORIES, VERIFIERS, Registry
 
 GOOD = """\
 name: mine
@@ -163,3 +165,66 @@ def test_labels_tell_namesakes_apart() -> None:
     assert [part.label(parts) for part in parts] == ["glove", "glove(epsilon=0.2)", "glove(budget=3)", "none"]
     nested = [PartSpec.model_validate({"glove": {"prober": p}}) for p in ("snapshot", {"replay": {"attempts": 3}})]
     assert [p.label(nested) for p in nested] == ["glove(prober=snapshot)", "glove(prober=replay(attempts=3))"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"seeds": 2**63}, f"seeds: should be at most 1000000. Received {2**63}"),
+        ({"seeds": 10**8}, "seeds: should be at most 1000000. Received 100000000"),
+        ({"seeds": {"first": 0, "count": 10**8}}, "seeds: should be at most 1000000 seeds"),
+        ({"seeds": {"first": 2**32 - 1, "count": 2}}, "seeds: should be seeds from 0 to 4294967295"),
+        ({"seeds": 10**5000}, "seeds: should be a whole number of at most 1000 bits. Received one of 16610"),
+        ({"rounds": 10**9}, "rounds: should be less than or equal to 1000000. Received 1000000000"),
+        ({"construct": {"episodes": 10**9}}, "should be less than or equal to 1000000. Received 1000000000"),
+    ],
+    ids=lambda value: str(value)[:40] if not isinstance(value, dict) else "-".join(value),
+)
+def test_counts_are_refused_by_a_stated_limit(change: dict[str, Any], expected: str) -> None:
+    data = {
+        "name": "big",
+        "schedules": ["frozen_lake/explicit"],
+        "agents": {"memory": "vanilla", "policy": "planner"},
+        "seeds": 1,
+        "rounds": 1,
+    }
+    with pytest.raises(ExperimentError, match=re.escape(expected)):
+        parse_experiment({**data, **change})
+
+
+def test_values_nested_too_deeply_are_refused() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(ExperimentError, match="is nested deeper than 24 levels"):
+        parse_experiment({"name": "deep", "sweep": {"base.slip": deep}})
+
+
+def test_too_many_cells_are_refused_before_they_are_made() -> None:
+    agents = {"memory": [{"vanilla": {"k": k}} for k in range(1, 101)], "policy": "planner"}
+    data = {"name": "big", "schedules": ["frozen_lake/explicit"], "agents": agents, "seeds": 20_000, "rounds": 1}
+    with pytest.raises(ExperimentError, match=r"should have at most 1000000 cells .* Received 2000000"):
+        plan_cells(parse_experiment(data))
+
+
+NOT_A_COUNT = ("embedding", "matching", "prober")
+
+
+@pytest.mark.parametrize("registry", [MEMORIES, VERIFIERS, CONTROLLERS], ids=lambda registry: registry.kind)
+def test_counts_of_parts_are_refused_by_a_stated_limit(registry: Registry) -> None:
+    """Every option with an error for 0 whole things has one for 10^30 of them."""
+    counts = 0
+    for name in registry.names():
+        for option in registry.options(name)[0]:
+            if option in NOT_A_COUNT:
+                continue
+            try:
+                registry.make(name, **{option: -1})
+            except ArgumentError as error:
+                if "positive whole number" in str(error):
+                    counts += 1
+                    with pytest.raises(ArgumentError, match=f"`{option}` should be a whole number from .* Received 10"):
+                        registry.make(name, **{option: 10**30})
+            except TypeError:  # a part that needs other arguments too
+                continue
+    assert counts > 0

@@ -175,17 +175,18 @@ def test_fresh_replaces_a_run_and_nothing_else(experiment: Experiment, tmp_path:
 def test_another_experiment_is_not_continued(
     data: dict[str, Any], schedule_file: Path, tmp_path: Path, whole: bytes
 ) -> None:
-    with pytest.raises(ExperimentError, match=re.escape("holds another experiment: `config_hash` is ")):
+    message = "holds another experiment\n  seeds: there [0, 1], here [0, 1, 2]\nChoose another folder with --out"
+    with pytest.raises(ExperimentError, match=re.escape(message)):
         run_experiment(parse_experiment({**data, "seeds": 3}), tmp_path / "whole", resume=True)
     schedule_file.write_text(schedule_file.read_text().replace("SHH", "SFH"))
-    with pytest.raises(ExperimentError, match="holds other schedules"):
+    with pytest.raises(ExperimentError, match=r"\n  schedules\.\S+\.hash: there \"\w{16}\", here \"\w{16}\"\n"):
         run_experiment(parse_experiment(data), tmp_path / "whole", resume=True)
 
 
 def test_other_versions_are_not_mixed(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / "whole" / "run.json"
     path.write_text(path.read_text().replace('"numpy": "', '"numpy": "0.'))
-    with pytest.raises(ExperimentError, match=r"was begun with numpy 0\."):
+    with pytest.raises(ExperimentError, match=r"was begun with other versions, .*\n  numpy: there \"0\."):
         run_experiment(experiment, tmp_path / "whole", resume=True)
 
 

@@ -37,7 +37,7 @@ class Visits(NamedTuple):
 
 
 def count_visits(traces: Iterable[EpisodeTrace], phase_of: Mapping[int, str]) -> dict[str, Visits]:
-    """The share of steps that began on each tile, phase by phase.
+    """The share of steps that began on each tile, phase by phase; steps whose state names no tile are left out.
 
     Args:
         traces: the steps of one cell on the lake.
@@ -50,11 +50,26 @@ def count_visits(traces: Iterable[EpisodeTrace], phase_of: Mapping[int, str]) ->
             continue
         for step in trace.steps:
             tiles = tuple(step.knobs["map"])
-            row, column = json.loads(step.state)["cur_pos"]
+            position = _position(step.state, tiles)
+            if position is None:
+                continue
             if phase not in counts or counts[phase][0] != tiles:
                 counts[phase] = tiles, np.zeros((len(tiles), len(tiles[0])))
-            counts[phase][1][row, column] += 1
+            counts[phase][1][position] += 1
     return {phase: Visits(tiles, found / found.sum()) for phase, (tiles, found) in counts.items()}
+
+
+def _position(state: str, tiles: Sequence[str]) -> tuple[int, int] | None:
+    """The row and the column of a state of the lake; `None` where the text, as of another wrapper, has none."""
+    try:
+        content = json.loads(state)
+    except ValueError:
+        return None
+    position = content.get("cur_pos") if isinstance(content, dict) else None
+    if not isinstance(position, list) or len(position) != 2 or not all(type(number) is int for number in position):
+        return None
+    row, column = position
+    return (row, column) if 0 <= row < len(tiles) and 0 <= column < len(tiles[0]) else None
 
 
 def draw_visits(

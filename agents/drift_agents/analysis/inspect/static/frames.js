@@ -37,13 +37,17 @@ function drawLake(state, view) {
     if (tile !== was) picture.append(shape('rect', { x: x + 3, y: y + 3, width: TILE - 6, height: TILE - 6, fill: 'none', stroke: '#9c3d00', 'stroke-width': 3, class: 'changed' }));
   }
   const centre = ([r, c]) => [c * TILE + 30, r * TILE + 30];
-  const places = view.trail.map(text => JSON.parse(text).cur_pos);
+  const places = view.trail.map(positionOf).filter(Array.isArray);
   if (places.length > 1) picture.append(shape('polyline', { points: places.map(place => centre(place).join()).join(' '), fill: 'none', stroke: '#9c3d00', 'stroke-width': 3, 'stroke-opacity': 0.75, class: 'trail' }));
   const [x, y] = centre(state.cur_pos);
   picture.append(shape('circle', { cx: x, cy: y, r: 12, fill: '#ffffff', stroke: '#9c3d00', 'stroke-width': 4, class: 'agent' }));
   const move = MOVES[view.action];
   if (move) picture.append(arrow(x + move[1] * 12, y + move[0] * 12, x + move[1] * 34, y + move[0] * 34));
   return picture;
+}
+
+function positionOf(text) {
+  try { return JSON.parse(text).cur_pos; } catch { return null; /* a text that is no state of the lake */ }
 }
 
 function goalReward(knobs, r, c) {
