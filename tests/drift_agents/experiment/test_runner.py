@@ -251,6 +251,6 @@ def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "drift-agents: interrupted. What is done is kept; go on with: drift-agents run" in errors
+    assert "drift-agents: What is done is kept; continue with: drift-agents run" in errors
     assert "Traceback" not in errors
     run_experiment(parse_experiment(data), folder, resume=True)
