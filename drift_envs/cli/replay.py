@@ -100,7 +100,8 @@ def read_recording(path: Path) -> Recording:
 
 def as_schedule(recording: Recording) -> Schedule | None:
     """The schedule of a recording as an object."""
-    return load_schedule(dict(recording.schedule))
+    schedule: Schedule | None = load_schedule(dict(recording.schedule))
+    return schedule
 
 
 def replay(
@@ -142,7 +143,7 @@ def replay(
         yield name, frames
 
 
-def _to_env(space: gym.Space, action: str) -> Any:
+def _to_env(space: gym.Space[Any], action: str) -> Any:
     """An action of the space from its text."""
     if isinstance(space, gym.spaces.Discrete):
         return int(action)

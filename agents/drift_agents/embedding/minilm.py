@@ -253,7 +253,8 @@ def _linear(x: Array, by: Linear) -> Array:
 def _normed(x: Array, by: Linear) -> Array:
     centred = x - x.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.square(centred).mean(axis=1, keepdims=True) + EPSILON)
-    return centred / spread * by.weight + by.bias
+    normed: Array = centred / spread * by.weight + by.bias
+    return normed
 
 
 def _attend(x: Array, layer: EncoderLayer) -> Array:
@@ -264,4 +265,5 @@ def _attend(x: Array, layer: EncoderLayer) -> Array:
     fit = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[2])
     share = np.exp(fit - fit.max(axis=2, keepdims=True))
     share /= share.sum(axis=2, keepdims=True)
-    return (share @ value).transpose(1, 0, 2).reshape(x.shape)
+    attended: Array = (share @ value).transpose(1, 0, 2).reshape(x.shape)
+    return attended

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator
@@ -159,7 +160,7 @@ def _connect() -> Any:
     if not ray.is_initialized():
         check_reachable(os.environ.get("RAY_ADDRESS", ""))
         try:
-            ray.init(log_to_driver=False, logging_level="ERROR")  # ends with this process
+            ray.init(log_to_driver=False, logging_level=logging.ERROR)  # ends with this process
         except (ConnectionError, ValueError) as error:
             raise ExperimentError(f"`RAY_ADDRESS` should name a running Ray: {error}") from error
     return ray

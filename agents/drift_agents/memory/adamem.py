@@ -102,7 +102,8 @@ class StepKeys:
         history[1:] = np.round(np.cumsum(steps, axis=0)[:-1], 9)
         lengths = np.linalg.norm(history, axis=1, keepdims=True)
         history = np.divide(history, lengths, out=np.zeros_like(history), where=lengths > 0)
-        return np.concatenate([observations, history], axis=1) / np.sqrt(2.0)
+        keys: np.ndarray = np.concatenate([observations, history], axis=1) / np.sqrt(2.0)
+        return keys
 
 
 class AdaMemMemory(TrajectoryMemory):

@@ -26,8 +26,10 @@ TEMPLATES = ("lake", "car", "shop", "plain", "react")
 FACTS_TEMPLATES = ("lake_facts", "car_facts", "shop_facts", "plain_facts")
 """The templates of the formats `ranked` and `raw`."""
 
-SECTIONS = ("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson")
-SECTIONS += ("episode", "episode record", "visits", "untried", "example", "estimate", "contradicted")
+SECTIONS: tuple[str, ...] = (
+    *("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson"),
+    *("episode", "episode record", "visits", "untried", "example", "estimate", "contradicted"),
+)
 BLOCKS = ("memory", "lessons", "elsewhere", "doubt", "episode", "visits", "here", "untried", "example")
 """Placeholders of the section `user` that take a line of their own, which is left out when they are empty."""
 DOUBTS = ("doubt", "surprise")

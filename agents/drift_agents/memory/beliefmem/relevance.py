@@ -150,7 +150,8 @@ class Relevance:
         """
         with np.errstate(divide="ignore"):
             priority = np.round(np.log(similar) - columns.updated * math.log(self.decay), DIGITS)
-        return np.lexsort((-columns.newest, -priority)).tolist()
+        ranked: list[int] = np.lexsort((-columns.newest, -priority)).tolist()
+        return ranked
 
     def alpha(self, attribute: BeliefAttribute, similar: float, now: AgentClock) -> float:
         """The priority of an attribute at a time, equation 10."""

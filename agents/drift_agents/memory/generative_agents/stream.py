@@ -273,7 +273,8 @@ class MemoryStream:
         """The places of the items by salience, the best first."""
         items, importance, access = traces
         scores = salience(access, importance, relevance, self.decay, self.weights)
-        return np.lexsort((-items if self.ties == "newest" else items, -scores)).tolist()
+        ranked: list[int] = np.lexsort((-items if self.ties == "newest" else items, -scores)).tolist()
+        return ranked
 
     def _trace_columns(self, items: Sequence[RecordId]) -> NDArray[np.int64]:
         """Id, importance and access of these items; shape (3, n)."""
