@@ -20,6 +20,8 @@ from webshop_server.errors import ArgumentError, ShopError
 
 PROGRAM = "python -m webshop_server"
 
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+
 app = make_app(
     "A local WebShop: serve it, generate a catalogue, import the original's.",
     f"{PROGRAM} serve --port 3000",
@@ -85,6 +87,7 @@ def _serve(
 ) -> None:
     """Start the shop at a local address, which is printed."""
     from webshop_server.app import Config, create_app
+    from webshop_server.goals import BROWSE
     from webshop_server.serving import make_server
 
     token = os.environ.get("WEBSHOP_ADMIN_TOKEN") or None
@@ -100,6 +103,8 @@ def _serve(
         max_client_sessions=max_client_sessions,
     )
     application = create_app(config)
+    if application.extensions["webshop"].shop.goal_kind == BROWSE:
+        print("the catalogue has no instructions: sessions have no goal, and purchases score 0", file=sys.stderr)
     listener = _listen(host, port)
     server = make_server(application, listener, threads=threads)
     name, number = listener.getsockname()[:2]
@@ -119,12 +124,13 @@ def _generate(
     out: Annotated[str, typer.Option(metavar="FILE", help="The catalogue.")],
     products: Annotated[int | None, typer.Option(metavar="N", help="Number of products (default: 2000).")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of all contents.")] = 0,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Generate a catalogue from a seed."""
     from webshop_server.generate import DEFAULT_PRODUCTS, generate
 
-    catalogue = generate(out, DEFAULT_PRODUCTS if products is None else products, seed)
+    catalogue = generate(out, DEFAULT_PRODUCTS if products is None else products, seed, overwrite=force)
     print(f"{catalogue.path}: {len(catalogue)} products")
 
 
@@ -141,12 +147,26 @@ def _import(
     human: Annotated[str | None, typer.Option(metavar="FILE", help="items_human_ins.json")] = None,
     reviews: Annotated[str | None, typer.Option(metavar="FILE", help="reviews.json")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete an interrupted import instead of continuing.")] = False,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Import what a truncated file has; otherwise it is an error.")
+    ] = False,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Make a catalogue from the original's files; an interrupted import is continued."""
     from webshop_server.importer import import_products
 
-    report = import_products(out, products, attributes, human, reviews, resume=not fresh, progress=True)
+    report = import_products(
+        out,
+        products,
+        attributes,
+        human,
+        reviews,
+        resume=not fresh,
+        progress=True,
+        lenient=lenient,
+        overwrite=force,
+    )
     print(f"{report.path}: {report.products} products, {report.skipped} records skipped")
     for problem in report.problems:
         print(problem, file=sys.stderr)

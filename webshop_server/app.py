@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from webshop_server.catalogue import Catalogue
+from webshop_server.catalogue import KINDS, Catalogue
 from webshop_server.errors import ArgumentError, SessionError, ShopError
+from webshop_server.goals import BROWSE
 from webshop_server.inventory import Inventory
 from webshop_server.renderer import SECURITY_HEADERS, render_message
 from webshop_server.routes import admin_routes, shop_routes, show_error, show_session_over
@@ -38,7 +39,7 @@ class Config:
     Args:
         catalogue: a catalogue file, or an inventory; by default the generated catalogue.
         settings: the initial settings.
-        goal_kind: `synthetic`, `human` or `color_class`.
+        goal_kind: `synthetic`, `human` or `color_class`; a catalogue without any instruction is browsed without a goal.
         seed: seeds price limits and the goals of new sessions.
         admin_token: the token for `/admin`, at least 8 characters; without one `/admin` does not exist.
         log_dir: the directory of session logs; without one nothing is logged.
@@ -77,7 +78,9 @@ def create_app(config: Config | None = None) -> Flask:
     config = config or Config()
     if config.admin_token is not None and len(config.admin_token) < 8:
         raise ArgumentError("`admin_token` should have at least 8 characters")
-    shop = Shop(_inventory(config), config.settings, goal_kind=config.goal_kind)
+    inventory = _inventory(config)
+    has_goals = any(inventory.catalogue.goal_counts(kind, 1) for kind in KINDS)
+    shop = Shop(inventory, config.settings, goal_kind=config.goal_kind if has_goals else BROWSE)
     len(shop.goals)  # a catalogue without goals of this kind is refused here, not at the first request
     app = Flask("webshop_server")
     app.config.update(
@@ -103,6 +106,7 @@ def create_app(config: Config | None = None) -> Flask:
     app.register_error_handler(ShopError, _show_failure)
     app.register_error_handler(HTTPException, _show_http_error)
     app.before_request(_check_url)
+    app.before_request(_check_origin)
     app.after_request(_add_security_headers)
     return app
 
@@ -120,6 +124,17 @@ def _check_url() -> Response | None:
         text = render_message("This URL is too long", f"A URL has at most {MAX_URL} characters.")
         return Response(text, status=414, mimetype="text/html")
     return None
+
+
+def _check_origin() -> Response | None:
+    """Refuse changes that a page of another site sends; programs other than browsers send no origin."""
+    origin = request.headers.get("Origin")
+    if request.method in ("GET", "HEAD", "OPTIONS") or origin is None:
+        return None
+    if origin.lower().partition("://")[2] == request.host.lower():  # a proxy may have changed the scheme
+        return None
+    text = render_message("This request is refused", "It was sent by a page of another site.")
+    return Response(text, status=403, mimetype="text/html")
 
 
 def _add_security_headers(response: Response) -> Response:

@@ -227,18 +227,21 @@ class CatalogueWriter:
     """Writes a catalogue file under a temporary name, and renames it when it is complete.
 
     Args:
-        path: the file; an existing one is replaced at the end.
+        path: the file; it appears when it is complete.
         resume: continue the file of an interrupted writer.
+        overwrite: replace an existing file.
 
     Raises:
-        CatalogueError: the file cannot be written, or another process is writing it.
+        CatalogueError: the file cannot be written, or exists, or another process is writing it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, resume: bool = False, overwrite: bool = True) -> None:
         self.path = Path(path)
         self.partial = get_partial_path(path)
+        self._can_overwrite = overwrite
         if self.path.is_dir():
             raise CatalogueError(f"`{self.path}` cannot be written: it is a directory")
+        self._check_overwrite()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = self._lock()
@@ -258,6 +261,10 @@ class CatalogueWriter:
             raise CatalogueError(f"`{self.partial}` cannot be written: {error}") from error
         self.count = int(self._db.execute("SELECT count(*) FROM products").fetchone()[0])
         self._charset = set(self.note("charset") or "")
+
+    def _check_overwrite(self) -> None:
+        if not self._can_overwrite and os.path.lexists(self.path):
+            raise CatalogueError(f"`{self.path}` exists; --force replaces it")
 
     def _lock(self) -> sqlite3.Connection:
         # Autocommit: this class begins transactions explicitly.
@@ -316,6 +323,7 @@ class CatalogueWriter:
         }
         self.add((), marks)
         self.close()  # merges the write-ahead log into the file
+        self._check_overwrite()  # it may have been made in the meantime
         try:
             os.replace(self.partial, self.path)
         except OSError as error:

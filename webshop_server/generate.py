@@ -43,24 +43,27 @@ _BATCH = 2000
 _DIGITS = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
-def generate(path: str | os.PathLike[str], products: int = DEFAULT_PRODUCTS, seed: int = 0) -> Catalogue:
+def generate(
+    path: str | os.PathLike[str], products: int = DEFAULT_PRODUCTS, seed: int = 0, *, overwrite: bool = True
+) -> Catalogue:
     """Write a generated catalogue over the original's five departments.
 
     Half of the articles have one seller, the others two or three, whose listings differ in the seller only.
     Articles with colours have instructions for classes of colours.
 
     Args:
-        path: the file; an existing one is replaced.
+        path: the file.
         products: the number of listings, 1 to 10,000,000.
         seed: the seed, 0 to 2**63 - 1.
+        overwrite: replace an existing file.
 
     Raises:
         ArgumentError: a number is out of its bounds.
-        CatalogueError: the file cannot be written.
+        CatalogueError: the file cannot be written, or exists.
     """
     check_integer("products", products, 1, 10_000_000)
     check_integer("seed", seed, 0, 2**63 - 1)
-    with CatalogueWriter(path) as writer:
+    with CatalogueWriter(path, overwrite=overwrite) as writer:
         listings = generate_products(products, seed)
         while batch := list(islice(listings, _BATCH)):
             writer.add(batch)

@@ -34,6 +34,9 @@ MAX_GOALS = 100_000
 SPLITS = {"test": (0, 500), "eval": (500, 1500), "train": (1500, None)}
 """The published split: first and last goal number of each part, the last one excluded."""
 
+BROWSE = "browse"
+"""The kind of the one goal of a catalogue without instructions."""
+
 _BATCH = 500
 _SHUFFLE_SEED = 233  # the original's: with its data and human goals, the goal numbers are equal
 _LIMITS = tuple(10.0 * i for i in range(1, 100))
@@ -121,6 +124,18 @@ class Goal:
         }
 
 
+_BROWSE_GOAL = Goal(
+    "Browse the shop: its catalogue has no instructions, and a purchase scores 0",
+    asin="",
+    title="",
+    category="",
+    query="",
+    product_category="",
+    attributes=(),
+    price_upper=-1.0,  # which no price is within, so that every purchase scores 0
+)
+
+
 class GoalSet(Sequence[Goal]):
     """The numbered goals of a catalogue, in the original's shuffled order.
 
@@ -129,7 +144,7 @@ class GoalSet(Sequence[Goal]):
     Args:
         catalogue: the listings.
         kind: `synthetic` (one goal for each combination of options), `human`, or `color_class` (a colour
-            of a class such as `warm` is required).
+            of a class such as `warm` is required), or `browse` (one goal, which needs no instruction).
         seed: seeds prices in ranges and price limits.
         limit: stop at the listing that reaches this number of goals.
 
@@ -138,10 +153,10 @@ class GoalSet(Sequence[Goal]):
     """
 
     def __init__(self, catalogue: Catalogue, kind: str = "synthetic", *, seed: int = 0, limit: int = MAX_GOALS) -> None:
-        self.kind = check_choice("kind", kind, KINDS)
+        self.kind = check_choice("kind", kind, (*KINDS, BROWSE))
         self.seed = seed
         self._catalogue = catalogue
-        counts = catalogue.goal_counts(kind, limit)
+        counts = catalogue.goal_counts(kind, limit) if kind != BROWSE else [(0, 1)]
         if not counts:
             raise ArgumentError(f"`{catalogue.path}` should have {kind} instructions. It has none")
         self._numbers = [number for number, _ in counts]
@@ -221,6 +236,8 @@ class GoalSet(Sequence[Goal]):
         return self._weights
 
     def _build(self, place: int) -> Goal:
+        if self.kind == BROWSE:
+            return _BROWSE_GOAL
         row, rest = self._row(place)
         product = self._catalogue.at(self._numbers[row])
         if self.kind == "human":

@@ -23,7 +23,7 @@ from rich.progress import Progress
 
 from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem
-from webshop_server.jsonstream import stream_entries
+from webshop_server.jsonstream import JsonEntry, stream_entries
 from webshop_server.product import Instruction, Option, Product, Review, clean
 
 MAX_ASIN = 10
@@ -45,7 +45,8 @@ class ImportReport:
     Args:
         path: the catalogue.
         products: the number of listings in it.
-        skipped: the number of skipped records: invalid ones, asins longer than ten characters, duplicates.
+        skipped: the number of skipped records: invalid ones, asins longer than ten characters or not usable in a
+            URL, duplicates.
         problems: the first hundred reasons, with file and position.
     """
 
@@ -64,6 +65,8 @@ def import_products(
     *,
     resume: bool = True,
     progress: bool = False,
+    lenient: bool = False,
+    overwrite: bool = True,
 ) -> ImportReport:
     """Stream the original's files into a catalogue.
 
@@ -79,15 +82,20 @@ def import_products(
         reviews: `reviews.json`.
         resume: continue an interrupted import of the same files.
         progress: show a progress bar on standard error.
+        lenient: import what a truncated file has.
+        overwrite: replace an existing file.
 
     Raises:
-        ImportProblem: a file cannot be read, or an import of other files was interrupted.
-        CatalogueError: the catalogue cannot be written.
+        ImportProblem: a file cannot be read or is truncated, or an import of other files was interrupted.
+        CatalogueError: the catalogue cannot be written, or exists.
     """
     sides = {"attributes": attributes, "human": human, "reviews": reviews}
+    for path in (products, *sides.values()):
+        if path is not None and Path(path).exists() and Path(out).exists() and os.path.samefile(path, out):
+            raise ImportProblem(f"`{out}` should not be one of the files to import")
     source = "; ".join(_identity(path) for path in (products, *sides.values()) if path is not None)
     with (
-        CatalogueWriter(out, resume=resume) as writer,
+        CatalogueWriter(out, resume=resume, overwrite=overwrite) as writer,
         Progress(console=Console(stderr=True), disable=not progress) as bar,
     ):
         noted = writer.note("source")
@@ -98,8 +106,8 @@ def import_products(
         writer.add((), {"source": source})
         scratch = Path(f"{out}.scratch")
         with closing(_open_scratch(scratch, source)) as side:
-            _fill(side, {kind: path for kind, path in sides.items() if path is not None}, bar)
-            skipped, problems = _load(writer, Path(products), side, bar)
+            _fill(side, {kind: path for kind, path in sides.items() if path is not None}, bar, lenient)
+            skipped, problems = _load(writer, Path(products), side, bar, lenient)
         scratch.unlink(missing_ok=True)
         if writer.count == 0:
             raise ImportProblem(f"`{products}` should hold at least one product. It holds none that can be used")
@@ -134,13 +142,26 @@ def _open_scratch(path: Path, source: str) -> sqlite3.Connection:
     return database
 
 
-def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]], bar: Progress) -> None:
+def _refuse_cut(entry: JsonEntry, path: str | os.PathLike[str], lenient: bool) -> None:
+    """Refuse a truncated file.
+
+    Raises:
+        ImportProblem: the entry is the end of a truncated file, and the import is not lenient.
+    """
+    if entry.is_cut and not lenient:
+        raise ImportProblem(
+            f"`{path}` is truncated or damaged: {entry.problem}, at byte {entry.start}; --lenient imports what it has"
+        )
+
+
+def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]], bar: Progress, lenient: bool) -> None:
     for kind, path in files.items():
         if side.execute("SELECT 1 FROM side WHERE kind = 'mark' AND asin = ?", (kind,)).fetchone():
             continue
         task = bar.add_task(f"reading {kind}", total=os.stat(path).st_size)
         side.execute("BEGIN")
         for entry in stream_entries(path):
+            _refuse_cut(entry, path, lenient)
             value = entry.value
             asin = entry.key or (str(value.get("asin", "")) if isinstance(value, dict) else "")
             if asin and not entry.problem:
@@ -151,7 +172,9 @@ def _fill(side: sqlite3.Connection, files: Mapping[str, str | os.PathLike[str]],
         side.execute("COMMIT")
 
 
-def _load(writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Progress) -> tuple[int, list[str]]:
+def _load(
+    writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Progress, lenient: bool
+) -> tuple[int, list[str]]:
     state = json.loads(writer.note("progress") or '{"offset": 0, "number": 0, "skipped": 0, "problems": []}')
     skipped, problems = int(state["skipped"]), list(state["problems"])
     task = bar.add_task("importing products", total=os.stat(path).st_size, completed=state["offset"])
@@ -166,8 +189,11 @@ def _load(writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Pr
         batch.clear()
         bar.update(task, completed=offset)
 
-    seen = int(state["number"])
+    seen, size = int(state["number"]), os.stat(path).st_size
+    if seen and int(state["offset"]) >= size:  # all records were imported before the interruption
+        return skipped, problems
     for entry in stream_entries(path, int(state["offset"]), seen):
+        _refuse_cut(entry, path, lenient)
         reason = entry.problem
         if not reason:
             try:
@@ -181,7 +207,7 @@ def _load(writer: CatalogueWriter, path: Path, side: sqlite3.Connection, bar: Pr
         seen = entry.number + 1
         if seen % _BATCH == 0:
             flush(entry.end, seen)
-    flush(os.stat(path).st_size, seen)
+    flush(size, seen)
     return skipped, problems
 
 
@@ -217,6 +243,8 @@ def parse_product(record: object, side: Mapping[str, Any] | None = None) -> Prod
     asin = clean(record.get("asin") or "")
     if not asin or asin == "nan" or len(asin) > MAX_ASIN:
         raise ImportProblem(f"`asin` should have 1 to {MAX_ASIN} characters. Received {asin[:40]!r}")
+    if not asin.isprintable() or set(asin) & set("/\\") or not asin.strip("."):
+        raise ImportProblem(f"`asin` should be usable in a URL, without slashes. Received {asin!r}")
     if not isinstance(record.get("name"), str):
         raise ImportProblem(f"`name` of {asin} should be a text. Received {str(record.get('name'))[:40]!r}")
     given = side.get("attributes")

@@ -37,6 +37,7 @@ class JsonEntry(NamedTuple):
         value: its value, or `None`.
         problem: why it is invalid, or "".
         start: its offset, in bytes.
+        is_cut: whether the outermost list or object is not closed, or closed before the file's end.
     """
 
     number: int
@@ -45,13 +46,14 @@ class JsonEntry(NamedTuple):
     value: object
     problem: str = ""
     start: int = 0
+    is_cut: bool = False
 
 
 def stream_entries(path: str | os.PathLike[str], offset: int = 0, number: int = 0) -> Iterator[JsonEntry]:
     """Iterate over the entries of a file whose outermost value is a list or an object.
 
     About one chunk of the file is in memory at a time. An invalid entry is yielded with a `problem`, and
-    reading continues after it.
+    reading continues after it. The last entry of a truncated file is `is_cut`.
 
     Args:
         path: the file, in UTF-8.
@@ -167,9 +169,13 @@ class _Reader:
             self.consume(self.after(self.at, _BETWEEN))
             char = self.text[self.at : self.at + 1]
             if char == ("}" if is_keyed else "]"):
+                self.consume(self.after(self.at + 1, _SPACE))
+                if self.at < len(self.text):
+                    problem = "text follows the end of the outermost list or object"
+                    yield JsonEntry(number, self.base, "", None, problem, self.base, is_cut=True)
                 return
             if not char:
-                yield JsonEntry(number, self.base, "", None, "the file ends too early", self.base)
+                yield JsonEntry(number, self.base, "", None, "the file ends too early", self.base, is_cut=True)
                 return
             start = self.base
             key, value, end, problem = self.entry(self.at, is_keyed=is_keyed)

@@ -27,10 +27,11 @@ SECURITY_HEADERS = {
     "base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Browsers load nothing from other hosts and store nothing."""
+"""Browsers load nothing from other hosts and store nothing. With `no-referrer` they would send the origin of every form as
+`null`, so that the server could not recognise its own."""
 
 HUES = {
     "black": "#2b2b2e",

@@ -7,8 +7,10 @@ import random
 import pytest
 
 from webshop_server.app import Config, create_app
+from webshop_server.catalogue import CatalogueWriter
 from webshop_server.errors import ArgumentError, CatalogueError, SessionError
 from webshop_server.parser import parse_html
+from webshop_server.product import Product
 from webshop_server.sessions import SessionStore
 from webshop_server.shop import Shop
 
@@ -197,3 +199,39 @@ def test_after_a_restart_an_old_session_is_over(inventory):
             assert answer.status_code == 404
             assert "This session is over" in answer.text
             assert "Instruction" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (None, 303),
+        ("http://localhost", 303),
+        ("http://localhost:1", 403),
+        ("http://evil.example", 403),
+        ("http://localhost.evil.example", 403),
+        ("null", 403),
+        ("", 403),
+        ("localhost", 403),
+    ],
+)
+def test_a_post_from_another_site_is_refused(client, store, origin, status):
+    headers = {} if origin is None else {"Origin": origin}
+    client.post("/fixed_0")
+    assert client.post("/fixed_0", data={"search_query": "shirt"}, headers=headers).status_code == status
+    with store.use("fixed_0") as session:
+        assert (session.page.url.keywords == "shirt") is (status == 303)
+    key = {"Authorization": f"Bearer {TOKEN}", **headers}
+    assert client.post("/admin/sessions", json={}, headers=key).status_code == (403 if status == 403 else 200)
+    assert client.get("/fixed_0", headers=headers, follow_redirects=True).status_code == 200
+
+
+def test_a_catalogue_without_instructions_can_be_browsed(tmp_path):
+    with CatalogueWriter(tmp_path / "bare.sqlite") as writer:
+        writer.add([Product(f"B{i}", f"Green lamp {i}", prices=(1.0 * i,)) for i in range(3)])
+        writer.finish("bare")
+    client = create_app(Config(tmp_path / "bare.sqlite")).test_client()
+    page = parse_response(client.get("/", follow_redirects=True))
+    assert "its catalogue has no instructions" in page.text
+    page = parse_response(client.post(page.search, data={"search_query": "lamp"}, follow_redirects=True))
+    page = parse_response(client.get(page.clickables["b0"].path))
+    assert parse_response(client.post(page.clickables["buy now"].path)).reward == 0.0

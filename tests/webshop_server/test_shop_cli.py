@@ -33,6 +33,41 @@ def test_import(tmp_path, capsys):
     assert re.search(r"p\.json: record 1, byte \d+: a record should be an object", captured.err)
 
 
+def test_an_existing_file_is_replaced_only_by_force(tmp_path, capsys):
+    out, products = tmp_path / "notes.txt", tmp_path / "p.json"
+    products.write_text(json.dumps([{"asin": "B1", "name": "Lamp"}]))
+    for command in (["generate", "--products", "30"], ["import", "--products", str(products)]):
+        out.write_text("my notes")
+        assert main([*command, "--out", str(out)]) == FAILED
+        assert "notes.txt` exists; --force replaces it" in capsys.readouterr().err
+        assert out.read_text() == "my notes"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "p.json"]
+        assert main([*command, "--out", str(out), "--force"]) == DONE
+        assert len(Catalogue(out)) in (1, 30)
+    capsys.readouterr()
+    assert main(["import", "--products", str(products), "--out", str(products), "--force"]) == FAILED
+    assert "should not be one of the files to import" in capsys.readouterr().err
+    assert json.loads(products.read_text())
+
+
+def test_a_truncated_file_is_imported_only_leniently(tmp_path, capsys):
+    products, out = tmp_path / "p.json", tmp_path / "s.sqlite"
+    text = json.dumps([{"asin": f"B{i}", "name": f"Lamp {i}] and more"} for i in range(50)])
+    command = ["import", "--products", str(products), "--out", str(out)]
+    for cut in (1, 5, 12, 20, 30, 400):
+        products.write_text(text[:-cut])
+        assert main([*command, "--fresh"]) == FAILED
+        assert "--lenient imports what it has" in capsys.readouterr().err
+        assert not out.exists()
+    assert main([*command, "--lenient"]) == DONE
+    assert 30 < len(Catalogue(out)) < 50
+    products.write_text(text)
+    sides = tmp_path / "a.json"
+    sides.write_text('{"B1": {"attributes": ["bright"], "instruc')
+    assert main([*command, "--force", "--attributes", str(sides)]) == FAILED
+    assert "a.json` is truncated" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [

@@ -78,6 +78,9 @@ BAD = [
     ({}, "`asin` should have 1 to 10 characters. Received ''"),
     (record(1, asin="nan"), "`asin` should have 1 to 10 characters. Received 'nan'"),
     (record(1, asin="B" * 11), "`asin` should have 1 to 10 characters"),
+    (record(1, asin="B0/1"), "`asin` should be usable in a URL, without slashes. Received 'B0/1'"),
+    (record(1, asin="B0\\1"), "`asin` should be usable in a URL"),
+    (record(1, asin=".."), "`asin` should be usable in a URL"),
     (record(1, name=None), "`name` of B00001 should be a text. Received 'None'"),
 ]
 
