@@ -30,7 +30,7 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Browsers load nothing from other hosts and store nothing. With `no-referrer` they would send the origin of every form as
+"""Browsers load nothing from other hosts and store nothing. With `no-referrer`, they would send a form with the origin
 `null`, so that the server could not recognise its own."""
 
 HUES = {
