@@ -147,7 +147,7 @@ def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tm
     ranked, paper = ([row for row in rows if form in row["policy"]] for form in ("ranked", "paper"))
     successes = [float(np.mean([row["success"] for row in rows])) for rows in (ranked, paper)]
     shares = [sum(row["loop_steps"] for row in rows) / sum(row["steps"] for row in rows) for rows in (ranked, paper)]
-    assert successes[0] >= successes[1] + 0.3, successes
+    assert successes[0] >= successes[1] + 0.2, successes
     assert shares[0] < 0.1 < 0.5 < shares[1], shares
 
 
