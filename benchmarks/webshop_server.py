@@ -98,7 +98,7 @@ def many_shoppers(jobs: list[tuple[str, int, int]]) -> list[float]:
         return [seconds for times in pool.map(shopper, jobs) for seconds in times]
 
 
-def crowd(shoppers: int, steps: int) -> None:
+def run_sessions(shoppers: int, steps: int) -> None:
     """Shoppers at once, in two processes, against a server in a third."""
     command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -171,7 +171,7 @@ def main() -> None:
         name = "random walk in process, " + ("HTML" if is_html else "text")
         print(f"{name:40s} {speed:9.0f} steps/s (target {target}, {speed / target:.1f} times)")
     copies(shop)
-    crowd(64, 60)
+    run_sessions(64, 60)
 
 
 if __name__ == "__main__":

@@ -97,9 +97,9 @@ def doubts(doors: str, script: str, verifier: Verifier | None = None) -> list[in
     agent = Agent(reader, VanillaMemory(), verifier)
     for _ in script:
         agent.run_episode(TwoDoors(script[agent.clock.step]))
-    told, silent = (reader.surprised, reader.wrong) if verifier is None else (reader.wrong, reader.surprised)
+    expected, silent = (reader.surprised, reader.wrong) if verifier is None else (reader.wrong, reader.surprised)
     assert set(silent) <= {None}
-    return [*told, agent.doubt_since]
+    return [*expected, agent.doubt_since]
 
 
 def test_no_contradiction_no_doubt() -> None:

@@ -223,7 +223,7 @@ def test_a_frozen_memory_is_not_written_by_a_team_that_learns_online(is_frozen: 
 
 
 class StrategyModel:
-    """A model that goes one way, says whether it asks for a strategy, and makes one in its own name."""
+    """A model that goes one way, says whether it requests a strategy, and makes one in its own name."""
 
     def __init__(self, name: str, action: str, wants: bool) -> None:
         self.name, self.forms = name, list[str]()
@@ -234,8 +234,8 @@ class StrategyModel:
         data: dict[str, Any] = {"action": self.action, "refresh": self.wants}
         if schema["title"] == STRATEGY["title"]:
             data = {"reasoning": "So it is.", "strategy": [f"{self.name} says: go on."]}
-        told = {key: value for key, value in data.items() if key in schema["properties"]}
-        return Completion(json.dumps(told), told, Usage(1, 100, 5))
+        answer = {key: value for key, value in data.items() if key in schema["properties"]}
+        return Completion(json.dumps(answer), answer, Usage(1, 100, 5))
 
 
 LINE = {"version": 1, "env": "DriftFrozenLake-v0", "clock": "episode", "base": {"map": ["SFG"]}, "drifts": []}

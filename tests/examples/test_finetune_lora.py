@@ -31,10 +31,10 @@ def test_a_sample_is_a_question_and_its_answer(tmp_path: Path) -> None:
     assert [turn["role"] for turn in samples[0]["completion"]] == ["assistant"]
 
 
-@pytest.mark.parametrize(("text", "told"), [("", "holds no sample"), ('{"a": 1}\n', ":1: not a sample")])
-def test_other_files_are_refused(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "message"), [("", "holds no sample"), ('{"a": 1}\n', ":1: not a sample")])
+def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "data.jsonl").write_text(text)
-    with pytest.raises(SystemExit, match=told):
+    with pytest.raises(SystemExit, match=message):
         runpy.run_path(SCRIPT)["read_chats"](tmp_path / "data.jsonl")
 
 

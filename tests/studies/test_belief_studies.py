@@ -46,9 +46,9 @@ def test_flaws_meet_the_criteria(history: History) -> None:
         assert oracle.holds(state, action, outcome.state, outcome.ended, history.before)
         assert not oracle.holds(state, action, outcome.state, outcome.ended, history.after)
         assert oracle.holds(state, action, right.outcome.state, right.outcome.ended, history.after)
-        told = [one.transition for one in supports(memory, history.matching, state, action, history.now)]
-        assert find(history.matching, believed, told) == 0
-        assert find(history.matching, right, told) is None
+        recalled = [one.transition for one in supports(memory, history.matching, state, action, history.now)]
+        assert find(history.matching, believed, recalled) == 0
+        assert find(history.matching, right, recalled) is None
         assert right not in wrong
         assert believed in wrong
 
@@ -82,10 +82,10 @@ def test_support_adds_up_and_ties_do_not_outrank() -> None:
     def said(name: str) -> Transition:
         return Transition("s", "1", Outcome(name, 0.0, False))
 
-    told = [RecalledOutcome(said("a"), 0.8), RecalledOutcome(said("b"), 0.8), RecalledOutcome(said("c"), 0.25)]
-    assert outranks(told, Exact(), said("a"), [said("c"), said("d")])
-    assert not outranks(told, Exact(), said("a"), [said("b")])
-    assert not outranks(told, Exact(), said("d"), [said("c")])
+    recalled = [RecalledOutcome(said("a"), 0.8), RecalledOutcome(said("b"), 0.8), RecalledOutcome(said("c"), 0.25)]
+    assert outranks(recalled, Exact(), said("a"), [said("c"), said("d")])
+    assert not outranks(recalled, Exact(), said("a"), [said("b")])
+    assert not outranks(recalled, Exact(), said("d"), [said("c")])
 
 
 def test_questions_have_several_answers_and_one_that_is_most_probable() -> None:

@@ -99,9 +99,9 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
     )
     plots = tmp_path / "new" / "plots"
     assert main(["experience", str(path), "--seeds", "2", "--plot", str(plots)]) == 0
-    told = {"Experience following on frozen_lake/explicit-family", "step by step", "input alike, mean so far"}
+    titles = {"Experience following on frozen_lake/explicit-family", "step by step", "input alike, mean so far"}
     (drawn,) = plots.glob("*.svg")
-    assert told | {"managed"} <= texts_of(drawn)
+    assert titles | {"managed"} <= texts_of(drawn)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| frozen_lake")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     followed, *numbers = cells[1:6]

@@ -83,9 +83,9 @@ def _choose_centres(vectors: NDArray[np.float64], groups: int, size: int) -> lis
     chosen: list[int] = []
     for _ in range(groups):
         unlike = 1 - likeness[:, chosen].max(axis=1) if chosen else np.ones(len(vectors))
-        worth = np.round(near * unlike, DECIMALS)
-        worth[chosen] = -np.inf
-        chosen.append(int(worth.argmax()))
+        values = np.round(near * unlike, DECIMALS)
+        values[chosen] = -np.inf
+        chosen.append(int(values.argmax()))
     return chosen
 
 

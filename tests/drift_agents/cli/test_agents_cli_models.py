@@ -156,7 +156,7 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (("--model", "tiny", "--replay"), "`--replay` should stand with `--replies FILE`"),
         (("--policy", "random", "--model", "tiny"), "`--model` should stand with `--policy llm`"),
@@ -166,7 +166,9 @@ def test_a_spent_budget_says_how_to_go_on(file: Path, server: Any, capsys: pytes
         ((), "the policy 'llm' needs the name of a model"),
     ],
 )
-def test_wrong_usage_is_told(file: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported(
+    file: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], message: str
+) -> None:
     assert run(file, "run", *more) in (1, 2)
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (file.parent / "run" / "run.json").exists()

@@ -1,4 +1,4 @@
-"""AdaMEM's controller: when it asks, what it asks, what stays and what is dropped."""
+"""AdaMEM's controller: when it requests a strategy, its prompts, and when a strategy is dropped."""
 
 from __future__ import annotations
 
@@ -215,8 +215,10 @@ def test_a_language_model_says_itself_whether_it_asks(effort: str, field: str) -
 
 
 def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
-    told = "Any - in [5] state" + RETRIEVED + tell_exemplars([Exemplar(STEPS, 1.0, 0.91), Exemplar(STEPS[2:], 1.0)] * 2)
-    data = make_strategy(told)
+    message = (
+        "Any - in [5] state" + RETRIEVED + tell_exemplars([Exemplar(STEPS, 1.0, 0.91), Exemplar(STEPS[2:], 1.0)] * 2)
+    )
+    data = make_strategy(message)
     assert violations(data, STRATEGY) == []
     assert len(data["strategy"]) == 3
     assert [way.states for bullet in data["strategy"] for way in parse_trajectories(bullet)] == [
@@ -224,13 +226,13 @@ def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
         ("[3]", "[4]"),
         ("[1]", "[2]", "[3]", "[4]"),
     ]
-    (way,) = parse_trajectories(make_strategy(told, horizon=2)["strategy"][0])
+    (way,) = parse_trajectories(make_strategy(message, horizon=2)["strategy"][0])
     assert (way.states, way.ended) == (("[1]", "[2]", "[3]"), False)
     assert violations(make_strategy(RETRIEVED + "None."), STRATEGY) == []
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"effort": "some"}, "`effort` should be one of low, high, max. Received 'some'"),
         ({"on_removed": "?"}, "`on_removed` should be one of drop, keep. Received '?'"),
@@ -240,8 +242,8 @@ def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
         ({"horizon": None}, "`horizon` should be a positive whole number. Received None"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(told)):
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
         make_controller("adamem", **options)
 
 
@@ -254,7 +256,7 @@ def play(memory: str, controller: Controller, episodes: int = 12, **options: Any
 @pytest.mark.parametrize("memory", ["adamem", "synapse"])
 @pytest.mark.parametrize("effort", ["low", "high", "max"])
 def test_on_a_lake_words_are_enough(memory: str, effort: str) -> None:
-    """What the policy knows of earlier episodes it knows from the strategy alone, and it goes the way that worked."""
+    """The strategy is the policy's only information about earlier episodes, and it repeats the path that worked."""
     _, episodes = play(memory, AdaMem(effort=effort))
     worked = next(n for n, episode in enumerate(episodes) if episode.score == 1)
     later = episodes[worked + 1 :]

@@ -1,4 +1,4 @@
-"""Controllers and teams as axes: who is told apart where, and nothing changes for those who use neither."""
+"""Controllers and teams as axes: labels in logs and reports; defaults change nothing."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path
 
 
 class Noted(Silent):
-    """Keeps what it is told."""
+    """Keeps the notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

@@ -1,4 +1,4 @@
-"""What an evaluator knows: the truth of a memory, false realignments, references."""
+"""The evaluator's figures: the truth of a memory, false realignments, references."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ def test_clairvoyant_reaches_the_optimum_on_slippery_ice(schedule: str, change: 
 def test_supervision_is_the_strongest_of_the_parts(data: dict[str, Any]) -> None:
     data["agents"]["verifier"] = ["none", "glove", {"glove": {"prober": "snapshot"}}]
     cells = {cell.labels[1:]: cell for cell in plan_cells(parse_experiment(data))}
-    told = {labels: make_setup(cell, ScheduleSettings(rounds=4)).supervision for labels, cell in cells.items()}
-    assert told == {
+    levels = {labels: make_setup(cell, ScheduleSettings(rounds=4)).supervision for labels, cell in cells.items()}
+    assert levels == {
         ("none", "planner"): "none",
         ("glove", "planner"): "none",
         ("glove(prober=snapshot)", "planner"): "privileged",

@@ -70,8 +70,8 @@ def test_who_needs_no_teacher_gets_none() -> None:
     give = lambda part: memory_dependencies(part, setup.world, setup.schedule, 7)  # noqa: E731
     assert give(PartSpec(name="vanilla")) == {}
     assert give(PartSpec(name="managed")) == {"seed": 7}
-    told = give(PartSpec(name="managed", options={"initial": 1}))
-    assert isinstance(told["teacher"], Demonstrator)
+    given = give(PartSpec(name="managed", options={"initial": 1}))
+    assert isinstance(given["teacher"], Demonstrator)
 
 
 def test_nothing_is_corrected_where_nothing_happened() -> None:

@@ -40,8 +40,8 @@ def mind(chat: ModuleType, asked: list[tuple[str, str, str]]) -> Any:
 
     def answer(request: dict[str, Any]) -> Any:
         form, model = request["response_format"]["json_schema"]["name"], request["model"]
-        told = request["messages"][-1]["content"]
-        asked.append((form, model, told))
+        prompt = request["messages"][-1]["content"]
+        asked.append((form, model, prompt))
         if form == "edv_distil":
             item = {"title": "Go round", "description": "D", "content": "C", "evidence": ["1.1", "1.2"]}
             return chat.said(json.dumps({"items": [item]}), tokens=(50, 20))
@@ -96,13 +96,13 @@ def test_members_act_distil_and_vote_and_what_they_learned_stands_in_the_prompt(
         ("edv_vote", "ann"),
         ("edv_vote", "bob"),
     ]
-    votes = [told for form, _, told in asked if form == "edv_vote"]
+    votes = [prompt for form, _, prompt in asked if form == "edv_vote"]
     assert "Your trajectories: 1" in votes[0]
     assert "Your trajectories: 2" in votes[1]
     assert "Candidate 1: Go round. D C" in votes[0]
     assert [row["items"] for row in rows] == [1] * len(rows)
     assert test[0]["shared_hits"] > 0
-    last = [told for form, _, told in asked if form == "action"][-1]
+    last = [prompt for form, _, prompt in asked if form == "action"][-1]
     assert "Go round. D C" in last
 
 

@@ -1,4 +1,4 @@
-"""Wrong but coherent items in ReasoningBank: told, counted, cited and restored."""
+"""Wrong but coherent items in ReasoningBank: rendered, counted, cited and restored."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_every_other_item_is_wrong_and_claims_false_transitions() -> None:
     assert lies == {("l", '{"at": 1}'), ("r", '{"at": 9}')}
     evidence = {number: cited for number, _, cited in memory.audited()}
     records = {record.id: record for record in memory.records()}
-    told = {(records[n].action, records[n].outcome.state) for n in evidence[max(evidence)]}
-    assert told == lies, "the item cites the lies, so that a verifier can find them out"
+    stated = {(records[n].action, records[n].outcome.state) for n in evidence[max(evidence)]}
+    assert stated == lies, "the item cites the lies, so that a verifier can find them out"
     assert not any(item.description == wrong[0].description for item in ReasoningBank().items())
 
 

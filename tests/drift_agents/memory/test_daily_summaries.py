@@ -1,4 +1,4 @@
-"""Days in words: what is told of them, and what the offline rule keeps."""
+"""Days as text: the rendering, and what the offline rule keeps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def summarise(text: str) -> str:
 
 
 def test_steps_are_rendered_in_order() -> None:
-    told = render_day(('{"at": 1}', "2", '{"at": 2}', 0.0, False), ('{"at": 2}', 'say "é"', '{"at": 3}', 0.5, True))
-    assert told == (
+    diary = render_day(('{"at": 1}', "2", '{"at": 2}', 0.0, False), ('{"at": 2}', 'say "é"', '{"at": 3}', 0.5, True))
+    assert diary == (
         "Task: Reach the goal.\n"
         "Steps:\n"
         '- in {"at": 1} action "2" led to {"at": 2} (score 0)\n'
         '- in {"at": 2} action "say \\"é\\"" led to {"at": 3} (score 0.5; the episode ended)'
     )
-    assert summarise(told) == 'From {"at": 1} "2", "say \\"é\\"" led to score 0.5.'
+    assert summarise(diary) == 'From {"at": 1} "2", "say \\"é\\"" led to score 0.5.'
 
 
 def test_a_verified_summary_is_rendered_by_its_most_probable_outcome() -> None:

@@ -28,7 +28,7 @@ import drift_envs
 
 
 def at(episode: int, step: int | None = None) -> AgentClock:
-    """A moment; episodes have ten steps unless told otherwise."""
+    """A moment; episodes have ten steps by default."""
     return AgentClock(episode, 10 * episode if step is None else step)
 
 
@@ -216,9 +216,9 @@ def test_every_episode_ends_with_a_summary_that_cites_it() -> None:
     first, second, third = lived(memory, 0, "a"), lived(memory, 1, "b", "c"), lived(memory, 2, "d")
     assert [note.evidence for note in memory.summaries()] == [tuple(first), tuple(second), tuple(third)]
     assert [note.text for note in memory.summaries()][1] == 'From s 2 times "1" led to score 0, without an end.'
-    told = memory.retrieve("anywhere", None, at(3)).notes
-    assert [note.evidence for note in told] == [tuple(third), tuple(second)]
-    assert [note.weight for note in told] == pytest.approx([math.exp(-1), math.exp(-2)])
+    diaries = memory.retrieve("anywhere", None, at(3)).notes
+    assert [note.evidence for note in diaries] == [tuple(third), tuple(second)]
+    assert [note.weight for note in diaries] == pytest.approx([math.exp(-1), math.exp(-2)])
 
 
 def test_a_day_without_experience_has_no_summary_and_days_can_be_left_out() -> None:

@@ -207,7 +207,7 @@ def test_long_paths_are_cut_and_end_with_their_last_step() -> None:
 
 
 class Talker:
-    """A model that makes five items, or what else it is told to."""
+    """A model that makes five items, or a given answer."""
 
     name = "talker"
 
@@ -272,7 +272,7 @@ def test_successes_survive_a_snapshot(name: str, before: Any, gone: list[int], a
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda data: data["trajectories"][0].__setitem__(3, []), "steps"),
         (lambda data: data["trajectories"][0].__setitem__(0, 9), "a number of its own"),
@@ -281,19 +281,19 @@ def test_successes_survive_a_snapshot(name: str, before: Any, gone: list[int], a
         (lambda data: data.__setitem__("today", [77]), "of the present episode"),
     ],
 )
-def test_broken_snapshots_are_refused(change: Any, told: str) -> None:
+def test_broken_snapshots_are_refused(change: Any, message: str) -> None:
     memory = AdaMemMemory()
     Life(memory).walk(PLACES, 1.0)
     data, before = memory.snapshot(), memory.content_hash()
     change(data)
-    with pytest.raises(MemoryStateError, match=re.escape(told)):
+    with pytest.raises(MemoryStateError, match=re.escape(message)):
         memory.restore(data)
     assert memory.content_hash() == before
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"k": 0}, "`k` should be a whole number from 1 to 16. Received 0"),
         ({"k": 17}, "Received 17"),
@@ -302,8 +302,8 @@ def test_broken_snapshots_are_refused(change: Any, told: str) -> None:
         ({"cascade": "none"}, "`cascade` should be one of"),
     ],
 )
-def test_options_outside_their_range_are_refused(name: str, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(told)):
+def test_options_outside_their_range_are_refused(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
         make_memory(name, **options)
 
 

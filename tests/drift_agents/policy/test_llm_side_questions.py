@@ -1,4 +1,4 @@
-"""A language model that says beside its action whether it asks memory, and makes strategies."""
+"""A language model that requests memory beside its action, and makes strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways in words: told and read back exactly, and what does not have that form is left alone."""
+"""Trajectories as text: rendered and parsed back exactly; other text is left alone."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def ways(draw: st.DrawFn) -> Trajectory:
 
 
 @given(st.lists(ways(), max_size=3))
-def test_what_is_told_reads_back(told: list[Trajectory]) -> None:
+def test_rendered_trajectories_parse_back(trajectories: list[Trajectory]) -> None:
     assert parse_trajectories(
-        "Be careful. " + " Then: ".join(map(render_trajectory, told)) + " From here on: good luck."
-    ) == tuple(told)
+        "Be careful. " + " Then: ".join(map(render_trajectory, trajectories)) + " From here on: good luck."
+    ) == tuple(trajectories)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a schedule is told at once, with file, line and key."""
+"""All errors of a schedule are reported at once, with file, line and key."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The drift wrapper's truth: whom it tells what, what it refuses and warns of, and what its clones share."""
+"""The drift wrapper's truth: access to it, refusals, warnings, and the state that copies share."""
 
 import copy
 import pickle

@@ -44,8 +44,8 @@ def test_phases_differ_and_runs_agree():
 def test_an_implicit_drift_shows_with_the_overlay_alone():
     plain = pictures(gym.make("DriftFrozenLake-v0", schedule=REWARD, render_mode="rgb_array"), 2)
     assert plain[0] == plain[1]
-    told = pictures(gym.make("DriftFrozenLake-v0", schedule=REWARD, render_mode="rgb_array", overlay=True), 2)
-    assert told[0] != told[1]
+    overlaid = pictures(gym.make("DriftFrozenLake-v0", schedule=REWARD, render_mode="rgb_array", overlay=True), 2)
+    assert overlaid[0] != overlaid[1]
 
 
 def test_hidden_dynamics_do_not_show():
@@ -64,14 +64,14 @@ def test_hidden_dynamics_do_not_show():
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_strip_stands_under_the_picture(env_id):
-    plain, told = (gym.make(env_id, render_mode="rgb_array", overlay=overlay) for overlay in (None, True))
-    for env in (plain, told):
+    plain, overlaid = (gym.make(env_id, render_mode="rgb_array", overlay=overlay) for overlay in (None, True))
+    for env in (plain, overlaid):
         env.reset(seed=0)
-    below = told.render()
+    below = overlaid.render()
     assert below.dtype == np.uint8
     assert np.array_equal(below[:-STRIP], plain.render())
     plain.close()
-    told.close()
+    overlaid.close()
 
 
 def test_the_lines():
@@ -146,10 +146,10 @@ def test_a_schedule_that_never_ends_shows_what_is_near():
     assert shown[2].left <= needle <= shown[2].right
 
 
-def drawn(env, told):
+def drawn(env, overlaid):
     """Where the overlay has drawn on the picture itself."""
     plain = env.unwrapped.render()
-    return (told[:-STRIP] != plain).any(axis=2)
+    return (overlaid[:-STRIP] != plain).any(axis=2)
 
 
 def test_changed_tiles_old_holes_and_the_way_are_drawn():

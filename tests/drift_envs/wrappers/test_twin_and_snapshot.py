@@ -104,12 +104,12 @@ def test_a_twin_looks_like_its_world(env_id, text):
     second = twin(world)
     assert second.action_space == world.action_space
     assert second.observation_space == world.observation_space
-    seen, told = second.reset()
+    seen, twin_info = second.reset()
     assert second.observation_space.contains(seen)
-    assert set(told) == set(info)
+    assert set(twin_info) == set(info)
     if text:
-        assert told["task"] == info["task"]
-    assert told["drift"] == info["drift"]
+        assert twin_info["task"] == info["task"]
+    assert twin_info["drift"] == info["drift"]
     world.close()
     second.close()
 

@@ -58,7 +58,7 @@ class Log:
 
         Args:
             schedule: its name.
-            who: memory, verifier and policy, as in `vanilla/glove/planner`; the planner if no policy is told.
+            who: memory, verifier and policy, as in `vanilla/glove/planner`; the planner if no policy is given.
             courses: phase -> scores.
             more: further fields by seed, phase and round (from 1).
             value: what a sweep gives the schedule.

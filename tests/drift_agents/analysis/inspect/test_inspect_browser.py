@@ -122,20 +122,20 @@ def test_stepping_changes_frame_and_prompt(browser: WebDriver, page: str) -> Non
 def test_what_the_verifier_did_is_told(browser: WebDriver, page: str) -> None:
     """The drift is met in episode 4: a surprise, probes, what was removed, what was inserted."""
     open_step(browser, page, "puddle", "glove", 4)
-    told: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for _ in range(4):
         facts = browser.find_elements(By.CSS_SELECTOR, ".verdict")
         titles = [e.text for fact in facts for e in fact.find_elements(By.TAG_NAME, "dt")]
         values = [e.text for fact in facts for e in fact.find_elements(By.TAG_NAME, "dd")]
         if "probes" in titles:
-            told = dict(zip(titles, values, strict=True))
+            entries = dict(zip(titles, values, strict=True))
             break
         press(browser, Keys.ARROW_RIGHT)
-    assert told["surprise"] == "yes"
-    assert told["statistic"] == "0"
-    assert told["probes"].startswith("1 of 1: {")
-    assert "led to {" in told["removed"]
-    assert told["inserted"].startswith("summary ")
+    assert entries["surprise"] == "yes"
+    assert entries["statistic"] == "0"
+    assert entries["probes"].startswith("1 of 1: {")
+    assert "led to {" in entries["removed"]
+    assert entries["inserted"].startswith("summary ")
     assert texts(browser, ".flag") == ["surprise", "memory rewritten"]
 
 

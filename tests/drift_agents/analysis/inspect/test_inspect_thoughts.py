@@ -1,4 +1,4 @@
-"""The page tells strategies, who of a team played, and what one had in mind without a strategy."""
+"""The page shows strategies, the member of a team that played, and the action without a strategy."""
 
 from __future__ import annotations
 
@@ -94,20 +94,20 @@ def test_the_page_tells_them(
     cells: list[str] = browser.execute_script("return index.cells.map(cell => cell.team)")
     for number, team in enumerate(cells):
         kept = episodes_of(thinking_run, team.partition("(")[0])
-        told: dict[str, Any] = {}
+        shown: dict[str, Any] = {}
         for episode in kept:
             made = [at for at, step in enumerate(episode.steps) if step.thought and step.thought.baseline is not None]
             if made and stays(episode, made[0]):
-                told = {"episode": episode, "at": made[0]}
-        episode, at = told["episode"], told["at"]
+                shown = {"episode": episode, "at": made[0]}
+        episode, at = shown["episode"], shown["at"]
         browser.get("about:blank")
         browser.get(f"{address}#{number}/{episode.episode}/{at}")
         WebDriverWait(browser, 10).until(lambda b: b.find_elements(By.CSS_SELECTOR, ".thought"))
         thought = episode.steps[at].thought
-        told = facts(browser)
-        assert told["refreshed"] == "yes, at this step"
-        assert told["action without it"] == thought.baseline
-        assert told["in force"].split() == thought.strategy.split()
+        shown = facts(browser)
+        assert shown["refreshed"] == "yes, at this step"
+        assert shown["action without it"] == thought.baseline
+        assert shown["in force"].split() == thought.strategy.split()
         who = browser.find_element(By.CSS_SELECTOR, ".member").text
         assert who == (f"played by {episode.member}" if episode.member else "all members decide together")
         how = browser.find_element(By.CSS_SELECTOR, "details.made")

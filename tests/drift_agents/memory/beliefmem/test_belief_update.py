@@ -153,11 +153,11 @@ def test_removed_evidence_has_no_effect(history: list[str], removed: set[int]) -
 
 @given(histories)
 def test_the_archive_holds_the_beliefs_at_any_time(history: list[str]) -> None:
-    attribute, told = BeliefAttribute(99), []
+    attribute, snapshots = BeliefAttribute(99), []
     for number, after in enumerate(history):
         attribute.learn(Event(written(number, after), 0.8), BeliefRule(), same)
-        told.append(sorted(attribute.beliefs()))
-    for step, beliefs in enumerate(told):
+        snapshots.append(sorted(attribute.beliefs()))
+    for step, beliefs in enumerate(snapshots):
         assert sorted(attribute.beliefs(AgentClock(0, step))) == beliefs
         assert all(isinstance(belief, Belief) for belief in beliefs)
 

@@ -78,8 +78,8 @@ def test_it_agrees_with_a_direct_implementation_of_the_rule(history: list[tuple[
             held[rival] = min(held[rival], 0.25)
         held[after] = min(1 - (1 - held[after]) * 0.2, 0.99) if after in held else 0.8
     for (state, action), held in plain.items():
-        told = {belief.record.outcome.state: belief.p for belief in memory.beliefs(state, action)}
-        assert told == pytest.approx(held)
+        believed = {belief.record.outcome.state: belief.p for belief in memory.beliefs(state, action)}
+        assert believed == pytest.approx(held)
     for state in "st":
         expected = {(a, h): p for (s, a), held in plain.items() if s == state for h, p in held.items()}
         assert {(a, h): p for a, h, p in retrieve_beliefs(memory, state)} == expected

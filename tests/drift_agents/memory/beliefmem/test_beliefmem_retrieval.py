@@ -106,7 +106,7 @@ moves = st.lists(
 )
 @given(history=moves)
 def test_answers_follow_every_change(options: dict[str, Any], history: list[Any]) -> None:
-    """Nothing that was kept from an earlier answer is told; a restored memory answers and goes on alike."""
+    """Answers are never stale cache entries; a restored memory behaves like the original."""
     memory = BeliefMem(**options)
     for step, (kind, *arguments) in enumerate(history):
         if kind == "write":

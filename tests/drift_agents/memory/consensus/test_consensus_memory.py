@@ -19,9 +19,9 @@ TASK = "Cross the lake."
 def play_episode(memory: ConsensusMemory, *steps: tuple[str, str, str, float, bool], score: float = 0.0) -> list[int]:
     """Live one episode; returns the ids of what was written."""
     ids = []
-    for number, (state, action, after, told, ended) in enumerate(steps):
+    for number, (state, action, after, reward, ended) in enumerate(steps):
         now = AgentClock(0, number)
-        ids.append(memory.observe(Experience(state, action, Outcome(after, told, ended), 0.0, now), now))
+        ids.append(memory.observe(Experience(state, action, Outcome(after, reward, ended), 0.0, now), now))
     memory.end_episode(Episode(TASK, score, len(steps), True), AgentClock(0, len(steps)))
     return ids
 

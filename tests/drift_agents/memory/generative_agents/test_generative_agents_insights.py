@@ -22,7 +22,7 @@ ICE, HOLE = Outcome("ice", 0.0, False), Outcome("hole", 0.0, True)
 
 
 class Scripted:
-    """A model that answers as it is told, and remembers what it was asked."""
+    """A model with scripted answers that records its prompts."""
 
     name = "scripted"
 

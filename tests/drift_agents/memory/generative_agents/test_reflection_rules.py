@@ -93,7 +93,7 @@ def test_other_lines_are_ignored() -> None:
 
 
 def test_questions_are_about_the_states_of_highest_importance() -> None:
-    told = number_statements(
+    numbered = number_statements(
         [
             statement(ICE, state="b"),
             statement(ICE, state="b"),
@@ -101,7 +101,7 @@ def test_questions_are_about_the_states_of_highest_importance() -> None:
             statement(HERE),
         ]
     )
-    assert choose_questions(f"At most: 2\nStatements:\n{told}") == {
+    assert choose_questions(f"At most: 2\nStatements:\n{numbered}") == {
         "questions": ["What follows from each action in c?", "What follows from each action in b?"]
     }
 
@@ -114,9 +114,9 @@ def test_a_statement_is_one_line_and_not_too_long() -> None:
 
 @given(st.text(), st.lists(st.tuples(st.text(max_size=9), st.text(max_size=3), st.text(max_size=9)), max_size=4))
 def test_rules_accept_any_text(noise: str, steps: list[tuple[str, str, str]]) -> None:
-    told = number_statements(
+    numbered = number_statements(
         render_statement(state, action, [(Outcome(after, 0.0, False), 1.0)]) for state, action, after in steps
     )
-    for text in (noise, f"At most: 3\nStatements:\n{noise}", f"At most: 3\nStatements:\n{told}", "(score high; x)"):
+    for text in (noise, f"At most: 3\nStatements:\n{noise}", f"At most: 3\nStatements:\n{numbered}", "(score high; x)"):
         for form in (IMPORTANCE, QUESTIONS, INSIGHTS):
             assert violations(RULES[form["title"]](text), form) == []

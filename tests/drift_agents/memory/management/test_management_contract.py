@@ -122,7 +122,7 @@ def test_a_restored_memory_continues_like_the_saved_one(
 @pytest.mark.parametrize("controller", ["direct", "adamem"])
 @pytest.mark.parametrize("name", ["adamem", "synapse", "reasoning_bank", "consensus", "vanilla"])
 def test_around_any_memory_nothing_changes_where_nothing_is_deleted(name: str, controller: str) -> None:
-    """Also what a memory offers beside the protocol: steps it is told of, states in mind, parts of episodes."""
+    """Also the hooks beside the protocol: steps, proposed states, parts of episodes."""
     lives = []
     for memory in (make_memory(name), Managed(store=name)):
         world = gym.make("DriftFrozenLake-v0", schedule=POND, text=True)

@@ -138,7 +138,7 @@ def test_the_lowest_utility_is_deleted_at_capacity(live) -> None:
 
 
 class Teacher:
-    """A teacher who knows two executions."""
+    """A teacher with two executions."""
 
     def __repr__(self) -> str:
         return "Teacher()"  # it stands in the names of tests, which are the same in every process
@@ -153,8 +153,8 @@ class Teacher:
 
 def test_a_memory_may_begin_with_correct_executions_and_with_wrong_ones(live) -> None:
     memory = Managed(addition="fixed", initial=5, noise=0.4, teacher=Teacher(), seed=3)
-    told = ["".join(r.outcome.state for r in memory.records() if r.id // 3 == execution) for execution in range(5)]
-    assert sorted(told) == ["bcd", "bcd", "bcd", "cdb", "cdb"]
+    sequences = ["".join(r.outcome.state for r in memory.records() if r.id // 3 == execution) for execution in range(5)]
+    assert sorted(sequences) == ["bcd", "bcd", "bcd", "cdb", "cdb"]
     assert memory.supervision == "privileged"
     live(memory, 0, [step("z")], 1.0)
     assert len(states_of(memory)) == 15

@@ -95,18 +95,20 @@ def test_a_critique_is_in_the_prompt_until_the_next_success_or_the_last_attempt(
     memory = Voyager(mode=mode, attempts=3)
     assert retrieve_notes(memory, "a", 0) == []
     walk(memory, 0, "a1b")
-    (told,) = retrieve_notes(memory, "a", 1)
-    assert told == f'Critique of attempt 1 of 3 at {TASK!r}: Do not take "1" in a: it ended the episode for nothing.'
+    (critique,) = retrieve_notes(memory, "a", 1)
+    assert (
+        critique == f'Critique of attempt 1 of 3 at {TASK!r}: Do not take "1" in a: it ended the episode for nothing.'
+    )
     walk(memory, 1, "a2b")
-    (told,) = retrieve_notes(memory, "z", 2)
-    assert told.startswith("Critique of attempt 2 of 3 at ")
-    assert '"2" in a' in told
+    (critique,) = retrieve_notes(memory, "z", 2)
+    assert critique.startswith("Critique of attempt 2 of 3 at ")
+    assert '"2" in a' in critique
     walk(memory, 2, "a3b")
     assert retrieve_notes(memory, "a", 3) == [], "after the third attempt the row begins anew"
     walk(memory, 3, "a1b")
     assert retrieve_notes(memory, "a", 4)[0].startswith("Critique of attempt 1 of 3")
     walk(memory, 4, "a2c", score=1.0)
-    assert not any(told.startswith("Critique") for told in retrieve_notes(memory, "a", 5))
+    assert not any(critique.startswith("Critique") for critique in retrieve_notes(memory, "a", 5))
     walk(memory, 5, "a1b")
     assert retrieve_notes(memory, "a", 6)[-1].startswith("Critique of attempt 1 of 3"), "a success ends the row"
 

@@ -39,8 +39,8 @@ def test_only_a_success_becomes_a_skill(walk) -> None:
     (skill,) = memory.skills()
     assert (skill.actions, skill.steps, skill.length) == (("2", "3"), tuple(ids), 2)
     assert [record.id for record in memory.records()] == ids, "what the row of attempts tried is dropped"
-    (told,) = retrieve_notes(memory, "a", 2)
-    assert told == f'Skill {skill.name}: {TASK} From a to g. Score 1 after 2 steps. Program: "2", "3".'
+    (shown_note,) = retrieve_notes(memory, "a", 2)
+    assert shown_note == f'Skill {skill.name}: {TASK} From a to g. Score 1 after 2 steps. Program: "2", "3".'
     assert list(retrieve_weights(memory, "c", 2)) == ids[1:]
     walk(memory, 2, "a1b")
     walk(memory, 3, "a1b")

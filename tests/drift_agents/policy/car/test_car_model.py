@@ -106,9 +106,9 @@ CONTRADICTION = [
 )
 def test_conflicts_at_one_place(conflict, expected):
     push, weight = pushes(fit(COASTED + CONTRADICTION, conflict), "2", -0.5)
-    told = {round(float(p), 4): float(w) for p, w in zip(push, weight, strict=True) if w > 0}
+    found = {round(float(p), 4): float(w) for p, w in zip(push, weight, strict=True) if w > 0}
     # The pair .05 away counts a little, and it is undecided.
-    assert told == pytest.approx(expected, abs=0.02)
+    assert found == pytest.approx(expected, abs=0.02)
 
 
 def test_max_keeps_every_answer():
@@ -182,12 +182,12 @@ def test_the_present_state_outweighs_its_neighbours():
     stale = [felt(-0.5 - 0.004 * i, 0.001, last=i) for i in range(4)]
     model = fit(COASTED + here + stale)
     assert pushes(model, "2", -0.49)[0] == pytest.approx([0.001], abs=GRAIN)
-    told = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.49, "majority", 5)
+    found = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.49, "majority", 5)
     for x in (-0.49, -0.45, -0.42):
-        assert pushes(told, "2", x)[0] == pytest.approx([-0.001], abs=GRAIN)
+        assert pushes(found, "2", x)[0] == pytest.approx([-0.001], abs=GRAIN)
     # Beyond the stretch everything stays.
-    assert pushes(told, "2", -0.51)[0] == pytest.approx([0.001], abs=GRAIN)
-    assert pushes(told, "2", -0.3)[0] == pushes(model, "2", -0.3)[0]
+    assert pushes(found, "2", -0.51)[0] == pytest.approx([0.001], abs=GRAIN)
+    assert pushes(found, "2", -0.3)[0] == pushes(model, "2", -0.3)[0]
 
 
 def test_insisting_on_what_is_believed_anyway_changes_nothing():
@@ -201,18 +201,18 @@ def test_insisting_on_more_answers_than_elsewhere():
     model = fit([*COASTED, *elsewhere, felt(-0.42, 0.001, last=2)], "frequency", neighbours=1)
     assert model.responses == 1
     here = [felt(-0.42, 0.001, last=2), felt(-0.42, -0.001, v=0.001, last=3)]
-    told = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.42, "frequency", 5)
-    push, weight = pushes(told, "2", -0.42)
+    found = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.42, "frequency", 5)
+    push, weight = pushes(found, "2", -0.42)
     assert dict(zip(np.round(push, 4).tolist(), weight.tolist(), strict=True)) == {-0.001: 0.5, 0.001: 0.5}
-    assert pushes(told, "2", -0.9)[1].tolist() == [1.0, 0.0]
+    assert pushes(found, "2", -0.9)[1].tolist() == [1.0, 0.0]
 
 
 def test_insisting_on_fewer_answers_than_elsewhere():
     elsewhere = [felt(-0.5, 0.001), felt(-0.5, -0.001, v=0.001, last=1)]
     here = [felt(-0.48, 0.001, last=2)]
     model = fit(COASTED + elsewhere + here, "frequency")
-    told = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.5, "frequency", 5)
-    push, weight = pushes(told, "2", -0.5)
+    found = override_locally(model, read_evidence(here, ACTIONS), ACTIONS, -0.5, "frequency", 5)
+    push, weight = pushes(found, "2", -0.5)
     assert weight.tolist() == [1.0, 0.0]
     assert push[0] == pytest.approx(0.001, abs=GRAIN)
 

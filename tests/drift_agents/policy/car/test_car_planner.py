@@ -83,9 +83,9 @@ def test_experience_from_this_state_is_believed_first(TextCar, step_car, recall_
     here = [recall_experience(step_car(new, -0.42, 0.0, a), last=9) for a in ACTIONS]
     state = '{"position": -0.490000, "velocity": 0.005000}'
     rng = np.random.default_rng(0)
-    told = CarPlanner().decide(PromptView("", state, ACTIONS, tuple(here), tuple(stale)).render(), rng).text
+    with_lesson = CarPlanner().decide(PromptView("", state, ACTIONS, tuple(here), tuple(stale)).render(), rng).text
     untold = CarPlanner().decide(PromptView("", state, ACTIONS, (), tuple(stale + here)).render(), rng).text
-    assert (told, untold) == ("0", "2")
+    assert (with_lesson, untold) == ("0", "2")
 
 
 def test_unknown_actions_are_tried_first(TextCar, step_car, recall_experience):

@@ -30,7 +30,7 @@ def seen(
     last: int = 0,
     score: float | None = None,
 ) -> Recollection:
-    """One line of experience; goals are worth 1 unless told otherwise."""
+    """One line of experience; the score of a goal is 1 by default."""
     score = float(tile == "G") if score is None else score
     return Recollection(state(*cell), action, Outcome(state(*target, tile, score), score, tile in "GH"), float(n), last)
 
@@ -271,8 +271,8 @@ def test_the_answer_is_a_function_of_the_text() -> None:
     world = {"size": "3 rows x 4 columns", "goals": "[0, 3]"}
     texts = [prompt((0, 1), *DETOUR, **world), prompt((0, 1), *reversed(DETOUR), step=7, **world)]
     for seed in range(10):
-        told = {p.decide(text, np.random.default_rng(seed)).text for p in (fresh, used) for text in texts}
-        assert len(told) == 1
+        choices = {p.decide(text, np.random.default_rng(seed)).text for p in (fresh, used) for text in texts}
+        assert len(choices) == 1
 
 
 def test_memories_of_a_larger_map_are_passed_over() -> None:

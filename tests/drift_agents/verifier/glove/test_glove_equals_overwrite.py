@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 
 def outline(agent: Agent, world: Any, drifts: list[Any], every: int) -> list[Any]:
     """Everything that happened, apart from what verification cost and how records are marked."""
-    told = []
+    lines = []
     for drift in [None, *drifts]:
         if drift is not None:
             drift()
         for _ in range(every):
             episode = agent.run_episode(world)
-            told.append(
+            lines.append(
                 (
                     [(s.experience, s.verdict.surprise, s.verdict.realigned) for s in episode.trace],
                     agent.doubt_since,
                     [(r.state, r.action, r.outcomes, r.n, r.now) for r in agent.memory.records()],
                 )
             )
-    return told
+    return lines
 
 
 def changes(rules: Any, later: list[Any], changed: list[int]) -> list[Any]:

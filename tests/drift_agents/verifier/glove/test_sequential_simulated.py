@@ -89,7 +89,7 @@ HALF_IN_L1 = [
 def test_a_change_of_half_in_l1_is_decided_with_64_probes_on_average(
     before: Sequence[float], after: Sequence[float]
 ) -> None:
-    """With delta = .05, three outcomes and 200 records; theorem 4.2 asks for 254 probes at eps = .2."""
+    """With delta = .05, three outcomes and 200 records; theorem 4.2 requires 254 probes at eps = .2."""
     assert np.abs(np.subtract(before, after)).sum() == pytest.approx(0.5)
     rng = np.random.default_rng(5)
     decided = [decide(rng, before, after) for _ in range(150)]

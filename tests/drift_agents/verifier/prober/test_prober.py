@@ -134,7 +134,9 @@ def test_a_matching_rule_widens_the_target(Rules, TableWorld, outcome) -> None:
     rules = Rules({('"start"', "0"): [(outcome("cell-2"), 1.0)], ('"cell-2"', "1"): [(outcome("out"), 1.0)]})
     given = ReplayProber(TableWorld(rules), matching=Letters())
     probed = given.probe('"cell-1"', "1", ("0",), 1)
-    assert probed.transitions == (Transition('"cell-2"', "1", outcome("out")),), "told from where it was made"
+    assert probed.transitions == (Transition('"cell-2"', "1", outcome("out")),), (
+        "recorded in the state in which it was made"
+    )
     taken = ReplayProber(TableWorld(rules), attempts=1)
     assert taken.probe('"cell-1"', "1", ("0",), 1).transitions == ()
     taken.bind(Letters())

@@ -1,4 +1,4 @@
-"""What a replay need not do twice: it goes on, it uses what it was told on the way, it gives up in time."""
+"""Savings of replay: it continues, it uses responses on the path, it gives up in time."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_answers_on_the_way_count_once_and_for_this_episode_alone(line, TableWor
     prober = ReplayProber(TableWorld(line))
     walk(prober, "start", "a", "b", actions="00")
     assert prober.probe('"b"', "1", ("0", "0"), 1).cost == ProbeCost(steps=3, resets=1)
-    told = prober.probe('"a"', "0", ("0",), 1)
-    assert told == ((Transition('"a"', "0", outcome("b")),), ProbeCost()), "it passed there"
+    result = prober.probe('"a"', "0", ("0",), 1)
+    assert result == ((Transition('"a"', "0", outcome("b")),), ProbeCost()), "it passed there"
     assert prober.probe('"a"', "0", ("0",), 1).cost == ProbeCost(steps=2, resets=1), "used up"
     walk(prober, "start", "a", "b", actions="00")
     prober.probe('"b"', "1", ("0", "0"), 1)
@@ -200,12 +200,12 @@ def test_what_was_told_on_the_way_is_a_fair_sample(Rules, TableWorld, outcome) -
     """A walker that tries until it gets through sees failures first and one success last, each time."""
     rules = Rules({('"start"', "0"): [(outcome("a"), 0.3), (outcome("start"), 0.7)]})
     prober = ReplayProber(TableWorld(rules, seed=5, limit=1000))
-    told = []
+    result = []
     for _ in range(1500):
         walk(prober, "start", "a", "b", actions="00")
         prober.probe('"a"', "1", ("0",), 1)
-        told += prober.probe('"start"', "0", (), 2).outcomes
-    assert np.mean([o.state == '"a"' for o in told]) == pytest.approx(0.3, abs=0.04)
+        result += prober.probe('"start"', "0", (), 2).outcomes
+    assert np.mean([o.state == '"a"' for o in result]) == pytest.approx(0.3, abs=0.04)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,4 +1,4 @@
-"""What a prober knows of the ways: the agent's way, the chart, the answers, and where the twin stands."""
+"""Paths of a prober: the agent's trajectory, the transition graph, unused responses, the twin's position."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def way() -> EpisodePath:
 
 
 @pytest.fixture
-def chart() -> TransitionGraph:
+def graph() -> TransitionGraph:
     return TransitionGraph(key=str.lower)
 
 
@@ -41,56 +41,56 @@ class TestEpisodePath:
 
 
 class TestTransitionGraph:
-    def test_the_shortest_way_is_taken(self, chart):
+    def test_the_shortest_way_is_taken(self, graph):
         for state, action, after in [("a", "far", "b"), ("b", "on", "d"), ("d", "on", "c"), ("a", "near", "d")]:
-            chart.note(state, action, after)
-        assert chart.path("a", "c") == [("a", "near"), ("d", "on")]
+            graph.note(state, action, after)
+        assert graph.path("a", "c") == [("a", "near"), ("d", "on")]
 
-    def test_who_is_there_has_nothing_to_do(self, chart):
-        assert chart.path("A", "a") == []
+    def test_who_is_there_has_nothing_to_do(self, graph):
+        assert graph.path("A", "a") == []
 
-    def test_destinations_are_compared_by_their_key(self, chart):
-        chart.note("a", "1", "B")
-        assert chart.path("a", "b") == [("a", "1")]
-        assert chart.path("a", "B") is None
+    def test_destinations_are_compared_by_their_key(self, graph):
+        graph.note("a", "1", "B")
+        assert graph.path("a", "b") == [("a", "1")]
+        assert graph.path("a", "B") is None
 
-    def test_circles_end(self, chart):
-        chart.note("a", "1", "b")
-        chart.note("b", "1", "a")
-        assert chart.path("a", "nowhere") is None
+    def test_circles_end(self, graph):
+        graph.note("a", "1", "b")
+        graph.note("b", "1", "a")
+        assert graph.path("a", "nowhere") is None
 
-    def test_what_was_seen_most_counts(self, chart):
+    def test_what_was_seen_most_counts(self, graph):
         for after in ("b", "b", "c"):
-            chart.note("a", "1", after)
-        assert chart.path("a", "b") == [("a", "1")]
-        assert chart.path("a", "c") is None
+            graph.note("a", "1", after)
+        assert graph.path("a", "b") == [("a", "1")]
+        assert graph.path("a", "c") is None
 
-    def test_two_new_sightings_outweigh_any_number_of_old_ones(self, chart):
+    def test_two_new_sightings_outweigh_any_number_of_old_ones(self, graph):
         assert 1 + FADING > FADING**2 / (1 - FADING)  # the weight of infinitely many, two sightings later
         for after in ["b"] * 100 + ["c"] * 2:
-            chart.note("a", "1", after)
-        assert chart.path("a", "c") == [("a", "1")]
+            graph.note("a", "1", after)
+        assert graph.path("a", "c") == [("a", "1")]
 
-    def test_nothing_leads_on_from_an_end(self, chart):
-        chart.note("a", "1", "b")
-        chart.note("b", "1", None)
-        chart.note("b", "1", None)
-        assert chart.path("a", "c") is None
+    def test_nothing_leads_on_from_an_end(self, graph):
+        graph.note("a", "1", "b")
+        graph.note("b", "1", None)
+        graph.note("b", "1", None)
+        assert graph.path("a", "c") is None
 
-    def test_what_was_seen_first_is_dropped_first(self, chart):
+    def test_what_was_seen_first_is_dropped_first(self, graph):
         for number in range(ROOM):
-            chart.note(f"s{number}", "1", f"s{number + 1}")
-        assert chart.path("s0", "s2") == [("s0", "1"), ("s1", "1")]
-        chart.note("new", "1", "s5")
-        assert chart.path("s0", "s2") is None
-        assert chart.path("new", "s6") == [("new", "1"), ("s5", "1")]
-        assert chart.path("s1", "s2") == [("s1", "1")]
+            graph.note(f"s{number}", "1", f"s{number + 1}")
+        assert graph.path("s0", "s2") == [("s0", "1"), ("s1", "1")]
+        graph.note("new", "1", "s5")
+        assert graph.path("s0", "s2") is None
+        assert graph.path("new", "s6") == [("new", "1"), ("s5", "1")]
+        assert graph.path("s1", "s2") == [("s1", "1")]
 
-    def test_a_known_state_makes_no_room(self, chart):
+    def test_a_known_state_makes_no_room(self, graph):
         for number in range(ROOM):
-            chart.note(f"s{number}", "1", f"s{number + 1}")
-        chart.note("s7", "2", "s0")
-        assert chart.path("s0", "s1") == [("s0", "1")]
+            graph.note(f"s{number}", "1", f"s{number + 1}")
+        graph.note("s7", "2", "s0")
+        assert graph.path("s0", "s1") == [("s0", "1")]
 
 
 class TestUnusedResponses:
@@ -124,7 +124,7 @@ UNSEEN = SEEN._replace(states=[])
 
 class TestTwinPosition:
     @pytest.mark.parametrize(
-        ("stand", "on"),
+        ("position", "expected"),
         [
             (TwinPosition("a", (), "a"), True),
             (TwinPosition("b", ("1",), "a"), True),
@@ -134,10 +134,10 @@ class TestTwinPosition:
             (TwinPosition("b", None, "a"), False),
         ],
     )
-    def test_who_is_on_the_way(self, stand, on):
-        assert is_on_path(stand, SEEN) is on
+    def test_positions_on_the_path(self, position, expected):
+        assert is_on_path(position, SEEN) is expected
 
-    def test_blind_is_who_began_elsewhere_than_the_agent(self):
+    def test_a_twin_that_began_elsewhere_is_blind(self):
         assert is_blind(TwinPosition("x", (), "elsewhere"), SEEN)
         assert not is_blind(TwinPosition("a", (), "a"), SEEN)
         assert not is_blind(TwinPosition("x", (), "elsewhere"), UNSEEN)
