@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 DEMO   := $(VENV)/.installed-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-full test test-slow lint types bench wheel clean
+.PHONY: help demo demo-full test test-slow lint types bench wheel sdist try-wheel clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,12 @@ bench: $(STAMP)  ## speed, as ratios measured in one run
 
 wheel: $(STAMP)  ## build dist/*.whl
 	$(BIN)/python -m build --wheel --outdir dist .
+
+sdist: $(STAMP)  ## build dist/*.tar.gz, with all tests
+	$(BIN)/python -m build --sdist --outdir dist .
+
+try-wheel: wheel  ## try the wheel in empty environments; PYTHONS="python3.10 python3.13"
+	.ci/try-wheel dist/*.whl $(or $(PYTHONS),$(PYTHON))
 
 clean:  ## remove everything that the targets made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

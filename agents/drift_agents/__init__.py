@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
     from drift_agents.verifier.prober.snapshot import SnapshotProber
 
+__version__ = "0.1.0"  # that of `drift_envs`: both are parts of one distribution
+
 __all__ = [
     "Agent",
     "AgentClock",

@@ -1,0 +1,90 @@
+"""Metadata, and the files from which releases are made, agree with each other."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import runpy
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import drift_agents
+import pytest
+import yaml
+
+import drift_envs
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = configparser.ConfigParser()
+CONFIG.read(ROOT / "setup.cfg")
+
+
+def test_there_is_one_version():
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8"))
+    assert {drift_agents.__version__, cff["version"], recipe["package"]["version"]} == {drift_envs.__version__}
+    assert cff["license"] == CONFIG["metadata"]["license"] == recipe["about"]["license"]
+    assert [author["name"] for author in cff["authors"]] == [CONFIG["metadata"]["author"]]
+
+
+def test_the_recipe_needs_what_the_package_needs():
+    recipe = yaml.safe_load((ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8"))
+    lines = [line for line in CONFIG["options"]["install_requires"].splitlines() if line and not line.startswith("#")]
+    ours = {re.sub(r"\[.*?\]", "", line).lower().replace(" ", "") for line in lines}
+    theirs = {line.replace(" ", "") for line in recipe["requirements"]["run"]}
+    assert theirs == ours | {"python>=3.10", "pygame-ce"}
+    scripts = CONFIG["options.entry_points"]["console_scripts"].strip().splitlines()
+    assert recipe["build"]["entry_points"] == scripts
+
+
+@pytest.mark.parametrize("package", ["drift_envs", "agents/drift_agents", "webshop_server"])
+def test_types_are_published(package):
+    assert (ROOT / package / "py.typed").exists()
+    assert "py.typed" in CONFIG["options.package_data"][Path(package).name]
+
+
+def test_addresses_come_from_the_project_and_are_left_out_without_one(monkeypatch):
+    names = runpy.run_path(str(ROOT / "setup.py"))
+    describe = names["describe"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert names["PROJECT_URL"] or describe() == readme
+    monkeypatch.setitem(describe.__globals__, "PROJECT_URL", "https://example.org/project")
+    text = describe()
+    assert not re.search(r"\]\((?!https?://|#)", text)
+    assert "https://example.org/project/raw/main/docs/pictures/" in text
+
+
+def test_the_source_distribution_has_everything_that_git_tracks(tmp_path):
+    tracked = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    source = tmp_path / "source"
+    for name in tracked:
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    code = "from setuptools.build_meta import build_sdist; build_sdist('dist')"
+    subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, check=True)
+    (archive,) = (source / "dist").glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    missing = {name for name in tracked if (ROOT / name).is_file()} - names
+    assert missing <= {".gitignore", ".dockerignore"}
+
+
+def test_the_workflows_and_the_image_name_what_exists():
+    release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+    assert release["jobs"]["publish"]["permissions"] == {"id-token": "write"}
+    versions = {line.rpartition(":: ")[2] for line in CONFIG["metadata"]["classifiers"].splitlines() if ":: 3." in line}
+    assert set(release["jobs"]["try"]["strategy"]["matrix"]["python"]) == versions
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    instructions = [line.split()[0] for line in image.splitlines() if re.match(r"[A-Z]+ ", line)]
+    assert instructions[0] == "FROM"
+    assert set(instructions) <= {"FROM", "WORKDIR", "COPY", "RUN", "USER", "EXPOSE", "CMD"}
+    assert instructions.index("USER") < instructions.index("CMD")  # not as root
+    for extra in re.search(r"\.\[([a-z,]+)\]", image).group(1).split(","):
+        assert extra in CONFIG["options.extras_require"]
+    assert (ROOT / ".ci" / "try-wheel").stat().st_mode & 0o111
