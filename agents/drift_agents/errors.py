@@ -60,7 +60,16 @@ class UnknownNameError(DriftAgentsError, KeyError):
 
 
 class ExperimentError(DriftAgentsError, ValueError):
-    """An experiment file or a run's folder cannot be used; the message says file, key and rule."""
+    """An experiment file or a run's folder cannot be used; the message says file, key and rule.
+
+    Args:
+        message: the message.
+        is_resumable: whether it stopped a run that can be continued.
+    """
+
+    def __init__(self, message: str = "", *, is_resumable: bool = False) -> None:
+        super().__init__(message)
+        self.is_resumable = is_resumable
 
 
 class MemoryStateError(DriftAgentsError, ValueError):

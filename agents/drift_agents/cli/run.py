@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +93,7 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
     else:
         jobs = ray_cores() if options.backend == "ray" else cores
     try:
-        with ProgressBars(service) as bars:
+        with _interrupted_by_signals(), ProgressBars(service) as bars:
             run_experiment(
                 experiment,
                 folder,
@@ -108,7 +111,7 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
         raise
     except DriftAgentsError as error:
         hint = _describe_resume(options, folder)
-        if hint and isinstance(error.__cause__, ModelError):
+        if hint and (isinstance(error.__cause__, ModelError) or getattr(error, "is_resumable", False)):
             raise ExperimentError(f"{error}. {hint}") from error
         raise
     finally:
@@ -116,6 +119,20 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
             service.close()
             print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
     write_report(folder, console)
+
+
+@contextmanager
+def _interrupted_by_signals() -> Iterator[None]:
+    """Treat the signals that end a process or close its terminal as Ctrl-C, so that a run stops in good order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _read_overrides(options: RunOptions) -> dict[str, Any]:

@@ -19,6 +19,8 @@ import os
 import platform
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,6 +36,9 @@ MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jso
 TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
+
+HOLDER = "held-by.json"
+"""Which process holds the folder, while one does."""
 
 OURS = (
     MANIFEST,
@@ -114,6 +119,8 @@ class RunFolder:
     ) -> None:
         """Let go of the folder."""
         if self._lock is not None:
+            with suppress(OSError):
+                (self.path / HOLDER).unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = None
 
@@ -180,7 +187,20 @@ class RunFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ExperimentError(f"{self.path}: another run is writing there at this moment") from error
+            os.close(self._lock)
+            self._lock = None  # what the other one wrote there is left alone
+            raise ExperimentError(f"{self.path}: another run is writing there{self._read_holder()}") from error
+        since = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        holder = {"pid": os.getpid(), "host": platform.node(), "since": since}
+        self._write(HOLDER, json.dumps(holder) + "\n")
+
+    def _read_holder(self) -> str:
+        """The process that holds the folder, for a message; empty while it has not written who it is."""
+        try:
+            holder = json.loads((self.path / HOLDER).read_text("utf-8"))
+            return f": process {holder['pid']} on {holder['host']}, since {holder['since']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
 
     def _cut_torn(self) -> None:
         """Cut off a last line that a killed run left half written, once: lines are added behind whole ones."""
@@ -191,7 +211,7 @@ class RunFolder:
                 file.truncate(len(whole) + 1 if whole else 0)
 
     def _is_empty(self) -> bool:
-        return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES)) for entry in self.path.iterdir())
+        return all(entry.name.startswith((f"{MANIFEST}.part", REPLIES, HOLDER)) for entry in self.path.iterdir())
 
     def _empty(self) -> None:
         for name in OURS:

@@ -158,10 +158,17 @@ def _run(
             for schedule in experiment.schedules:
                 progress.begin(schedule, sum(length(cell) for cell in cells if cell.schedule == schedule))
                 progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
-            for cell in _play_all(experiment, held, left, jobs, backend, trace, service):
-                held.note_finished(cell.key)
-                progress.advance(cell.schedule, length(cell))
-            return held.merge(cell.key for cell in cells)
+            try:
+                for cell in _play_all(experiment, held, left, jobs, backend, trace, service):
+                    held.note_finished(cell.key)
+                    progress.advance(cell.schedule, length(cell))
+                return held.merge(cell.key for cell in cells)
+            except OSError as error:
+                message = f"{error.filename or folder}: cannot be used: {error.strerror}"
+                raise ExperimentError(message, is_resumable=True) from error
+            except ExperimentError as error:
+                error.is_resumable = True
+                raise
     except OSError as error:
         raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
 

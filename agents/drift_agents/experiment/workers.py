@@ -10,17 +10,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
+import signal
 import socket
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-import joblib
 from joblib.externals.loky import get_reusable_executor
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
@@ -31,12 +36,23 @@ T = TypeVar("T")
 # Seconds until a machine that does not answer counts as one that is not there.
 _PATIENCE = 10
 
+MOST_LOST = 3
+"""How often in a row workers may be killed before the run stops."""
+
+_IDLE = 300  # seconds until a process without work ends
+_WATCH = 0.5  # seconds
+_PR_SET_PDEATHSIG = 1  # of Linux's `prctl`
+_THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+
 BACKENDS = ("processes", "ray")
 """Processes of this machine; workers of Ray (extra `scale`), on this machine or on those of a cluster."""
 
 
 def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
     """Call a function in processes of this machine, as many at a time as there are jobs.
+
+    When a process is killed, the calls that were under way are done again: a cell's file is continued, with what
+    stands there compared, so that no line is written twice. All processes end with this one.
 
     Args:
         play: the function, one of a module.
@@ -45,16 +61,84 @@ def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], 
 
     Yields:
         What each call returned, when it is over.
+
+    Raises:
+        ExperimentError: if processes are killed again and again; otherwise what the call raised.
     """
-    workers = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    queue = iter(calls)
+    running: dict[Future[T], tuple[Any, ...]] = {}
+    lost = 0
+    reason: BrokenProcessPool | None = None
     with _whole_on_interrupt():
-        yield from workers(joblib.delayed(_play_and_settle)(play, call) for call in calls)
+        for call in islice(queue, jobs):
+            running[_submit(play, call, jobs)] = call
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            again: list[tuple[Any, ...]] = []
+            for future in done:
+                call = running.pop(future)
+                try:
+                    result = future.result()
+                except BrokenProcessPool as error:
+                    again.append(call)
+                    reason = error
+                    continue
+                lost = 0
+                yield result
+            if again:
+                # The pool ends all its processes when one was killed: what they were at is done again.
+                again += running.values()
+                wait(running)
+                running.clear()
+                get_reusable_executor().shutdown(wait=True, kill_workers=True)
+                lost += 1
+                if lost > MOST_LOST:
+                    raise ExperimentError(
+                        f"worker processes were killed {lost} times in a row, as a machine without free memory "
+                        "does; play fewer cells at the same time with --jobs"
+                    ) from reason
+            for call in (*again, *islice(queue, jobs - len(running) - len(again))):
+                running[_submit(play, call, jobs)] = call
+
+
+def _submit(play: Callable[..., T], call: tuple[Any, ...], jobs: int) -> Future[T]:
+    """Hand a call to the pool of processes, a new one where the last was broken."""
+    threads = str(max((os.cpu_count() or 1) // jobs, 1))
+    workers = get_reusable_executor(
+        max_workers=jobs,
+        timeout=_IDLE,
+        initializer=_end_with_parent,
+        initargs=(os.getpid(),),
+        env={name: os.environ.get(name, threads) for name in _THREAD_COUNTS},
+    )
+    try:
+        future: Future[T] = workers.submit(_play_and_settle, play, call)
+    except BrokenProcessPool as error:  # a process was killed this very moment; the caller does the call again
+        future = Future()
+        future.set_exception(error)
+    return future
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have this process killed when its parent ends, however that ends, so that no orphan goes on writing."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before this line
+        os._exit(1)
+    threading.Thread(target=_watch_parent, args=(parent,), name="parent", daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    """End this process soon after its parent: for systems that send no signal then."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
+    os._exit(1)
 
 
 def _play_and_settle(play: Callable[..., T], call: tuple[Any, ...]) -> T:
     """Call the function, and take what it leaves behind out of the collector's sight.
 
-    A worker's caches of texts and plans hold some hundred thousand objects after a while. joblib has each worker
+    A worker's caches of texts and plans hold some hundred thousand objects after a while. loky has each worker
     search all of them for garbage every second, which took half of a long run's time. What is alive after a
     cell are those caches; they hold no cycles, so that what leaves them is freed all the same.
     """
@@ -120,20 +204,30 @@ def play_on_ray(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: 
         ExperimentError: if a worker is lost, or no Ray is where `RAY_ADDRESS` says; otherwise what the call raised.
     """
     ray = _connect()
-    # A lost worker may still be running, so its task is not retried here; a resumed run continues its file.
+    # A killed worker's task is done again: it continues the cell's file. A worker whose machine was lost may still
+    # be running, so that its task is not; a resumed run continues its file.
     task = ray.remote(num_cpus=1, max_retries=0)(play)
     queue = iter(calls)
-    running = [task.remote(*call) for call in islice(queue, jobs)]
+    running = {task.remote(*call): call for call in islice(queue, jobs)}
+    lost = 0
     try:
         while running:
-            (done,), running = ray.wait(running, num_returns=1)
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            call = running.pop(done)
             try:
                 result = ray.get(done)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None
+            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
+                lost += 1
+                if lost > MOST_LOST:
+                    raise ExperimentError(f"workers of Ray were killed {lost} times in a row: {error}") from error
+                running[task.remote(*call)] = call
+                continue
             except ray.exceptions.RayError as error:
-                raise ExperimentError(f"a worker of Ray was lost, go on with --resume: {error}") from error
-            running += [task.remote(*call) for call in islice(queue, 1)]
+                raise ExperimentError(f"a worker of Ray was lost: {error}") from error
+            lost = 0
+            running |= {task.remote(*call): call for call in islice(queue, 1)}
             yield result
     finally:
         for left in running:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +231,86 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: 
     assert run_experiment(experiment, folder, resume=True, jobs=2).read_bytes() == (
         run_experiment(experiment, tmp_path / "whole").read_bytes()
     )
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *children_of(child)]
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended and is not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.fixture
+def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
+    """A run in two worker processes, which have finished a cell: the process, its folder and the workers' ids."""
+    data.update(seeds=20, references=[])
+    file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
+    file.write_text(json.dumps(data))
+    command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "2"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert wait_until((folder / "finished.jsonl").exists)
+    is_worker = "loky.backend.popen_loky_posix"
+    workers = [pid for pid in children_of(process.pid) if is_worker in Path(f"/proc/{pid}/cmdline").read_text()]
+    assert len(workers) == 2
+    yield process, folder, workers
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
+class TestProcesses:
+    def test_a_killed_worker_costs_its_cell_alone(
+        self, started: tuple[subprocess.Popen[str], Path, list[int]], data: dict[str, Any], tmp_path: Path
+    ) -> None:
+        process, folder, workers = started
+        os.kill(workers[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        whole = run_experiment(parse_experiment(data), tmp_path / "whole")
+        assert (folder / "episodes.jsonl").read_bytes() == whole.read_bytes()
+        assert not (folder / "held-by.json").exists()
+
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+    def test_no_worker_outlives_its_run(
+        self, started: tuple[subprocess.Popen[str], Path, list[int]], number: signal.Signals
+    ) -> None:
+        process, folder, workers = started
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        assert wait_until(lambda: not any(map(is_alive, workers)), 10)
+        if number != signal.SIGKILL:
+            assert process.returncode == 130
+            assert "What is done is kept; continue with: drift-agents run" in errors
+        held = (folder / "held-by.json").exists()
+        assert held == (number == signal.SIGKILL)
+
+    def test_the_second_run_is_told_who_holds_the_folder(
+        self, started: tuple[subprocess.Popen[str], Path, list[int]], data: dict[str, Any]
+    ) -> None:
+        process, folder, _ = started
+        message = rf"another run is writing there: process {process.pid} on {platform.node()}, since \d{{4}}-\d\d-\d\dT"
+        with pytest.raises(ExperimentError, match=message):
+            run_experiment(parse_experiment(data), folder, resume=True)
+        assert (folder / "held-by.json").exists()
 
 
 def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_path: Path) -> None:

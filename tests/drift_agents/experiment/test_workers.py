@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -32,6 +34,25 @@ def test_what_cells_leave_behind_is_not_searched_for_garbage_again() -> None:
     """The workers' caches grow large, and joblib has garbage collected every second."""
     frozen = list(play_in_processes(gc.get_freeze_count, [()] * 6, 2))
     assert max(frozen) > 10_000
+
+
+def test_what_a_killed_process_was_at_is_done_again(tmp_path: Path) -> None:
+    def play(name: str) -> str:
+        mark = tmp_path / name
+        if name == "b" and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return name
+
+    assert sorted(play_in_processes(play, [(name,) for name in "abcde"], 2)) == list("abcde")
+
+
+def test_processes_that_are_always_killed_stop_the_run() -> None:
+    def play() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(ExperimentError, match=r"worker processes were killed 4 times in a row, .* with --jobs"):
+        list(play_in_processes(play, [()] * 2, 2))
 
 
 def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> None:
@@ -97,6 +118,16 @@ class TestRay:
 
     def test_a_job_at_a_time_keeps_the_order(self, local_ray: Any) -> None:
         assert list(play_on_ray(basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1)) == ["c", "a", "b"]
+
+    def test_what_a_killed_worker_was_at_is_done_again(self, local_ray: Any, tmp_path: Path) -> None:
+        def play(name: str) -> str:
+            mark = tmp_path / name
+            if name == "b" and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return name
+
+        assert sorted(play_on_ray(play, [(name,) for name in "abc"], 2)) == list("abc")
 
     def test_an_error_is_the_calls_own(self, local_ray: Any) -> None:
         with pytest.raises(UnknownNameError, match="nowhere") as caught:
