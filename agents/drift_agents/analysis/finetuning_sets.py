@@ -1,9 +1,10 @@
-"""Fine-tuning sets for making strategies (AdaMEM, section 3.2: STEP-MFT).
+"""Fine-tuning sets: decisions of any policy, and strategies (AdaMEM, section 3.2: STEP-MFT).
 
 * `Sample` - how a strategy was made, and its result
 * `read_samples` - all of a run, from the steps that it kept
 * `pick` - those that a filter keeps
 * `export` - one file in chat format
+* `export_choices` - prompts and decisions of any policy, one file in chat format
 
 Source: Zhang, Li, Payani and Wang, "AdaMEM: test-time adaptive memory for language agents", section 3.2.
 The dual filter keeps a strategy when its episode succeeded (r = 1) and the action taken differs from the policy's
@@ -20,10 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drift_agents.checks import check_choice
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.episode import SUCCESS
 from drift_agents.experiment.folder import TRACES, write_text
 from drift_agents.experiment.trace import SUFFIX, read_trace
+from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Thought
 
 
@@ -65,10 +68,7 @@ def read_samples(folder: Path) -> Iterator[Sample]:
     Raises:
         ExperimentError: if it keeps no steps, or they cannot be read.
     """
-    files = sorted((folder / TRACES).glob(f"*{SUFFIX}"))
-    if not files:
-        raise ExperimentError(f"{folder}: keeps no steps; play the experiment with --trace all")
-    for path in files:
+    for path in _trace_files(folder):
         for episode in read_trace(path):
             score = episode.steps[-1].outcome.score if episode.steps else 0.0
             for step in episode.steps:
@@ -124,3 +124,56 @@ def export(folder: Path, out: Path, outcome_only: bool = False) -> tuple[int, in
     lines = "".join(json.dumps(sample.to_chat(), ensure_ascii=False) + "\n" for sample in kept)
     write_text(out, lines, make_folder=True)
     return len(kept), len(samples)
+
+
+def export_choices(folder: Path, out: Path, form: str = "openai", only_successes: bool = False) -> int:
+    """Write prompts and decisions of a run's policy, a decision a line. Equal lines are written once.
+
+    The prompts are those that every policy gets. States with one admissible action are left out, as are actions that
+    are not admissible.
+
+    Args:
+        folder: the run's folder; it was played with `--trace all`.
+        out: the file.
+        form: `openai` (`messages`), or `hf` (`prompt` and `completion`, both in chat format).
+        only_successes: whether decisions of other episodes are left out.
+
+    Returns:
+        How many decisions were written.
+
+    Raises:
+        ArgumentError: if there is no such form, or no decision.
+        ExperimentError: if the run keeps no steps, or the file cannot be written.
+    """
+    check_choice("format", form, ("openai", "hf"))
+    lines: dict[str, None] = {}
+    for path in _trace_files(folder):
+        for episode in read_trace(path):
+            if only_successes and not (episode.steps and episode.steps[-1].outcome.score >= SUCCESS):
+                continue
+            for step in episode.steps:
+                actions = parse_prompt(step.prompt).actions if step.prompt else ()
+                if len(actions) < 2 or step.action not in actions:
+                    continue
+                question = {"role": "user", "content": step.prompt}
+                answer = {"role": "assistant", "content": json.dumps({"action": step.action}, ensure_ascii=False)}
+                chat: dict[str, object] = {"messages": [question, answer]}
+                if form == "hf":
+                    chat = {"prompt": [question], "completion": [answer]}
+                lines[json.dumps(chat, ensure_ascii=False)] = None
+    if not lines:
+        raise ArgumentError(f"{folder}: has no decision to write" + (" of a success" if only_successes else ""))
+    write_text(out, "".join(f"{line}\n" for line in lines), make_folder=True)
+    return len(lines)
+
+
+def _trace_files(folder: Path) -> list[Path]:
+    """The files with steps of a run.
+
+    Raises:
+        ExperimentError: if there are none.
+    """
+    files = sorted((folder / TRACES).glob(f"*{SUFFIX}"))
+    if not files:
+        raise ExperimentError(f"{folder}: keeps no steps; play the experiment with --trace all")
+    return files

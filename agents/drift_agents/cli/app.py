@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -246,6 +247,12 @@ def _run(
         Path | None, typer.Option(metavar="FILE", help="Record of replies (default: replies.sqlite of the run).")
     ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="Send no request: all replies come from --replies.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print decisions, tokens, price and hours of the language models; play nothing."
+        ),
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Run an experiment and print its report.
@@ -272,6 +279,7 @@ def _run(
             resume=resume,
             fresh=fresh,
             words=context.obj,
+            dry_run=dry_run,
             models=ModelOptions(
                 names=model if isinstance(model, tuple) else None,
                 base_url=base_url,
@@ -399,6 +407,70 @@ def _export_stepmft(
 
     kept, made = export(folder, out, outcome_only)
     print(f"wrote {out}: {kept} of {made} strategies")
+
+
+@app.command(
+    "export-choices",
+    short_help="Write a fine-tuning set of decisions.",
+    epilog="Example: drift-agents export-choices runs/glove-quick --out choices.jsonl --only successes",
+)
+def _export_choices(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file, one decision per line.")],
+    format: Annotated[
+        Literal["openai", "hf"],
+        typer.Option(
+            help="`messages` alone, as OpenAI takes it; `prompt` and `completion`, as Hugging Face's TRL does."
+        ),
+    ] = "openai",
+    only: Annotated[
+        Literal["all", "successes"], typer.Option(help="Decisions of all episodes, or of successes.")
+    ] = "all",
+    debug: Debug = False,
+) -> None:
+    """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
+    from drift_agents.analysis.finetuning_sets import export_choices
+
+    print(f"wrote {out}: {export_choices(folder, out, format, only == 'successes')} decisions")
+
+
+@app.command(
+    "serve-local",
+    short_help="Serve a small language model on this machine.",
+    epilog="Example: drift-agents serve-local --port 8011",
+)
+def _serve_local(
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 for a free one.")] = 8011,
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Another model, as a GGUF file (default: SmolLM2-135M-Instruct)."),
+    ] = None,
+    play: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Play this experiment with the model, and end.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of that run.")] = None,
+    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Requests at the same time.")] = 2,
+    debug: Debug = False,
+) -> None:
+    """Serve SmolLM2-135M-Instruct at a loopback address, by llama.cpp (extra `local-model`).
+
+    A model of 135 million parameters: it answers in form, it does not win. It shows that everything around a
+    language model works, without a key and without a network.
+    """
+    if out is not None and play is None:
+        raise refuse("--out", "`--out` should stand with `--play`", str(out))
+    from drift_agents.cli.serve_local import NAME, find_model_file, serve_model
+
+    with serve_model(file or find_model_file(), port, parallel) as url:
+        print(f"serving {NAME} at {url}" + ("" if play else "; Ctrl-C ends it"), flush=True)
+        if play is not None:
+            words = ["run", play, "--model", NAME, "--base-url", url, "--concurrency", str(parallel), "--keep-going"]
+            status = main([*words, "--fresh", *(() if out is None else ("--out", str(out)))])
+            raise typer.Exit(status)
+        try:
+            Event().wait()
+        except KeyboardInterrupt:
+            return  # the documented way to end it
 
 
 def _print_moved(context: typer.Context) -> int:

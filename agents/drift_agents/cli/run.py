@@ -30,6 +30,7 @@ from rich.progress import (
 from rich.text import Text
 
 from drift_agents.analysis.report import write_report
+from drift_agents.cli.dry_run import print_estimate
 from drift_agents.cli.models import ModelOptions, describe_totals, make_service, name_models
 from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST
@@ -56,6 +57,7 @@ class RunOptions:
         fresh: delete the run in the folder.
         words: the words of the command line.
         models: the options about language models.
+        dry_run: print what language models would cost, and play nothing.
     """
 
     experiment: str
@@ -70,6 +72,7 @@ class RunOptions:
     fresh: bool
     words: Sequence[str]
     models: ModelOptions
+    dry_run: bool = False
 
 
 def run(options: RunOptions, console: Console, cores: int) -> None:
@@ -84,6 +87,9 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
         DriftAgentsError: if the experiment cannot be read or played.
     """
     experiment = load_experiment(options.experiment, _read_overrides(options))
+    if options.dry_run:
+        print_estimate(experiment, options.models, console)
+        return
     folder = options.out or Path("runs") / experiment.name
     service = make_service(experiment, options.models, _print_note)
     if options.jobs is not None:
