@@ -33,7 +33,7 @@ SECONDS = 1.0
 """Assumed duration of a request."""
 
 
-class Estimate(NamedTuple):
+class CostEstimate(NamedTuple):
     """What the language models of one schedule would be sent.
 
     Args:
@@ -53,8 +53,8 @@ class Estimate(NamedTuple):
     tokens_in: int
 
 
-def estimate(experiment: Experiment) -> list[Estimate]:
-    """Estimate what an experiment would send to language models; no request is sent.
+def estimate(experiment: Experiment) -> list[CostEstimate]:
+    """CostEstimate what an experiment would send to language models; no request is sent.
 
     On every schedule the planner plays the first episodes of the first agent. A model that succeeds needs about as
     many steps; one that fails needs the step limit. Requests of memories and repeated ones are not included, equal
@@ -73,7 +73,7 @@ def estimate(experiment: Experiment) -> list[Estimate]:
     return [_estimate_place(experiment, place, cells) for place, cells in found.items()]
 
 
-def _estimate_place(experiment: Experiment, place: str, cells: Sequence[Cell]) -> Estimate:
+def _estimate_place(experiment: Experiment, place: str, cells: Sequence[Cell]) -> CostEstimate:
     sample = min(cells, key=lambda cell: (cell.memory.name == NO_PART.name, cell.verifier.name != NO_PART.name))
     player = replace(sample, policy=PartSpec(name="planner"), verifier=NO_PART, decision=DEFAULT_DECISION)
     settings = experiment.world(sample.schedule)
@@ -91,7 +91,7 @@ def _estimate_place(experiment: Experiment, place: str, cells: Sequence[Cell]) -
     count = episodes * len(cells)
     decisions = round(count * steps / len(played))
     limit = None if spec is None else spec.max_episode_steps
-    return Estimate(
+    return CostEstimate(
         place, len(cells), count, decisions, count * (limit or steps), round(decisions * tokens / max(steps, 1))
     )
 
