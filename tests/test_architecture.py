@@ -25,7 +25,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["page_builder"],
         ["shop"],
         ["client", "oracle", "serving", "sessions"],
-        ["routes"],
+        ["routes", "shared_sessions"],
         ["app"],
         ["__init__", "__main__"],
     ],

@@ -7,5 +7,5 @@ From bottom to top; each row imports only from rows above it in this list:
 3. `search`, `goals`, `settings`, `inventory`, `reward` - results, goals, settings and the score
 4. `urls`, `page_model`, `page_builder`, `action`, `shop` - pages, actions and the session
 5. `oracle` - optimal purchases; `renderer`, `parser` - HTML from and to page models
-6. `sessions`, `routes`, `app`, `serving`, `client`, `__main__` - the web server
+6. `sessions`, `shared_sessions`, `routes`, `app`, `serving`, `client`, `__main__` - the web server
 """

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
 from webshop_server.errors import ArgumentError, ShopError
 
 PROGRAM = "python -m webshop_server"
@@ -79,6 +79,13 @@ def _serve(
         typer.Option(metavar="FILE", help="File with the token of /admin (default: WEBSHOP_ADMIN_TOKEN)."),
     ] = None,
     log: Annotated[str | None, typer.Option(metavar="DIR", help="Folder for session logs.")] = None,
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="SQLite file of sessions and orders (default: kept in memory)."),
+    ] = None,
+    processes: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Server processes; more than one need --state.")
+    ] = 1,
     max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of sessions.")] = 10_000,
     max_client_sessions: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum number of sessions of one client address.")
@@ -88,8 +95,10 @@ def _serve(
     """Start the shop at a local address, which is printed."""
     from webshop_server.app import Config, create_app
     from webshop_server.goals import BROWSE
-    from webshop_server.serving import make_server
+    from webshop_server.serving import serve
 
+    if processes > 1 and (state is None or not hasattr(os, "fork")):
+        raise refuse("--processes", "should be 1 without `--state`, and on systems without fork", processes)
     token = os.environ.get("WEBSHOP_ADMIN_TOKEN") or None
     if admin_token_file:
         token = _read_first_line(admin_token_file)
@@ -98,6 +107,7 @@ def _serve(
         goal_kind=goals,
         seed=seed,
         admin_token=token,
+        state=state,
         log_dir=log,
         max_sessions=max_sessions,
         max_client_sessions=max_client_sessions,
@@ -106,13 +116,9 @@ def _serve(
     if application.extensions["webshop"].shop.goal_kind == BROWSE:
         print("the catalogue has no instructions: sessions have no goal, and purchases score 0", file=sys.stderr)
     listener = _listen(host, port)
-    server = make_server(application, listener, threads=threads)
     name, number = listener.getsockname()[:2]
     print(f"http://{f'[{name}]' if ':' in name else name}:{number}/", flush=True)
-    try:
-        server.run()
-    finally:
-        server.close()
+    serve(application, listener, threads=threads, processes=processes)
 
 
 @app.command(
@@ -179,6 +185,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        listener.listen()
     except OSError as error:
         if listener is not None:
             listener.close()

@@ -20,6 +20,7 @@ from webshop_server.renderer import SECURITY_HEADERS, render_message
 from webshop_server.routes import admin_routes, shop_routes, show_error, show_session_over
 from webshop_server.sessions import SessionLog, SessionStore
 from webshop_server.settings import Settings
+from webshop_server.shared_sessions import SharedSessionStore
 from webshop_server.shop import Shop
 
 MAX_BODY = 64 * 1024
@@ -42,6 +43,7 @@ class Config:
         goal_kind: `synthetic`, `human` or `color_class`; a catalogue without any instruction is browsed without a goal.
         seed: seeds price limits and the goals of new sessions.
         admin_token: the token for `/admin`, at least 8 characters; without one `/admin` does not exist.
+        state: the SQLite file of sessions and orders; without one they are kept in memory.
         log_dir: the directory of session logs; without one nothing is logged.
         max_sessions: the maximum number of sessions.
         max_client_sessions: the maximum number of sessions of one client address.
@@ -53,6 +55,7 @@ class Config:
     goal_kind: str = "synthetic"
     seed: int = 0
     admin_token: str | None = field(default=None, repr=False)
+    state: str | os.PathLike[str] | None = None
     log_dir: str | os.PathLike[str] | None = None
     max_sessions: int = 10_000
     max_client_sessions: int = 1000
@@ -68,6 +71,7 @@ def create_app(config: Config | None = None) -> Flask:
     Raises:
         CatalogueError: the catalogue cannot be used.
         ArgumentError: a value of the configuration breaks its rule.
+        StateFileError: the file of sessions cannot be used.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -90,13 +94,7 @@ def create_app(config: Config | None = None) -> Flask:
         WEBSHOP_ADMIN_TOKEN=config.admin_token,
     )
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
-    app.extensions["webshop"] = SessionStore(
-        shop,
-        limit=config.max_sessions,
-        client_limit=config.max_client_sessions,
-        idle_seconds=config.idle_seconds,
-        seed=config.seed,
-    )
+    app.extensions["webshop"] = _make_store(shop, config)
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
     if config.admin_token is not None:
         app.register_blueprint(admin_routes)
@@ -109,6 +107,18 @@ def create_app(config: Config | None = None) -> Flask:
     app.before_request(_check_origin)
     app.after_request(_add_security_headers)
     return app
+
+
+def _make_store(shop: Shop, config: Config) -> SessionStore:
+    limit, client_limit, idle, seed = (
+        config.max_sessions,
+        config.max_client_sessions,
+        config.idle_seconds,
+        config.seed,
+    )
+    if config.state is None:
+        return SessionStore(shop, limit=limit, client_limit=client_limit, idle_seconds=idle, seed=seed)
+    return SharedSessionStore(shop, config.state, limit=limit, client_limit=client_limit, idle_seconds=idle, seed=seed)
 
 
 def _inventory(config: Config) -> Inventory:
@@ -144,7 +154,7 @@ def _add_security_headers(response: Response) -> Response:
 
 
 def _show_failure(error: Exception) -> Response:
-    text = render_message("The shop cannot answer", "The catalogue cannot be read. Please try again later.")
+    text = render_message("The shop cannot answer", "Its files cannot be used. Please try again later.")
     return Response(text, status=503, mimetype="text/html")
 
 

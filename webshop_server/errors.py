@@ -5,6 +5,7 @@
 * `ImportProblem` - the files to import cannot be read (single invalid records are skipped and counted)
 * `SettingsError` - an unknown setting, or an invalid value
 * `ArgumentError` - an invalid argument of a function or a command
+* `StateFileError` - the file of sessions and orders cannot be used
 * `SessionError` - an unknown session, or an action after its end
 """
 
@@ -29,6 +30,10 @@ class SettingsError(ShopError, ValueError):
 
 class ArgumentError(ShopError, ValueError):
     """An argument breaks a rule; the message says which argument, which rule and which value."""
+
+
+class StateFileError(ShopError, OSError):
+    """The file of sessions and orders cannot be used; the message says which and why."""
 
 
 class SessionError(ShopError, RuntimeError):

@@ -199,13 +199,13 @@ def read_body() -> dict[str, Any]:
 @admin_routes.get("/settings")
 def show_settings() -> Response:
     """Send the settings of all sessions."""
-    return jsonify(get_store().shop.settings.to_dict())
+    return jsonify(get_store().read_settings().to_dict())
 
 
 @admin_routes.patch("/settings")
 def change_settings() -> Response:
     """Change settings of all sessions."""
-    return jsonify(get_store().shop.configure(**read_body()).to_dict())
+    return jsonify(get_store().configure(**read_body()).to_dict())
 
 
 @admin_routes.post("/sessions")

@@ -1,6 +1,7 @@
 """The web server, made so that slow and half-open connections cannot stop it.
 
 * `make_server` - a waitress server for an application on a listening socket
+* `serve` - runs servers in one or several processes
 
 Waitress stops accepting connections at its limit, 100 by default, for up to two minutes. Here, a new
 connection beyond `MAX_CONNECTIONS` closes the one that has been idle longest, a request has to arrive within
@@ -10,13 +11,18 @@ connection beyond `MAX_CONNECTIONS` closes the one that has been idle longest, a
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import socket
+import threading
 import time
 from typing import Any
 
 from flask import Flask
 from waitress import create_server
 from waitress.channel import HTTPChannel
+
+from webshop_server.errors import ShopError
 
 MAX_CONNECTIONS = 1000
 """The maximum number of open connections; fewer where the system allows a process fewer files."""
@@ -81,6 +87,58 @@ def make_server(app: Flask, listener: socket.socket, *, threads: int = 8, socket
     server.max_connections = most
     server.channel_class = _Channel
     return server
+
+
+def serve(app: Flask, listener: socket.socket, *, threads: int = 8, processes: int = 1) -> None:
+    """Serve until the process is interrupted or terminated.
+
+    Args:
+        app: the application; for several processes, its sessions should be in a file.
+        listener: a bound socket.
+        threads: the number of requests that each process answers at the same time.
+        processes: the number of processes; they end with this one, also if it is killed.
+
+    Raises:
+        ShopError: one of several processes has ended.
+    """
+    if processes == 1:
+        server = make_server(app, listener, threads=threads)
+        try:
+            server.run()
+        finally:
+            server.close()
+        return
+    app.extensions["webshop"].close()  # connections to a database cannot be shared with a forked process
+    ended, alive = os.pipe()
+    children = [_fork(app, listener, threads, ended, alive) for _ in range(processes)]
+    try:
+        child, status = os.wait()
+        children.remove(child)
+        raise ShopError(f"server process {child} ended with status {os.waitstatus_to_exitcode(status)}")
+    finally:
+        os.close(alive)  # which ends the processes
+        for child in children:
+            os.waitpid(child, 0)
+
+
+def _fork(app: Flask, listener: socket.socket, threads: int, ended: int, alive: int) -> int:
+    """Return the number of a new process that serves until the write end of a pipe is closed."""
+    child = os.fork()
+    if child:
+        return child
+    os.close(alive)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the parent too
+
+    def end() -> None:
+        os.read(ended, 1)  # returns when no process has the write end any more, also if the parent was killed
+        os._exit(0)
+
+    threading.Thread(target=end, daemon=True).start()
+    status = 1
+    try:
+        make_server(app, listener, threads=threads).run()
+    finally:
+        os._exit(status)
 
 
 def _max_connections() -> int:

@@ -2,6 +2,7 @@
 
 * `SessionStore` - sessions by name, each with a lock; idle and surplus sessions are deleted
 * `check_name` - refuses names that a session cannot have
+* `session_over` - the error of a session that does not exist
 * `SessionLog` - JSON Lines of the pages of each session, in the original's form
 """
 
@@ -22,12 +23,20 @@ from pathlib import Path
 
 from webshop_server.checks import check_integer
 from webshop_server.errors import ArgumentError, SessionError
+from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
 from webshop_server.urls import PageKind, parse_session_goal
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RESERVED = frozenset(("ad", "admin", "confirm", "done", "favicon", "image", "item_page", "item_sub_page", "static"))
 """First segments of paths that cannot be session names."""
+
+
+def session_over(name: str) -> SessionError:
+    """Return the error of a session that does not exist."""
+    return SessionError(
+        f"there is no session {name[:80]!r} any more; it was idle for too long, or the shop was restarted"
+    )
 
 
 def check_name(name: str) -> str:
@@ -108,6 +117,21 @@ class SessionStore:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
+    def configure(self, **changes: object) -> Settings:
+        """Change settings of all sessions, from their next page on.
+
+        Raises:
+            SettingsError: a name is unknown or a value breaks its rule; nothing is changed then.
+        """
+        return self.shop.configure(**changes)
+
+    def read_settings(self) -> Settings:
+        """Return the settings of all sessions."""
+        return self.shop.settings
+
+    def close(self) -> None:
+        """Free all resources."""
+
     def create(self, *, goal: int | None = None, name: str | None = None, client: str = "") -> str:
         """Start a session; an existing one of this name is left unchanged.
 
@@ -145,9 +169,7 @@ class SessionStore:
             self._evict_idle()
             entry = self._entries.get(name)
             if entry is None:
-                raise SessionError(
-                    f"there is no session {name[:80]!r} any more; it was idle for too long, or the shop was restarted"
-                )
+                raise session_over(name)
             entry.used = self._clock()
             self._entries.move_to_end(name)
         with entry.lock:

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from webshop_server.action import (
     SESSION_OVER,
@@ -249,6 +250,57 @@ class Session:
         self.page = _HANDLERS[url.kind](self, url._replace(button=""))
         return self.page
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data; `restore` makes an equal session of it.
+
+        Example:
+            >>> from webshop_server.inventory import Inventory
+            >>> shop = Shop(Inventory.default(products=100))
+            >>> session = shop.start(3)
+            >>> page = session.search("shirt")
+            >>> Session.restore(shop, session.to_dict(), "shopper").page == page
+            True
+        """
+        return {
+            "goal": self.goal_index,
+            "settings": {name: self.settings.to_dict()[name] for name, _ in self.changes},
+            "visited": list(self._visited),
+            "order": self._order,
+            "depth": self._depth,
+            "passed": self._passed,
+            "page": self.page.url,
+            "bought": self.bought,
+            "score": self.score.to_dict() if self.score else None,
+        }
+
+    @classmethod
+    def restore(cls, shop: Shop, data: Mapping[str, Any], session_id: str) -> Session:
+        """Make a session of the data that `to_dict` returned; its page is built with the current settings.
+
+        Args:
+            shop: the shop.
+            data: the state, also after a conversion to JSON and back.
+            session_id: the session's name in URLs.
+
+        Raises:
+            ArgumentError: no goal has the number.
+        """
+        session = cls(shop, data["goal"], session_id)
+        session.configure(**data["settings"])
+        session._visited = dict.fromkeys(data["visited"])
+        session._order, session._depth, session._passed = _read_url(data["order"]), data["depth"], data["passed"]
+        session.bought = _read_url(data["bought"])
+        session.score = Score(**data["score"]) if data["score"] else None
+        url = _read_url(data["page"]) or PageUrl()
+        if session.score is not None:
+            session.page = session._show(url, build_done_page(session.score))
+        else:
+            try:
+                session.page = _HANDLERS[url.kind](session, url)
+            except ArgumentError:  # settings have removed the page since
+                session.page = session._start(PageUrl())
+        return session
+
     def _refuse_done(self) -> None:
         if self.is_done:
             raise SessionError(SESSION_OVER)
@@ -327,6 +379,14 @@ class Session:
             return self._item(url)
         price = self.shop.inventory.price(product, self.settings)
         return self._show(here, build_confirm_page(self.goal.text, self.settings, here, product, price))
+
+
+def _read_url(fields: Sequence[Any] | None) -> PageUrl | None:
+    if fields is None:
+        return None
+    kind, keywords, number, asin, options, sub_page, depth, button = fields
+    pairs = tuple((name, value) for name, value in options)
+    return PageUrl(PageKind(kind), keywords, number, asin, pairs, sub_page, depth, button)
 
 
 _HANDLERS: dict[PageKind, Callable[[Session, PageUrl], PageModel]] = {
