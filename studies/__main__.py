@@ -108,5 +108,21 @@ def _experience(
     run(experiment, seeds, plot)
 
 
+@app.command(
+    "prompts",
+    short_help="Write the page of all memories' prompts.",
+    epilog=f"Example: {PROGRAM} prompts --out docs/prompts.md",
+)
+def _prompts(
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Play short runs with every memory and write what a language model would read, as one Markdown page."""
+    from studies.prompts import write_prompts
+
+    text = write_prompts(out)
+    print(text if out is None else f"wrote {out}")
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -59,7 +59,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "experience"],
+        ["belief", "claims", "experience", "prompts"],
         ["__init__", "__main__"],
     ],
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,10 @@ FACTS_FORMATS = (RANKED, RAW)
 """`ranked`: each known outcome with the highest score reachable from there and the steps to it, best first.
 `raw`: the same without any estimate of ours, and all transitions of other states."""
 
+LEAST_WEIGHT = 0.01
+"""Smaller weights are not told apart."""
+
+_DECODER = json.JSONDecoder()
 _MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)
 _TOOLS = ("Back to Search", "< Prev", "Next >")
 
@@ -111,6 +116,22 @@ _DESCRIBE: Mapping[str, Callable[[str], str]] = {
 }
 
 
+def _in_words(world: str, text: str) -> str:
+    """A lesson with the states in it in words."""
+    parts: list[str] = []
+    place = 0
+    while (start := text.find('{"', place)) >= 0:
+        try:
+            _, end = _DECODER.raw_decode(text, start)
+            words = describe_state(world, text[start:end])
+        except (ValueError, KeyError, TypeError):
+            end = start + 1
+            words = text[start:end]
+        parts += [text[place:start], words]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
 def _page(state: str) -> dict[str, str]:
     page = read_shop_state(state)
     if page is None:
@@ -165,14 +186,16 @@ class _Renderer:
 
     def _placeholders(self, item: Recollection) -> dict[str, str]:
         others = [one for one in self.view.here if one.action == item.action and one.outcome != item.outcome]
-        contradicted = any(_is_contradicted(item, one) for one in others) and "contradicted" in self.template
+        others = [one for one in others if one.state == item.state]
+        newer = "newer ones among them" if any(one.last > item.last for one in others) else "all of them older"
+        contradicted = others and "contradicted" in self.template
         return {
             "action": item.action,
             "action_words": self._name(item.action),
             "from": describe_state(self.world, item.state),
             "outcome": self._outcome(item),
             "evidence": self._evidence(item),
-            "contradicted": _joined(self.template.fill("contradicted", {})) if contradicted else "",
+            "contradicted": _joined(self.template.fill("contradicted", {"newer": newer})) if contradicted else "",
             "estimate": self._estimate(item),
         }
 
@@ -191,7 +214,7 @@ class _Renderer:
         if item.verified:
             words.append("verified")
         if item.weight != 1:
-            words.append(f"weight {item.weight:g}")
+            words.append(f"weight {item.weight:.2g}" if item.weight >= LEAST_WEIGHT else f"weight below {LEAST_WEIGHT}")
         return ", ".join(words)
 
     def _estimate(self, item: Recollection) -> str:
@@ -226,7 +249,9 @@ class _Renderer:
     def _lessons(self) -> str:
         if not self.view.lessons or "lessons" not in self.template:
             return ""
-        entries = [self.template.fill("lesson", {"lesson": lesson}) for lesson in self.view.lessons]
+        counts = Counter(_in_words(self.world, lesson).removeprefix("- ") for lesson in self.view.lessons)
+        texts = [text if count == 1 else f"{text} ({count} times)" for text, count in counts.items()]
+        entries = [self.template.fill("lesson", {"lesson": text}) for text in texts]
         return self.template.fill("lessons", {"lessons": "\n".join(entries)})
 
     def _name(self, action: str) -> str:
@@ -235,10 +260,6 @@ class _Renderer:
 
 def _score_ahead(item: Recollection) -> float:
     return item.outcome.score if item.value_estimate is None else item.value_estimate
-
-
-def _is_contradicted(item: Recollection, other: Recollection) -> bool:
-    return other.state == item.state
 
 
 def _joined(text: str) -> str:

@@ -135,8 +135,16 @@ def test_contradictions_are_named() -> None:
     text = render_messages(replace(view, here=(*view.here, other)), load_template("lake_facts"), "lake", "ranked")[
         1
     ].content
-    assert text.count("Other outcomes of this action are known.") == 2
+    assert text.count("Other outcomes of this action are known, newer ones among them.") == 1
+    assert text.count("Other outcomes of this action are known, all of them older.") == 1
     assert "Seen 2 times, last at step 40, before the change." in text
+
+
+def test_lessons_are_folded_and_name_states_in_words() -> None:
+    lesson = f"Avoid the end in {on_ice(2, 1)}."
+    view = replace(VIEWS["lake"], lessons=(lesson, lesson, "Else {unreadable."))
+    text = render_messages(view, load_template("lake_facts"), "lake", "ranked")[1].content
+    assert "- Avoid the end in [2, 1], tile F. (2 times)\n- Else {unreadable.\n" in text
 
 
 def test_the_papers_form_is_that_of_its_appendix() -> None:
