@@ -97,8 +97,8 @@ def write_prompts(out: Path | None = None) -> str:
         f"`{SCHEDULE}` (seed {SEED}, {EPISODES} episodes; the first drift comes after 20). The policy parses the "
         "messages and is no language model (with AdaMEM it is the planner, whose prompts have no history); where a "
         "memory would send a request to a model, its own rules answer. For each memory the page shows the last "
-        "decision with a lesson, in the format `ranked` ([language models](language_models.md)), and the last request of each "
-        f"kind that the memory sends to a model. Of longer texts the first {LINES} lines are shown.",
+        "decision with a lesson, in the format `ranked` ([language models](language_models.md)), and the last request "
+        f"of each kind that the memory sends to a model. Of longer texts the first {LINES} lines are shown.",
     ]
     for name, method in MEMORIES:
         parts += [f"## {method}", *_show(name)]

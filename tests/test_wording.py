@@ -14,6 +14,7 @@ WORDS = re.compile(r"\b(?:(?i:whoever|somebody|nobody|everybody)|TODO|FIXME)\b")
 EXEMPT = {
     Path("tests/test_wording.py"),
     Path("agents/drift_agents/team/templates/edv_vote.txt"),  # a prompt, whose bytes the recorded digests hold
+    Path("docs/prompts.md"),  # shows that prompt
 }
 
 
