@@ -10,7 +10,7 @@ the response is a redirect to it.
 |---|---|
 | `GET /admin/settings` | the settings of all sessions |
 | `PATCH /admin/settings` | change settings of all sessions, as a JSON object |
-| `POST /admin/sessions` | start a session: `{"goal": 7}` |
+| `POST /admin/sessions` | start a session: `{"goal": 7}`; `"name"` selects its name |
 | `GET /admin/sessions/ID` | a session's goal, page, purchase and score |
 | `PATCH /admin/sessions/ID/settings` | change settings of one session |
 | `DELETE /admin/sessions/ID` | delete a session |
@@ -211,7 +211,11 @@ def change_settings() -> Response:
 @admin_routes.post("/sessions")
 def create_session() -> Response:
     """Start a session."""
-    name = get_store().create(goal=read_body().get("goal"))
+    body = read_body()
+    name = body.get("name")
+    if name is not None and not isinstance(name, str):
+        raise refuse("name", "a text", name, ArgumentError)
+    name = get_store().create(goal=body.get("goal"), name=name)
     return jsonify(session=name, path=f"/{name}")
 
 

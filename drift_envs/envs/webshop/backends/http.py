@@ -31,6 +31,10 @@ _PATIENCE = 5.0
 """Seconds to wait for the server's thread when it ends."""
 
 
+SESSION_NAME = "shopper"
+"""The name of the only session of a server, as in process, so that documents are equal on every backend."""
+
+
 class LocalServer:
     """A server on a free port of this machine, with the operator's requests.
 
@@ -54,7 +58,7 @@ class LocalServer:
         self._end = weakref.finalize(self, _end, self.client, self._server, self._map, self._thread)
 
     def start(self, goal: int) -> str:
-        """Start a session.
+        """Start the session, which should not exist.
 
         Args:
             goal: the number of its goal.
@@ -62,7 +66,8 @@ class LocalServer:
         Returns:
             The session's name.
         """
-        return str(self.client.admin("POST", "/sessions", {"goal": goal})["session"])
+        data: dict[str, object] = {"goal": goal, "name": SESSION_NAME}
+        return str(self.client.admin("POST", "/sessions", data)["session"])
 
     def remove(self, session_id: str) -> None:
         """Delete a session.

@@ -224,3 +224,15 @@ def test_a_missing_chromium_says_how_to_install_it(make_shop, monkeypatch):
     with pytest.raises(MissingDependencyError, match="Chromium's driver is not installed"):
         env.reset(seed=0)
     assert shutil.which("chromium") == "chromium"
+
+
+def test_documents_are_equal_in_process_and_over_http():
+    documents = []
+    for backend in ("in_process", "http"):
+        with contextlib.closing(gym.make("DriftWebShop-v0", backend=backend, observation_mode="html")) as env:
+            shown = [env.reset(seed=3)[0], env.reset()[0], env.reset(seed=3)[0]]
+            assert shown[0] == shown[2]
+            for action in ("search[made easy]", "click[next >]", "click[back to search]"):
+                shown.append(env.step(action)[0])
+            documents.append(shown)
+    assert documents[0] == documents[1]
