@@ -39,7 +39,7 @@ def test_everything_in_it_can_be_made(name: str) -> None:
     if name in FOR_MODELS:
         data, service = experiment.to_dict(), Service()
         for part in (part for block in data["agents"] for part in block["policy"]):
-            part["options"]["model"] = "any"
+            part.setdefault("options", {})["model"] = "any"
         experiment = load_experiment(data)
     for cell in cover(plan_cells(experiment)):
         assert make_setup(cell, experiment.world(cell.schedule), service).episodes
