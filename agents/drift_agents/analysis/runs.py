@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import EPISODES, read_manifest
-from drift_agents.experiment.logs import CONSTRUCT, read_rows
+from drift_agents.experiment.logs import CONSTRUCT, LoggedRow, read_rows
 from drift_envs.metrics import Estimate, Recoveries, bootstrap, recovery, summarise_recoveries
 
 Row = Mapping[str, Any]
@@ -126,7 +126,7 @@ class Runs:
         return [measure(rows) if rows else math.nan for rows in self.rows]
 
 
-def read_run(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def read_run(folder: Path) -> tuple[dict[str, Any], list[LoggedRow]]:
     """The manifest and the rows of a finished run.
 
     Raises:
@@ -153,12 +153,18 @@ def group(rows: Iterable[Row]) -> dict[str, list[Runs]]:
 def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
     seeds = tuple(sorted(instances))
     rows = tuple(tuple(sorted(instances[seed], key=lambda row: row["episode"])) for seed in seeds)
-    plain = [[{**row, "seed": 0} for row in instance] for instance in rows]
+    is_one_run = all(
+        len(instance) == len(rows[0]) and all(map(_are_equal_but_for_seed, instance, rows[0])) for instance in rows[1:]
+    )
     test, construction = (
         tuple(tuple(row for row in instance if (row["stage"] == CONSTRUCT) is wanted) for instance in rows)
         for wanted in (False, True)
     )
-    return Runs(player, seeds, test, all(instance == plain[0] for instance in plain), construction)
+    return Runs(player, seeds, test, is_one_run, construction)
+
+
+def _are_equal_but_for_seed(one: Row, other: Row) -> bool:
+    return len(one) == len(other) and all(key in other and (key == "seed" or one[key] == other[key]) for key in one)
 
 
 def phases_of(runs: Iterable[Runs]) -> list[str]:
