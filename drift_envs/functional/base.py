@@ -1,0 +1,170 @@
+"""What the lake and the cars share: episodes, the step limit and the clock of the drifts.
+
+* `FunctionalEnv` - `reset(key, params)` and `step(key, state, action, params)`, as in gymnax
+* `Lifetime` - the state between two steps
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from drift_envs.functional.drift_state import DriftState, follow_clock, start_drift
+from drift_envs.functional.knob_arrays import compile_schedules
+from drift_envs.knobs import KnobTable, Value
+from drift_envs.schedule import Schedule, load_schedule
+
+Source = str | Mapping[str, Any] | Schedule | None
+"""A schedule, or what `load_schedule` makes one of; `None` for no drift."""
+
+
+class Lifetime(NamedTuple):
+    """The state between two steps.
+
+    Args:
+        drift: tick and knob values of the next step.
+        world: the state of the episode.
+        time: steps of the episode.
+    """
+
+    drift: DriftState
+    world: Any
+    time: Any
+
+
+class FunctionalEnv(ABC):
+    """A drifting environment as pure functions, to be used inside `jit`, `vmap` and `scan`.
+
+    `reset` begins a lifetime at tick 0. `step` begins the next episode by itself where one ends, and the drift goes
+    on: the observation is the first of the new episode then, `info["final_observation"]` the last of the old.
+
+    Attributes:
+        knobs: the knobs that a schedule may drive.
+        limit: the steps of an episode, where `params` is given no other.
+    """
+
+    knobs: ClassVar[KnobTable]
+    limit: ClassVar[int]
+    draws: ClassVar[int]
+    """How many uniform numbers a step takes."""
+
+    def params(self, schedule: Source = None, *, max_steps: int | None = None, seed: int = 0) -> Any:
+        """The parameters of one schedule.
+
+        Args:
+            schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
+            max_steps: the steps of an episode.
+            seed: draws the values that the schedule leaves to the seed (`{draw: ...}`); all else that is random
+                comes from the key of `reset`.
+
+        Raises:
+            ScheduleError: if the schedule can't be used.
+            ArgumentError: if it draws new values for each of several occurrences.
+        """
+        return jax.tree.map(lambda part: part[0], self.params_of([schedule], max_steps=max_steps, seed=seed))
+
+    def params_of(self, schedules: Sequence[Source], *, max_steps: int | None = None, seed: int = 0) -> Any:
+        """The parameters of several schedules as one batch, with a leading dimension for `vmap`.
+
+        Args:
+            schedules: as in `params`; schedule `i` draws its values with `seed + i`.
+            max_steps: the steps of an episode.
+            seed: see `params`.
+        """
+        empty = Schedule(version=1, name="no-drift")
+        loaded = [load_schedule(empty if each is None else each, table=self.knobs) for each in schedules]
+        drift, objects = compile_schedules(loaded, self.knobs, seed)
+        steps = jnp.full(len(loaded), self.limit if max_steps is None else max_steps, jnp.int32)
+        return self._make_params(drift, objects, steps)
+
+    def reset(self, key: Any, params: Any) -> tuple[Any, Lifetime]:
+        """Begin a lifetime at tick 0.
+
+        Args:
+            key: a key of `jax.random`; it draws the start and all random parts of the schedule.
+            params: from `params`.
+
+        Returns:
+            Observation and state.
+        """
+        own, start = jax.random.split(key)
+        drift = start_drift(params.drift, own)
+        world = self._start(params, drift, jax.random.uniform(start, (self.draws,), self._precision(params)))
+        return self._observe(params, world), Lifetime(drift, world, jnp.zeros_like(params.max_steps))
+
+    def step(
+        self, key: Any, state: Lifetime, action: Any, params: Any
+    ) -> tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]]:
+        """Step, and begin the next episode where this one ends.
+
+        Args:
+            key: a key of `jax.random`, another one at each step.
+            state: from `reset` or `step`.
+            action: as in the environment of the same name.
+            params: from `params`.
+
+        Returns:
+            Observation, state, reward, terminated, truncated and `info`.
+        """
+        draws = jax.random.uniform(key, (self.draws,), self._precision(params))
+        return self.step_with(draws, state, action, params)
+
+    def step_with(
+        self, draws: Any, state: Lifetime, action: Any, params: Any
+    ) -> tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]]:
+        """`step` with given random numbers.
+
+        Args:
+            draws: uniform numbers in [0, 1), shape `(draws,)`.
+            state: from `reset` or `step`.
+            action: as in the environment of the same name.
+            params: from `params`.
+        """
+        world, reward, terminated = self._move(params, state.drift, state.world, action, draws)
+        last = self._observe(params, world)
+        time = state.time + 1
+        truncated = time >= params.max_steps
+        done = terminated | truncated
+        drift = follow_clock(params.drift, state.drift, done)
+        first = self._start(params, drift, draws)
+        world, time = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old), (first, jnp.zeros_like(time)), (world, time)
+        )
+        following = Lifetime(drift, world, time)
+        info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
+        return self._observe(params, world), following, reward, terminated, truncated, info
+
+    @staticmethod
+    def _precision(params: Any) -> Any:
+        return params.drift.base.dtype
+
+    def knob_values(self, state: Lifetime, params: Any) -> dict[str, Any]:
+        """The knob values of the next step, for evaluators: numbers, and indices of other values.
+
+        Args:
+            state: from `reset` or `step`, possibly a batch.
+            params: from `params`.
+        """
+        numbers = {name: state.drift.numbers[..., place] for place, name in enumerate(params.drift.names)}
+        others = {name: state.drift.objects[..., place] for place, name in enumerate(params.drift.object_names)}
+        return {**numbers, **others}
+
+    @abstractmethod
+    def _make_params(self, drift: Any, objects: list[dict[str, tuple[Value, ...]]], max_steps: Any) -> Any:
+        """The parameters of a batch; their field `drift` holds the schedules and `max_steps` the limits."""
+
+    @abstractmethod
+    def _start(self, params: Any, drift: DriftState, draws: Any) -> Any:
+        """The state at the start of an episode."""
+
+    @abstractmethod
+    def _move(self, params: Any, drift: DriftState, world: Any, action: Any, draws: Any) -> tuple[Any, Any, Any]:
+        """The next state, the reward and whether the episode terminates."""
+
+    @abstractmethod
+    def _observe(self, params: Any, world: Any) -> Any:
+        """The observation of a state."""

@@ -1,0 +1,420 @@
+"""A schedule as arrays: what `jit`, `vmap` and `scan` need of it.
+
+* `compile_schedule`, `compile_schedules` - from schedules to `CompiledSchedule`
+* `CompiledSchedule` - the arrays, and the values of knobs that are no numbers
+* `DriftParams` - the arrays, a pytree: thousands of schedules stack into one batch
+* `Features` - what the schedules of a batch use; the compiled code leaves out the rest
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from drift_envs.errors import ArgumentError, KnobError
+from drift_envs.knobs import Knob, KnobTable, Value, freeze
+from drift_envs.schedule import Schedule, Timeline
+from drift_envs.schedule.knob_rules import is_draw
+from drift_envs.schedule.knob_values import powers, swapped
+from drift_envs.schedule.model import Drift, Steps
+from drift_envs.schedule.ramps import weight
+from drift_envs.schedule.rules import OPERATIONS
+
+FAR = 2**30 - 1
+"""The tick that does not come: ticks are 32-bit integers here, and sums of two of them have to fit."""
+
+SET, ADD, SCALE, WALK, CHOICE, SWAP = range(1, 7)
+"""Codes of the operations; 0 is none."""
+
+CODES = {"set": SET, "add": ADD, "scale": SCALE, "walk": WALK, "choice": CHOICE, "swap": SWAP}
+CURVES = {"linear": 0, "sigmoid": 1, "exponential": 2}
+STEPS = 3
+"""The code of a curve that rises in steps; the others are in `CURVES`."""
+
+CLOCKS = {"episode": 0, "step": 1, "episode_step": 2}
+
+_MOST_OBJECTS = 4096
+_LONGEST_TABLE = 4096  # ticks of a ramp whose weights are tabulated, with NumPy's own rounding
+_MOST_POWERS = 64  # repetitions of a factor that are tabulated
+_MOST_DEVIATIONS = 6.0  # random ramps that overlap: so many standard deviations above their mean have room
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the schedules of a batch use; the compiled code leaves out the rest.
+
+    Args:
+        slots: the most occurrences of a drift that count in part at a tick.
+        curves: the codes of the curves of ramps that are computed.
+        tabulated: whether there is a ramp whose weights are tabulated.
+        random: whether a drift has a `rate`.
+        gradual: whether a drift is gradual.
+        walk: whether a drift walks.
+        choice: whether a drift chooses.
+        scale: whether a drift scales.
+        bounded: whether numbers can leave their bounds.
+        rewinds: whether a clock restarts with the episode.
+    """
+
+    slots: int
+    curves: tuple[int, ...]
+    tabulated: bool
+    random: bool
+    gradual: bool
+    walk: bool
+    choice: bool
+    scale: bool
+    bounded: bool
+    rewinds: bool
+
+
+@dataclass(frozen=True)
+class DriftParams:
+    """A schedule as arrays, of D drifts, K numeric knobs and J others; M options of a choice, V values of a knob.
+
+    Args:
+        clock: what a tick counts, see `CLOCKS`.
+        seed: the seed that pins the random parts, or -1.
+        first: the first (possible) occurrence, shape `(D,)`.
+        period: ticks between two occurrences, `(D,)`; `FAR` for a single one.
+        rate: the probability of an occurrence at a tick, `(D,)`; 0 for regular ones.
+        duration: ticks after which an occurrence is undone, `(D,)`; 0 if it stays.
+        over: ticks of the ramp, `(D,)`; 0 without one.
+        curve: its curve, `(D,)`.
+        steps: its steps, `(D,)`.
+        gradual: whether the ramp is a probability, `(D,)`.
+        base: the numbers without any drift, `(K,)`.
+        low: lower bounds, `(K,)`.
+        high: upper bounds, `(K,)`.
+        whole: whether a number is rounded, `(K,)`.
+        weights: the weight at each elapsed tick, `(D, W)`; beyond them it is computed.
+        operation: codes, `(D, K)`.
+        argument: numbers, `(D, K)`.
+        powers: factors by how often they apply, `(D, K, C)`; beyond them they are computed.
+        options: of choices, `(D, K, M)`.
+        option_count: `(D, K)`.
+        object_base: the index of the value without any drift, `(J,)`.
+        object_operation: codes, `(D, J)`.
+        object_argument: indices of values, `(D, J)`.
+        object_options: `(D, J, M)`.
+        object_option_count: `(D, J)`.
+        swaps: the index of the value after the swap, by index before, `(D, J, V)`.
+        features: what the batch uses; equal for all schedules of a batch.
+        names: the numeric knobs.
+        object_names: the other knobs.
+    """
+
+    clock: Any
+    seed: Any
+    first: Any
+    period: Any
+    rate: Any
+    duration: Any
+    over: Any
+    curve: Any
+    steps: Any
+    gradual: Any
+    base: Any
+    low: Any
+    high: Any
+    whole: Any
+    weights: Any
+    operation: Any
+    argument: Any
+    powers: Any
+    options: Any
+    option_count: Any
+    object_base: Any
+    object_operation: Any
+    object_argument: Any
+    object_options: Any
+    object_option_count: Any
+    swaps: Any
+    features: Features
+    names: tuple[str, ...]
+    object_names: tuple[str, ...]
+
+
+_META = ("features", "names", "object_names")
+jax.tree_util.register_dataclass(
+    DriftParams, [name for name in DriftParams.__dataclass_fields__ if name not in _META], list(_META)
+)
+
+
+class CompiledSchedule(NamedTuple):
+    """A schedule as arrays.
+
+    Args:
+        params: the arrays.
+        objects: for each knob that is no number, the values that it can have, in the order of their indices.
+    """
+
+    params: DriftParams
+    objects: dict[str, tuple[Value, ...]]
+
+
+@dataclass
+class _ObjectValues:
+    """The values of one knob that is no number, numbered as they are found."""
+
+    values: list[Value] = field(default_factory=list)
+
+    def index(self, value: Value) -> int:
+        if value not in self.values:
+            if len(self.values) >= _MOST_OBJECTS:
+                raise KnobError(f"a knob should have at most {_MOST_OBJECTS} values. Received more")
+            self.values.append(value)
+        return self.values.index(value)
+
+
+def compile_schedule(schedule: Schedule, table: KnobTable, seed: int = 0) -> CompiledSchedule:
+    """Compile one schedule to arrays.
+
+    Args:
+        schedule: the schedule, loaded for the table.
+        table: the knobs of the environment.
+        seed: draws the values that a schedule leaves to the seed (`{draw: ...}`).
+
+    Raises:
+        ArgumentError: if the schedule draws new values for each of several occurrences.
+
+    Example:
+        >>> table = KnobTable((Knob("slip", 0.0, (0.0, 1.0), "probability of not moving as intended"),))
+        >>> thaw = Schedule(version=1, name="thaw", drifts=({"name": "thaw", "at": 20, "set": {"slip": 0.5}},))
+        >>> compile_schedule(thaw, table).params.first.tolist()
+        [20]
+    """
+    params, objects = compile_schedules([schedule], table, seed)
+    return CompiledSchedule(jax.tree.map(lambda part: part[0], params), objects[0])
+
+
+def compile_schedules(
+    schedules: Sequence[Schedule], table: KnobTable, seed: int = 0
+) -> tuple[DriftParams, list[dict[str, tuple[Value, ...]]]]:
+    """Compile schedules to one batch of arrays, each with a leading dimension for `vmap`.
+
+    Args:
+        schedules: the schedules, at least one, loaded for the table.
+        table: the knobs of the environment.
+        seed: draws the values that schedule `i` leaves to the seed, as `seed + i`.
+
+    Returns:
+        The arrays, and for each schedule the values of the knobs that are no numbers, see `CompiledSchedule`.
+
+    Raises:
+        ArgumentError: if there is no schedule, or one draws new values for each of several occurrences.
+    """
+    if not schedules:
+        raise ArgumentError("`schedules` should have at least one schedule. Received none")
+    numeric = tuple(knob for knob in table.knobs if knob.is_numeric)
+    others = tuple(knob for knob in table.knobs if not knob.is_numeric)
+    every = [drift for schedule in schedules for drift in schedule.drifts]
+    ramp = max((over for over in (drift.over or 0 for drift in every) if 0 < over <= _LONGEST_TABLE), default=-1)
+    repeats = any(drift.scale and (drift.every or drift.rate) and drift.duration is None for drift in every)
+    sizes = _Sizes(
+        max(len(schedule.drifts) for schedule in schedules),
+        max((len(found) for drift in every for found in drift.choice.values()), default=1),
+        ramp + 1,
+        _MOST_POWERS if repeats else 2,
+    )
+    raw = [_Compiler(schedule, table, seed + index, numeric, others, sizes) for index, schedule in enumerate(schedules)]
+    most = max((len(found.values) for each in raw for found in each.objects.values()), default=1)
+    arrays = [each.finish(most) for each in raw]
+    stacked = {name: jnp.asarray(np.stack([part[name] for part in arrays])) for name in arrays[0]}
+    params = DriftParams(
+        **stacked,
+        features=_features(schedules),
+        names=tuple(knob.name for knob in numeric),
+        object_names=tuple(knob.name for knob in others),
+    )
+    return params, [{name: tuple(found.values) for name, found in each.objects.items()} for each in raw]
+
+
+def _features(schedules: Sequence[Schedule]) -> Features:
+    drifts = [drift for schedule in schedules for drift in schedule.drifts]
+    curves = {_curve_code(drift) for drift in drifts if (drift.over or 0) > _LONGEST_TABLE}
+    return Features(
+        slots=max(map(_slots, drifts), default=0),
+        curves=tuple(sorted(curves)),
+        tabulated=any(0 < (drift.over or 0) <= _LONGEST_TABLE for drift in drifts),
+        random=any(drift.rate is not None for drift in drifts),
+        gradual=any(drift.kind == "gradual" for drift in drifts),
+        walk=any(drift.walk for drift in drifts),
+        choice=any(drift.choice for drift in drifts),
+        scale=any(drift.scale for drift in drifts),
+        bounded=any(drift.add or drift.scale or drift.walk for drift in drifts),
+        rewinds=any(schedule.clock == "episode_step" for schedule in schedules),
+    )
+
+
+def _slots(drift: Drift) -> int:
+    """The most occurrences of a drift that count in part at a tick."""
+    if drift.duration is not None:
+        return 1
+    if not drift.over:
+        return 0
+    if drift.rate is not None:
+        mean = drift.over * drift.rate
+        return min(drift.over, math.ceil(mean + _MOST_DEVIATIONS * math.sqrt(mean) + 2))
+    return 1 if drift.every is None else -(-drift.over // drift.every)
+
+
+def _curve_code(drift: Drift) -> int:
+    return STEPS if isinstance(drift.curve, Steps) else CURVES[drift.curve]
+
+
+class _Sizes(NamedTuple):
+    """The sizes that all schedules of a batch share."""
+
+    drifts: int
+    options: int
+    weights: int
+    powers: int
+
+
+class _Compiler:
+    """Fills the arrays of one schedule."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        table: KnobTable,
+        seed: int,
+        numeric: tuple[Knob, ...],
+        others: tuple[Knob, ...],
+        sizes: _Sizes,
+    ) -> None:
+        self.schedule, self.numeric, self.others = schedule, numeric, others
+        self._table, self._seed = table, seed
+        Timeline(schedule, table, seed)  # refuses a schedule with other knobs
+        self.objects = {knob.name: _ObjectValues() for knob in others}
+        drifts, options = sizes.drifts, sizes.options
+        numbers, kinds = (drifts, len(numeric)), (drifts, len(others))
+        self.arrays: dict[str, np.ndarray] = {
+            "first": np.full(drifts, FAR, np.int32),
+            "period": np.full(drifts, FAR, np.int32),
+            "rate": np.zeros(drifts),
+            "duration": np.zeros(drifts, np.int32),
+            "over": np.zeros(drifts, np.int32),
+            "curve": np.zeros(drifts, np.int32),
+            "steps": np.ones(drifts, np.int32),
+            "gradual": np.zeros(drifts, bool),
+            "weights": np.ones((drifts, sizes.weights)),
+            "powers": np.ones((*numbers, sizes.powers)),
+            "operation": np.zeros(numbers, np.int32),
+            "argument": np.zeros(numbers),
+            "options": np.zeros((*numbers, options)),
+            "option_count": np.ones(numbers, np.int32),
+            "object_operation": np.zeros(kinds, np.int32),
+            "object_argument": np.zeros(kinds, np.int32),
+            "object_options": np.zeros((*kinds, options), np.int32),
+            "object_option_count": np.ones(kinds, np.int32),
+            "object_base": np.array([self._object(knob, self._base(knob)) for knob in others], np.int32),
+            "base": np.array([self._base(knob) for knob in numeric], float),
+            "low": np.array([-np.inf if knob.bounds is None else knob.bounds[0] for knob in numeric], float),
+            "high": np.array([np.inf if knob.bounds is None else knob.bounds[1] for knob in numeric], float),
+            "whole": np.array([knob.kind == "integer" for knob in numeric], bool),
+        }
+        for index, drift in enumerate(schedule.drifts):
+            self._add_times(index, drift)
+            for operation in OPERATIONS:
+                for place, knob in enumerate(numeric):
+                    if knob.name in getattr(drift, operation):
+                        self._add_number(index, place, knob, operation, getattr(drift, operation)[knob.name])
+                for place, knob in enumerate(others):
+                    if knob.name in getattr(drift, operation):
+                        self._add_object(index, place, knob, operation, drift)
+        self._permutations = {knob.name: self._close(place, knob) for place, knob in enumerate(others)}
+
+    def _base(self, knob: Knob) -> Value:
+        written = self.schedule.base.get(knob.name, knob.default)
+        if is_draw(knob, written):
+            return self._value(0, 0, knob)
+        return freeze(knob.check(written) if knob.name in self.schedule.base else written)
+
+    def _value(self, drifts: int, tick: int, knob: Knob) -> Value:
+        """The value that the first so many drifts give, drawn as the timeline draws it."""
+        cut = self.schedule.model_copy(update={"drifts": self.schedule.drifts[:drifts]})
+        return Timeline(cut, self._table, self._seed).values(tick)[knob.name]
+
+    def _object(self, knob: Knob, value: Value) -> int:
+        return self.objects[knob.name].index(value)
+
+    def _add_times(self, index: int, drift: Drift) -> None:
+        arrays = self.arrays
+        start = drift.at if drift.at is not None else (drift.every or 0)
+        arrays["first"][index] = min(start, FAR)
+        if drift.every is not None:
+            arrays["period"][index] = min(drift.every, FAR)
+        arrays["rate"][index] = drift.rate or 0.0
+        arrays["duration"][index] = min(drift.duration or 0, FAR)
+        arrays["over"][index] = min(drift.over or 0, FAR)
+        arrays["gradual"][index] = drift.kind == "gradual"
+        arrays["curve"][index] = _curve_code(drift)
+        if isinstance(drift.curve, Steps):
+            arrays["steps"][index] = min(drift.curve.steps, FAR)
+        if drift.over and drift.over < arrays["weights"].shape[1]:
+            elapsed = np.arange(arrays["weights"].shape[1])
+            arrays["weights"][index] = weight(elapsed / drift.over, drift.curve)
+
+    def _add_number(self, index: int, place: int, knob: Knob, operation: str, argument: Any) -> None:
+        self.arrays["operation"][index, place] = CODES[operation]
+        if operation == "choice":
+            self.arrays["options"][index, place, : len(argument)] = [knob.check(option) for option in argument]
+            self.arrays["option_count"][index, place] = len(argument)
+        else:
+            self.arrays["argument"][index, place] = argument
+            if operation == "scale":
+                counts = np.arange(self.arrays["powers"].shape[2])
+                self.arrays["powers"][index, place] = powers(argument, counts)
+
+    def _add_object(self, index: int, place: int, knob: Knob, operation: str, drift: Drift) -> None:
+        argument = getattr(drift, operation)[knob.name]
+        self.arrays["object_operation"][index, place] = CODES[operation]
+        if operation == "choice":
+            options = [self._object(knob, freeze(knob.check(option))) for option in argument]
+            self.arrays["object_options"][index, place, : len(options)] = options
+            self.arrays["object_option_count"][index, place] = len(options)
+        elif operation == "set":
+            if is_draw(knob, argument):
+                if drift.every is not None or drift.rate is not None:
+                    raise ArgumentError(
+                        f"`{knob.name}` should be drawn once in a compiled schedule. Received a draw for each "
+                        f"occurrence of `{drift.name}`"
+                    )
+                value = self._value(index + 1, (drift.at or 0) + (drift.over or 0), knob)
+            else:
+                value = freeze(knob.check(argument))
+            self.arrays["object_argument"][index, place] = self._object(knob, value)
+
+    def _close(self, place: int, knob: Knob) -> list[list[int]]:
+        """Find all values that swaps lead to; returns for each drift the index after its swap, by index before."""
+        found = self.objects[knob.name]
+        after: list[list[int]] = [[] for _ in range(len(self.arrays["first"]))]
+        position = 0
+        while position < len(found.values):
+            for index, drift in enumerate(self.schedule.drifts):
+                value, keys = found.values[position], drift.swap.get(knob.name)
+                # a value without the two keys can't be there when the swap comes: the timeline refuses it
+                swaps = keys is not None and all(key in value for key in keys)
+                after[index].append(found.index(swapped(value, keys, knob.name)) if swaps and keys else position)
+            position += 1
+        return after
+
+    def finish(self, most: int) -> dict[str, np.ndarray]:
+        """The arrays, with room for so many values of each knob."""
+        swaps = np.zeros((len(self.arrays["first"]), len(self.others), most), np.int32)
+        for place, knob in enumerate(self.others):
+            for index, after in enumerate(self._permutations[knob.name]):
+                swaps[index, place, : len(after)] = after
+        seed = self.schedule.seed
+        pinned = -1 if seed is None else zlib.crc32(str(seed).encode()) % 2**31
+        clock = CLOCKS[self.schedule.clock]
+        return {**self.arrays, "swaps": swaps, "clock": np.array(clock, np.int32), "seed": np.array(pinned, np.int32)}
