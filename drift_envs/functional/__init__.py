@@ -4,7 +4,7 @@
 * `FunctionalEnv`, `Lifetime` - the base of all environments, and their state
 * `compile_schedule`, `compile_schedules` - schedules as arrays of equal shapes
 * `CompiledSchedule`, `DriftParams`, `Features` - what they return
-* `start_drift`, `advance_drift`, `follow_clock`, `replay`, `DriftState` - knob values, tick by tick
+* `start_drift`, `advance_drift`, `follow_clock`, `replay`, `DriftCarry` - knob values, tick by tick
 """
 
 from drift_envs.errors import MissingDependencyError
@@ -16,7 +16,7 @@ except ImportError as error:
 
 from drift_envs.functional.base import FunctionalEnv, Lifetime
 from drift_envs.functional.car import CarParams, CarWorld, FunctionalCar, FunctionalCarContinuous
-from drift_envs.functional.drift_state import DriftState, advance_drift, follow_clock, replay, start_drift
+from drift_envs.functional.drift_state import DriftCarry, advance_drift, follow_clock, replay, start_drift
 from drift_envs.functional.knob_arrays import (
     CompiledSchedule,
     DriftParams,
@@ -38,8 +38,8 @@ __all__ = [
     "CarParams",
     "CarWorld",
     "CompiledSchedule",
+    "DriftCarry",
     "DriftParams",
-    "DriftState",
     "Features",
     "FunctionalCar",
     "FunctionalCarContinuous",

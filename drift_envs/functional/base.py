@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from drift_envs.functional.drift_state import DriftState, follow_clock, start_drift
+from drift_envs.functional.drift_state import DriftCarry, follow_clock, start_drift
 from drift_envs.functional.knob_arrays import compile_schedules
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule, load_schedule
@@ -31,7 +31,7 @@ class Lifetime(NamedTuple):
         time: steps of the episode.
     """
 
-    drift: DriftState
+    drift: DriftCarry
     world: Any
     time: Any
 
@@ -158,11 +158,11 @@ class FunctionalEnv(ABC):
         """The parameters of a batch; their field `drift` holds the schedules and `max_steps` the limits."""
 
     @abstractmethod
-    def _start(self, params: Any, drift: DriftState, draws: Any) -> Any:
+    def _start(self, params: Any, drift: DriftCarry, draws: Any) -> Any:
         """The state at the start of an episode."""
 
     @abstractmethod
-    def _move(self, params: Any, drift: DriftState, world: Any, action: Any, draws: Any) -> tuple[Any, Any, Any]:
+    def _move(self, params: Any, drift: DriftCarry, world: Any, action: Any, draws: Any) -> tuple[Any, Any, Any]:
         """The next state, the reward and whether the episode terminates."""
 
     @abstractmethod

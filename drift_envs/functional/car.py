@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.functional.base import FunctionalEnv
-from drift_envs.functional.drift_state import DriftState
+from drift_envs.functional.drift_state import DriftCarry
 from drift_envs.functional.knob_arrays import DriftParams
 from drift_envs.knobs import KnobTable, Value
 
@@ -56,13 +56,13 @@ class _AnyCar(FunctionalEnv):
     def _make_params(self, drift: DriftParams, objects: list[dict[str, tuple[Value, ...]]], max_steps: Any) -> Any:
         return CarParams(drift, max_steps)
 
-    def _start(self, params: CarParams, drift: DriftState, draws: Any) -> CarWorld:
+    def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarWorld:
         return CarWorld(-0.6 + 0.2 * draws[1], jnp.zeros_like(draws[1]))
 
     def _observe(self, params: CarParams, world: CarWorld) -> Any:
         return jnp.stack([world.position, world.velocity]).astype(jnp.float32)
 
-    def _drive(self, drift: DriftState, world: CarWorld, push: Any) -> tuple[CarWorld, Any]:
+    def _drive(self, drift: DriftCarry, world: CarWorld, push: Any) -> tuple[CarWorld, Any]:
         """The next state for a push of the engine, and whether the flag is reached."""
         position, velocity = world
         velocity = velocity + push * drift.numbers[_ENGINE] - drift.numbers[_GRAVITY] * jnp.cos(3 * position)
@@ -90,7 +90,7 @@ class FunctionalCar(_AnyCar):
     limit: ClassVar[int] = 300
 
     def _move(
-        self, params: CarParams, drift: DriftState, world: CarWorld, action: Any, draws: Any
+        self, params: CarParams, drift: DriftCarry, world: CarWorld, action: Any, draws: Any
     ) -> tuple[CarWorld, Any, Any]:
         transient, chance = drift.numbers[_TRANSIENT], draws[0]
         # below the threshold the number is again uniform and selects one of the two other actions
@@ -112,7 +112,7 @@ class FunctionalCarContinuous(_AnyCar):
         >>> env = FunctionalCarContinuous()
         >>> params = env.params("mountain_car_continuous/gravity")
         >>> observation, state = env.reset(jax.random.key(0), params)
-        >>> float(env.step(jax.random.key(1), state, jnp.ones(1), params)[2].round(2))
+        >>> round(float(env.step(jax.random.key(1), state, jnp.ones(1), params)[2]), 2)
         -0.1
     """
 
@@ -120,7 +120,7 @@ class FunctionalCarContinuous(_AnyCar):
     limit: ClassVar[int] = 999
 
     def _move(
-        self, params: CarParams, drift: DriftState, world: CarWorld, action: Any, draws: Any
+        self, params: CarParams, drift: DriftCarry, world: CarWorld, action: Any, draws: Any
     ) -> tuple[CarWorld, Any, Any]:
         transient, chance = drift.numbers[_TRANSIENT], draws[0]
         given = action[0].astype(draws.dtype)
@@ -132,6 +132,6 @@ class FunctionalCarContinuous(_AnyCar):
         rounded = (part.astype(jnp.float32).astype(draws.dtype) for part in world)
         return CarWorld(*rounded), reward, terminated
 
-    def _start(self, params: CarParams, drift: DriftState, draws: Any) -> CarWorld:
+    def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarWorld:
         position, velocity = super()._start(params, drift, draws)
         return CarWorld(position.astype(jnp.float32).astype(draws.dtype), velocity)

@@ -1,6 +1,6 @@
 """Knob values tick by tick, as pure functions of arrays.
 
-* `DriftState` - what is carried from tick to tick, and the knob values of the tick
+* `DriftCarry` - what is carried from tick to tick, and the knob values of the tick
 * `start_drift` - the state at tick 0
 * `advance_drift` - the state at the next tick
 * `follow_clock` - the state after a step, by the clock of the schedule
@@ -25,7 +25,7 @@ _PURPOSES = _TIMES, _WALK, _CHOICE, _COIN, _OBJECT_CHOICE = tuple(range(5))
 _SIGMOID_SLOPE, _EXPONENT = 12.0, 5.0
 
 
-class DriftState(NamedTuple):
+class DriftCarry(NamedTuple):
     """What is carried from tick to tick, and the knob values of the tick.
 
     Parts that no schedule of the batch needs are `None`.
@@ -78,7 +78,7 @@ class _Occurrences(NamedTuple):
     shares: Any  # (slots, D)
 
 
-def start_drift(params: DriftParams, key: Any) -> DriftState:
+def start_drift(params: DriftParams, key: Any) -> DriftCarry:
     """The state at tick 0.
 
     Args:
@@ -92,14 +92,14 @@ def _raw_key(key: Any) -> Any:
     return jax.random.key_data(key) if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else key
 
 
-def _before_drift(params: DriftParams, key: Any) -> DriftState:
+def _before_drift(params: DriftParams, key: Any) -> DriftCarry:
     """The state before tick 0."""
     features = params.features
     if features.random or features.gradual or features.walk or features.choice:
         pinned = jax.random.PRNGKey(jnp.maximum(params.seed, 0))
         key = jnp.where(params.seed >= 0, pinned, key)
     zeros = jnp.zeros_like(params.first)
-    state = DriftState(key, jnp.full_like(params.clock, -1), params.base, params.object_base)
+    state = DriftCarry(key, jnp.full_like(params.clock, -1), params.base, params.object_base)
     if features.random:
         state = state._replace(
             count=zeros,
@@ -124,7 +124,7 @@ def _before_drift(params: DriftParams, key: Any) -> DriftState:
     return state
 
 
-def follow_clock(params: DriftParams, state: DriftState, done: Any) -> DriftState:
+def follow_clock(params: DriftParams, state: DriftCarry, done: Any) -> DriftCarry:
     """The state after a step.
 
     Args:
@@ -138,10 +138,11 @@ def follow_clock(params: DriftParams, state: DriftState, done: Any) -> DriftStat
         state = jax.tree.map(lambda new, old: jnp.where(rewound, new, old), first, state)
     moves = (params.clock != 0) | done
     following = advance_drift(params, state)
-    return jax.tree.map(lambda new, old: jnp.where(moves, new, old), following, state)
+    chosen: DriftCarry = jax.tree.map(lambda new, old: jnp.where(moves, new, old), following, state)
+    return chosen
 
 
-def advance_drift(params: DriftParams, state: DriftState) -> DriftState:
+def advance_drift(params: DriftParams, state: DriftCarry) -> DriftCarry:
     """The state at the next tick.
 
     Args:
@@ -178,7 +179,7 @@ def replay(params: DriftParams, key: Any, ticks: int) -> tuple[Any, Any]:
         Numbers of shape `(ticks, K)` and indices of other values of shape `(ticks, J)`.
     """
 
-    def move(state: DriftState, _: None) -> tuple[DriftState, tuple[Any, Any]]:
+    def move(state: DriftCarry, _: None) -> tuple[DriftCarry, tuple[Any, Any]]:
         return advance_drift(params, state), (state.numbers, state.objects)
 
     values: tuple[Any, Any] = jax.lax.scan(move, start_drift(params, key), None, ticks)[1]
@@ -191,7 +192,7 @@ def replay(params: DriftParams, key: Any, ticks: int) -> tuple[Any, Any]:
 def _keys(key: Any, purpose: int, places: Any) -> Any:
     """One generator for each place (tick or occurrence) of each drift, of the same shape `(..., D)`."""
     numbers = jnp.broadcast_to(jnp.arange(places.shape[-1]) * len(_PURPOSES) + purpose, places.shape)
-    fold = jax.vmap(lambda number, place: jax.random.fold_in(jax.random.fold_in(key, number), place))
+    fold: Any = jax.vmap(lambda number, place: jax.random.fold_in(jax.random.fold_in(key, number), place))
     return fold(numbers.reshape(-1), places.reshape(-1))
 
 
@@ -203,7 +204,7 @@ def _gap(params: DriftParams, key: Any, event: Any) -> Any:
     return jnp.where(params.rate > 0, jnp.clip(gap, 1, FAR).astype(jnp.int32), FAR)
 
 
-def _draw_times(params: DriftParams, state: DriftState) -> DriftState:
+def _draw_times(params: DriftParams, state: DriftCarry) -> DriftCarry:
     """Count the random occurrences up to the tick, and draw the tick of the next where one has come."""
     due = state.following == state.tick
     gap = state.tick - state.last
@@ -234,7 +235,7 @@ def _count(params: DriftParams, tick: Any) -> Any:
     return jnp.maximum((tick - params.first) // params.period + 1, 0)
 
 
-def _occurrences(params: DriftParams, state: DriftState) -> _Occurrences:
+def _occurrences(params: DriftParams, state: DriftCarry) -> _Occurrences:
     features, tick = params.features, state.tick
     stays = params.duration == 0
     count = _count(params, tick)
@@ -301,7 +302,7 @@ def _share(params: DriftParams, elapsed: Any) -> Any:
 # What
 
 
-def _extend_sums(params: DriftParams, state: DriftState, lead: Any) -> DriftState:
+def _extend_sums(params: DriftParams, state: DriftCarry, lead: Any) -> DriftCarry:
     """Add the steps of the occurrences that are done by now to the sums; one a tick at most."""
     more = (lead > state.lead)[:, None]
     if params.features.walk:
@@ -342,8 +343,8 @@ def _option_before(key: Any, purpose: int, counts: Any, options: Any, below: Any
 
 
 def _fold_numbers(
-    params: DriftParams, state: DriftState, occurrences: _Occurrences, walked: Any, turned: Any
-) -> DriftState:
+    params: DriftParams, state: DriftCarry, occurrences: _Occurrences, walked: Any, turned: Any
+) -> DriftCarry:
     """Fold the layers of all numeric knobs, in the order of the file."""
     features, slots = params.features, params.features.slots
     number = params.base.dtype
@@ -411,7 +412,7 @@ def _bounded(params: DriftParams, values: Any) -> Any:
     return jnp.where(params.whole, jnp.rint(values), values)
 
 
-def _fold_objects(params: DriftParams, state: DriftState, occurrences: _Occurrences, turned: Any) -> DriftState:
+def _fold_objects(params: DriftParams, state: DriftCarry, occurrences: _Occurrences, turned: Any) -> DriftCarry:
     """Fold the layers of all other knobs: a value holds or does not."""
     if not params.object_names:
         return state

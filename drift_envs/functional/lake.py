@@ -17,7 +17,7 @@ import numpy as np
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import Map, moves, tiles
 from drift_envs.functional.base import FunctionalEnv
-from drift_envs.functional.drift_state import DriftState
+from drift_envs.functional.drift_state import DriftCarry
 from drift_envs.functional.knob_arrays import DriftParams
 from drift_envs.knobs import KnobTable, Value
 
@@ -118,10 +118,10 @@ class FunctionalLake(FunctionalEnv):
             resizes=len({(len(lake), len(lake[0])) for each in pairs for lake, _ in each}) > 1,
         )
 
-    def _table(self, params: LakeParams, drift: DriftState) -> Any:
+    def _table(self, params: LakeParams, drift: DriftCarry) -> Any:
         return drift.objects[_MAP] * params.width + drift.objects[_GOAL_REWARDS]
 
-    def _start(self, params: LakeParams, drift: DriftState, draws: Any) -> LakeWorld:
+    def _start(self, params: LakeParams, drift: DriftCarry, draws: Any) -> LakeWorld:
         table = self._table(params, drift)
         if not params.has_several_starts:
             return LakeWorld(params.first_start[table], table)
@@ -129,7 +129,7 @@ class FunctionalLake(FunctionalEnv):
         return LakeWorld(jnp.where(is_below.any(), is_below.argmax(), params.first_start[table]), table)
 
     def _move(
-        self, params: LakeParams, drift: DriftState, world: LakeWorld, action: Any, draws: Any
+        self, params: LakeParams, drift: DriftCarry, world: LakeWorld, action: Any, draws: Any
     ) -> tuple[LakeWorld, Any, Any]:
         table, tile = self._table(params, drift), world.tile
         if params.resizes:  # the agent keeps its row and column, cut at the new edge

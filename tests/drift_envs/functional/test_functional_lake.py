@@ -1,6 +1,8 @@
 """The functional lake against the NumPy one."""
 
 import doctest
+import re
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -111,3 +113,10 @@ def test_examples(name):
 
     with jax.enable_x64(False):
         assert doctest.testmod(import_module(f"drift_envs.functional.{name}")).failed == 0
+
+
+def test_the_code_of_the_document(capsys):
+    text = (Path(__file__).resolve().parents[3] / "docs" / "functional.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(code, {})
+    assert "0.6" in capsys.readouterr().out
