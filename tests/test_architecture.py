@@ -215,6 +215,7 @@ SMALL = 150
 """Lines; a shorter file that only one other file imports needs a reason."""
 
 REASONS: dict[str, tuple[str, ...]] = {
+    "one environment a file; the package collects them": ("drift_envs.functional.car",),
     "one command a file, imported when the command runs": (
         "drift_agents.analysis.finetuning_sets",
         "drift_agents.analysis.html.report",
