@@ -72,6 +72,8 @@ _TOO_LONG = re.compile(
 )
 _FORM = re.compile(r"response_format|json_schema|json_object|structured.?output|guided|grammar|logprobs", re.IGNORECASE)
 _TRANSIENT = frozenset({408, 409, 425, 429})
+LOADING = 503
+"""The status of llama.cpp while it loads a model; the kind of server is found when it is ready."""
 _LONGEST_QUOTE = 300
 """Characters of a server's message that are quoted."""
 
@@ -231,7 +233,9 @@ class OpenAICompatible:
             except openai.APIConnectionError as error:
                 if _is_unreachable(error):
                     raise self._translate(error) from None
-            except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
+            except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError) as error:
+                if getattr(error, "status_code", None) == LOADING:
+                    raise self._translate(error) from None
                 own = []  # not every server has this list
         with self._lock:
             if self._forms is None:
