@@ -152,7 +152,7 @@ def test_a_folder_is_never_overwritten_unasked(experiment: Experiment, tmp_path:
 def test_two_runs_do_not_share_a_folder(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     with RunFolder(tmp_path / "whole") as held:
         held.open(held.manifest(), resume=True, fresh=False)
-        with pytest.raises(ExperimentError, match="another run is writing there at this moment"):
+        with pytest.raises(ExperimentError, match=r"another run is writing there: process [0-9]+ on .+, since "):
             run_experiment(experiment, tmp_path / "whole", resume=True)
     assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
 
