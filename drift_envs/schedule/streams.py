@@ -28,7 +28,7 @@ BASE_KEY = 0xBA5E
 """Stands for the base in the place where drifts have their index."""
 
 MOST_EVENTS = 100_000_000
-"""The most random events that are drawn to answer a question; more take longer than anyone waits."""
+"""Maximum number of random events to draw for one query; more would take minutes."""
 
 _FIRST_BLOCK = 256
 _GROWING = 8  # blocks double until they hold 65,536 events: a short run draws little, a long one few blocks

@@ -156,7 +156,7 @@ def test_a_read_only_place_works(catalogue_path, tmp_path, monkeypatch):
     shutil.copy(catalogue_path, place / "a.sqlite")
     os.chmod(place / "a.sqlite", stat.S_IRUSR)
     os.chmod(place, stat.S_IRUSR | stat.S_IXUSR)
-    # The superuser can write everywhere: say what the operating system says to anybody else.
+    # The superuser can write everywhere: raise the error that other users get.
     monkeypatch.setattr(SearchIndex, "save", raise_os_error)
     try:
         inventory = Inventory(Catalogue(place / "a.sqlite"))

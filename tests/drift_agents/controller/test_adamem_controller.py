@@ -143,7 +143,7 @@ def test_low_keeps_its_strategy_as_long_as_it_foresees() -> None:
     assert made.thought.baseline == "stay", "there was no strategy before"
     made, _ = decide(first, "[9]", memory, Doer())
     assert made.thought is not None
-    assert made.thought.baseline is None, "what was in mind under another one is none"
+    assert made.thought.baseline is None, "the action under another strategy is no baseline"
 
 
 def test_without_patience_it_never_asks_again() -> None:

@@ -147,7 +147,7 @@ def test_the_breaker_opens_admits_one_request_and_closes(clock: Any) -> None:
     clock.time = 30.0
     breaker.check()  # one is let through
     with pytest.raises(OpenCircuitError):
-        breaker.check()  # and no other until it is known what became of it
+        breaker.check()  # and no other until its result is known
     breaker.fail("c")
     clock.time = 59.0
     with pytest.raises(OpenCircuitError, match="the last one: c"):

@@ -1,4 +1,4 @@
-"""The language model as the policy: what it is asked, and what becomes of its answers."""
+"""The language model as the policy: its prompts, and the use of its answers."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from drift_agents.analysis.tables.scores import ACROSS
 from drift_envs.metrics import Estimate, recovery_ratio
 
 BASELINES = {"none": "plain", "overwrite": "overwrite"}
-"""With whom every verifier of GLOVE's family is compared, and what the table calls them."""
+"""The baselines of every verifier of GLOVE's family, with their names in the table."""
 
 SIGNIFICANT = 0.05
 FLIPS = 20_000
@@ -34,13 +34,13 @@ class Comparison(NamedTuple):
 
     Args:
         schedule: where.
-        label: who against whom.
+        label: the pair that is compared.
         phase: when.
         estimate: the mean difference with its interval.
         p_value: of a mean difference at least as large where there is none; not a number in phases
             that no drift began, which no claim is about, and where all instances are one run.
         player: who.
-        baseline: against whom.
+        baseline: the player that it is compared with.
     """
 
     schedule: str

@@ -53,7 +53,7 @@ def test_the_ledger_alone_is_not_shown() -> None:
     assert memory.retrieve("s", None, AgentClock(1, 3)) == ((), (), ())
     memory.insert_summary("s", "r", [(Outcome("h", 0.0, True), 1.0)], 1, NOW)
     answer = memory.retrieve("s", None, AgentClock(1, 4))
-    assert [record.verified for record in answer.records] == [True], "but what a verifier vouches for is"
+    assert [record.verified for record in answer.records] == [True], "but verified records are"
 
 
 def test_an_item_shows_exactly_the_transitions_that_it_cites() -> None:

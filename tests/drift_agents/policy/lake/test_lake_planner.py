@@ -139,7 +139,7 @@ def test_frequencies_weigh_the_risk() -> None:
 
 @pytest.mark.parametrize("conflict", ["majority", "frequency"])
 def test_what_is_recalled_faintly_counts_little(conflict: str) -> None:
-    """The clash of above: five faded successes speak for the upper way less than one fresh fall against it."""
+    """The clash of above: five faded successes weigh less than one recent fall."""
     options = {"conflict": conflict, "aspiration": False, "prior": 0.0}
     faded = [item._replace(weight=0.1) if item.n == 5 else item for item in CLASH]
     for memories, expected in ((CLASH, {RIGHT}), (faded, {DOWN})):

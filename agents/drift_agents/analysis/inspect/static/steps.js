@@ -55,9 +55,9 @@ function decision(step, text) {
   return list(facts, 'decision');
 }
 
-let unfolded = false; // whether it is told how strategies were made: the next step keeps it
+let unfolded = false; // whether the making of strategies is shown: the next step keeps it
 
-/** The strategy in force, whether it was made at this step, and what the policy had in mind without one. */
+/** The strategy in force, whether it was made at this step, and the policy's action without one. */
 function thoughtBlock(step, text) {
   if (!step.strategy && !step.thought) return [];
   const lines = numbers => numbers.map(text).join('\n'), thought = step.thought, facts = [];
