@@ -133,7 +133,7 @@ def choose_by_probability(values: Sequence[str], tokens: Sequence[tuple[str, flo
     """The most probable admissible value; `None` if no token begins one.
 
     Args:
-        values: the admissible values, told apart by their first characters.
+        values: the admissible values, distinguished by their first characters.
         tokens: candidates for the first token of the answer, with their log-probabilities.
 
     Example:
