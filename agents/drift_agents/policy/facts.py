@@ -28,7 +28,7 @@ FACTS_FORMATS = (RANKED, RAW)
 `raw`: the same without any estimate of ours, and all transitions of other states."""
 
 LEAST_WEIGHT = 0.01
-"""Smaller weights count as equal."""
+"""Smaller weights are shown as below this value."""
 
 _DECODER = json.JSONDecoder()
 _MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)

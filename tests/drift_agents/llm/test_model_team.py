@@ -55,14 +55,14 @@ def mind(chat: ModuleType, asked: list[tuple[str, str, str]]) -> Any:
 
 
 def experiment(path: str, url: str, names: list[str], **options: Any) -> Any:
-    members = [{"name": name, "policy": {"llm": {"model": name, "base_url": url}}} for name in names]
+    members = [{"name": name, "policy": {"llm": {"model": name, "base_url": url, "format": "paper"}}} for name in names]
     return load_experiment(
         {
             "name": "tiny",
             "schedules": [path],
             "agents": {
                 "memory": "consensus",
-                "policy": {"llm": {"model": names[0], "base_url": url}},
+                "policy": {"llm": {"model": names[0], "base_url": url, "format": "paper"}},
                 "team": {"edv": {"members": members, "rotate": False, "trajectories": 2, **options}},
             },
             "seeds": 1,
@@ -127,7 +127,8 @@ def test_a_judge_chooses_among_what_models_propose(chat: ModuleType, puddle: str
 
     with chat.serve(answer) as server:
         members = [
-            {"name": name, "policy": {"llm": {"model": name, "base_url": server.url}}} for name in ("ann", "bob")
+            {"name": name, "policy": {"llm": {"model": name, "base_url": server.url, "format": "paper"}}}
+            for name in ("ann", "bob")
         ]
         what = load_experiment(
             {
@@ -135,7 +136,7 @@ def test_a_judge_chooses_among_what_models_propose(chat: ModuleType, puddle: str
                 "schedules": [puddle],
                 "agents": {
                     "memory": "vanilla",
-                    "policy": {"llm": {"model": "ann", "base_url": server.url}},
+                    "policy": {"llm": {"model": "ann", "base_url": server.url, "format": "paper"}},
                     "team": {"judge": {"members": members}},
                 },
                 "seeds": 1,
