@@ -38,7 +38,7 @@ def test_a_model_reaches_the_goal_and_its_cost_is_in_the_episode(chat: ModuleTyp
     pytest.importorskip("openai")
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     with chat.serve(go_right(chat)) as server:
-        policy = LanguageModelPolicy(Service().model("tiny", server.url, price=(1.0, 10.0)))
+        policy = LanguageModelPolicy(Service().model("tiny", server.url, price=(1.0, 10.0)), format="paper")
         episode = Agent(policy, make_memory("vanilla")).run_episode(world, seed=0)
     assert (episode.score, episode.steps, episode.invalid_actions) == (1.0, 2, 0)
     assert (episode.model_calls, episode.tokens_in, episode.tokens_out) == (2, 201, 10)

@@ -64,7 +64,7 @@ def experiment(puddle: str, url: str, **policy: Any) -> Any:
             "agents": {
                 "memory": ["none", "vanilla", "memory_bank"],
                 "verifier": ["none", "glove"],
-                "policy": {"llm": {"model": "tiny", "base_url": url, "price": [1, 10], **policy}},
+                "policy": {"llm": {"model": "tiny", "base_url": url, "price": [1, 10], "format": "paper", **policy}},
             },
             "seeds": 2,
             "rounds": 2,

@@ -96,6 +96,7 @@ def test_concurrency_is_halved_at_429_and_rises_again(clock: Any) -> None:
     assert limits.allowed == 8
 
 
+@pytest.mark.slow  # 64 threads on a loaded machine
 def test_requests_of_64_cells_run_at_a_time(chat: ModuleType) -> None:
     together = threading.Barrier(64, timeout=30)
 

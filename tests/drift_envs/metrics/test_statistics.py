@@ -87,7 +87,10 @@ def test_the_interquartile_mean_hides_a_failing_quarter() -> None:
         (lambda: bootstrap([]), "`values` should hold at least 1 number"),
         (lambda: bootstrap([1, 2], strata=["a"]), "`strata` should be as long as `values`. Received 1 and 2"),
         (lambda: bootstrap([1, 2], level=1), r"`level` should be in the interval \(0, 1\). Received 1"),
-        (lambda: bootstrap([1, 2], resamples=0), "`resamples` should be a whole number, at least 1"),
+        (
+            lambda: bootstrap([1, 2], resamples=0),
+            r"`resamples` should be a whole number in the interval \[1, 1000000\]",
+        ),
     ],
 )
 def test_refusals(call, message: str) -> None:

@@ -93,8 +93,8 @@ def test_outliers_are_in_no_group():
         ({"order": "clustered", "pool": 5, "clusters": 2}, "`pool` should be a multiple of `clusters`"),
         ({"order": "mixed", "pool": 5, "clusters": 2}, "where `order` is mixed. Received 5 and 2"),
         ({"order": "clustered"}, "`pool` should be a multiple of `clusters`"),
-        ({"clusters": 0}, "`clusters` should be a whole number, at least 1. Received 0"),
-        ({"repeats": True}, "`repeats` should be a whole number, at least 1. Received True"),
+        ({"clusters": 0}, "`clusters` should be a whole number in the interval [1, 1000000]. Received 0"),
+        ({"repeats": True}, "`repeats` should be a whole number in the interval [1, 1000000]. Received True"),
     ],
     ids=str,
 )
