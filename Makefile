@@ -50,6 +50,22 @@ test: $(STAMP) chromium lint types  ## lint, types, the whole test suite: what C
 test-slow: $(STAMP)  ## the long tests too
 	$(BIN)/python -m pytest -n 2
 
+# An environment for each extra, so that what one needs cannot change what another tests.
+EXTRAS_READY = $(wildcard tests/extras/*)
+.PHONY: test-extras test-extras-all
+test-extras: $(if $(EXTRA),.venvs/$(EXTRA)/.installed)  ## the tests of one extra in an environment of its own: EXTRA=minigrid
+	@test -n "$(EXTRA)" || { echo "name one: make test-extras EXTRA=$(firstword $(notdir $(EXTRAS_READY)))   ($(notdir $(EXTRAS_READY)))" >&2; exit 2; }
+	@test -d tests/extras/$(EXTRA) || { echo "no tests of an extra $(EXTRA); there are: $(notdir $(EXTRAS_READY))" >&2; exit 2; }
+	.venvs/$(EXTRA)/bin/python -m pytest -n 2 -m "not slow" tests/extras/$(EXTRA)
+
+test-extras-all:  ## the tests of every extra, one after the other
+	@for extra in $(notdir $(EXTRAS_READY)); do $(MAKE) --no-print-directory test-extras EXTRA=$$extra || exit 1; done
+
+.venvs/%/.installed: setup.cfg pyproject.toml .ci/constraints.txt
+	$(PYTHON) -m venv .venvs/$*
+	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable ".[agents,test,$*]"
+	@touch $@
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,4 +91,4 @@ try-wheel: wheel  ## try the wheel in empty environments; PYTHONS="python3.10 py
 	.ci/try-wheel dist/*.whl $(or $(PYTHONS),$(PYTHON))
 
 clean:  ## remove everything that the targets made
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

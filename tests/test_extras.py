@@ -76,4 +76,4 @@ def test_the_extra_holds_what_the_core_lacks():
         assert f"\n{name}>=" not in core
         assert f"\n{name}>=" in extras["agents"]
     assert extras["all"].strip() == "drift-envs[agents,plots,rl,video]"
-    assert "drift-envs[agents]" in extras["dev"]
+    assert "drift-envs[agents,test]" in extras["dev"]

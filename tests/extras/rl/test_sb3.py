@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from drift_envs import sb3
 from drift_envs.sb3 import EvalCallback, VecEnv, make_vec_env
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 TURN = {"version": 1, "name": "turn", "base": {"map": ["SFG"]}, "drifts": [{"at": 3, "set": {"map": ["SFFFG"]}}]}
 
 
