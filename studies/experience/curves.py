@@ -12,9 +12,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from drift_agents.analysis.plots.curves import PlotSeries, draw_line
-from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save
+from drift_agents.analysis.plots.style import PlotFile, write_panels
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.tables.memories import cumulative
 from drift_agents.errors import ExperimentError
@@ -65,23 +66,25 @@ def draw_following(schedule: str, runs: Mapping[str, Sequence[Sequence[Execution
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ExperimentError(f"{folder}: cannot be written: {error.strerror}") from error
+    panels = [(row, kind, side, label) for row, (kind, _) in enumerate(KINDS) for side, label in SIDES]
+
+    def draw(axes: Sequence[Any]) -> None:
+        for axis, (row, kind, side, label) in zip(axes, panels, strict=True):
+            for number, name in enumerate(lines):
+                lengths = [len(instance) for instance in runs[name]]
+                draw_line(axis, _mean(found[name][row], side, min(lengths)), name, number, len(lines))
+            axis.set_title(kind)
+            axis.set_xlabel("episode")
+            axis.set_ylabel(label)
+            axis.set_ylim(-0.03, 1.03)
+
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
     title = f"Experience following on {schedule}"
-    with new_figure(len(KINDS), len(SIDES), width=4.6, height=2.9) as (figure, axes):
-        for row, (kind, _) in enumerate(KINDS):
-            for column, (side, label) in enumerate(SIDES):
-                axis = axes[row, column]
-                for number, name in enumerate(lines):
-                    lengths = [len(instance) for instance in runs[name]]
-                    draw_line(axis, _mean(found[name][row], side, min(lengths)), name, number)
-                axis.set_title(kind)
-                axis.set_xlabel("episode")
-                axis.set_ylabel(label)
-                axis.set_ylim(-0.03, 1.03)
-        handles, names = axes[0, 0].get_legend_handles_labels()
-        add_legend(figure, handles, names, min(2, len(lines)))
-        figure.suptitle(title)
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", schedule)
-        return [save(figure, title, folder, f"{name}-following")]
+    return [
+        write_panels(
+            title, draw, len(panels), folder, f"{name}-following", columns=len(SIDES), height=3.2, legend_columns=3
+        )
+    ]
 
 
 def _mean(instances: Sequence[Sequence[Pair]], side: str, episodes: int) -> PlotSeries:

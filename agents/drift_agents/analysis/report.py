@@ -3,6 +3,7 @@
 * `write_report` - reads a run's folder, prints the report and writes `report.md`
 * `make_report` - the tables
 * `make_summary` - the summary table
+* `make_sentences` - the run in a few sentences
 * `to_text` - the report as Markdown
 * `ReportSection` - the tables about one schedule, or about several
 """
@@ -25,7 +26,7 @@ from drift_agents.analysis.tables.breakdowns import (
     tabulate_by_prior_score,
     tabulate_spread,
 )
-from drift_agents.analysis.tables.comparisons import compare, holm, tabulate_differences
+from drift_agents.analysis.tables.comparisons import Comparison, compare, holm, tabulate_differences
 from drift_agents.analysis.tables.costs import (
     tabulate_costs,
     tabulate_decision_costs,
@@ -42,6 +43,7 @@ from drift_agents.analysis.tables.probing import (
     tabulate_probes,
 )
 from drift_agents.analysis.tables.scores import tabulate_phases, tabulate_scores
+from drift_agents.analysis.tables.sentences import write_sentences
 from drift_agents.experiment.folder import REPORT, write_text
 
 LEGEND = (
@@ -93,15 +95,17 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
     """
     manifest, rows = read_run(folder)
     sections, summary = make_report(manifest, rows), make_summary(manifest, rows)
+    sentences = make_sentences(manifest, rows)
     path = folder / REPORT
-    write_text(path, to_text(manifest, summary + sections))
+    write_text(path, to_text(manifest, summary + sections, sentences))
     if console is not None:
         for section in sections:
             _print(section, console)
-        console.print(Text("\n".join(f"- {line.replace('`', '')}" for line in LEGEND), style="dim"))
         for section in summary:  # first in the file, last in a terminal
             _print(section, console)
-        console.print(f"\nThe same as Markdown, and more tables: {path}")
+        console.print(Text("\n".join(("", *sentences))))
+        console.print("\nThe same as Markdown, how to read it, and more tables:")
+        console.print(str(path), soft_wrap=True)  # a path is copied: it stays in one line
     return path
 
 
@@ -141,8 +145,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Report
         rows: what happened.
     """
     parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
-    comparisons = [one for part in parts for one in compare(*part)]
-    corrected = list(zip(comparisons, holm([one.p_value for one in comparisons]), strict=True))
+    corrected = _corrected(parts)
     sections = _sweeps(manifest, parts)
     overview = tabulate_policies(parts)
     if overview:
@@ -191,6 +194,24 @@ def make_summary(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Repor
     return [ReportSection("Lost to drifts, and recovered", [table], [])] if table.rows else []
 
 
+def make_sentences(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[str]:
+    """The run in a few sentences, made from the figures; schedules of a sweep are left out where others were played.
+
+    Args:
+        manifest: what was played.
+        rows: what happened.
+    """
+    parts = [part_of(manifest, schedule, runs) for schedule, runs in group(rows).items()]
+    plain = [part for part in parts if "sweep" not in manifest["schedules"].get(part.schedule, {})]
+    return write_sentences(plain or parts, _corrected(plain or parts))
+
+
+def _corrected(parts: Sequence[ScheduleRuns]) -> list[tuple[Comparison, float]]:
+    """All comparisons, each with its p-value after Holm's correction."""
+    comparisons = [one for part in parts for one in compare(*part)]
+    return list(zip(comparisons, holm([one.p_value for one in comparisons]), strict=True))
+
+
 def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:
     known = manifest["schedules"].get(part.schedule, {})
     control = ", a control: left out of rankings" if known.get("control") else ""
@@ -227,17 +248,19 @@ def _sweeps(manifest: Mapping[str, Any], parts: Sequence[ScheduleRuns]) -> list[
     ]
 
 
-def to_text(manifest: Mapping[str, Any], sections: Sequence[ReportSection]) -> str:
+def to_text(manifest: Mapping[str, Any], sections: Sequence[ReportSection], sentences: Sequence[str] = ()) -> str:
     """The report as Markdown.
 
     Args:
         manifest: what was played.
         sections: the tables.
+        sentences: the run in a few sentences.
     """
     experiment = manifest["experiment"]
     lines = [f"# {manifest['name']}", ""]
     if experiment.get("about"):
         lines += [experiment["about"][0].upper() + experiment["about"][1:] + ".", ""]
+    lines += [*(f"- {sentence}" for sentence in sentences), *([""] if sentences else [])]
     for section in sections:
         lines += [f"## {section.heading}", ""]
         for table in section.tables + section.more:

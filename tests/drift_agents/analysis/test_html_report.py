@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drift_agents.analysis.html.report import to_html, write_html
-from drift_agents.analysis.plots.curves import plain, series, smoothed, summed
+from drift_agents.analysis.plots.curves import APART, PlotSeries, draw_line, plain, series, smoothed, summed
 from drift_agents.analysis.plots.draw import draw_all
 from drift_agents.analysis.plots.style import STYLES, add_legend, new_figure, style_of
 from drift_agents.analysis.plots.visits import count_visits
@@ -50,9 +50,14 @@ def test_every_picture_is_there_twice_and_says_what_it_shows(drawn: Path) -> Non
     names = {path.stem for path in (drawn / "plots").iterdir()}
     kinds = ("adaptation", "regret", "memory")
     assert names == {
-        *(f"puddle-{kind}" for kind in (*kinds, "visits")),
-        *(f"mountain_car-reversed-{kind}" for kind in kinds),
+        f"{name}{form}"
+        for name in (
+            *(f"puddle-{kind}" for kind in (*kinds, "visits")),
+            *(f"mountain_car-reversed-{kind}" for kind in kinds),
+        )
+        for form in ("", "-narrow")
     }
+    names -= {f"{name}-narrow" for name in names}
     for name in names:
         assert (drawn / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert {"episode", "regret so far, in scores", "turn", "GLOVE", "plain"} <= texts_of(
@@ -193,7 +198,7 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     assert browser.find_element(By.TAG_NAME, "h1").text == "puddle"
     images = browser.find_elements(By.TAG_NAME, "img")
-    assert len(images) == 7
+    assert len(images) == 7, "a picture with two forms is one image"
     assert all(browser.execute_script("return arguments[0].naturalWidth > 100", image) for image in images)
     assert all(image.get_attribute("alt") for image in images)
     link = browser.find_element(By.PARTIAL_LINK_TEXT, "vanilla + glove")
@@ -202,13 +207,90 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     assert browser.find_element(By.CSS_SELECTOR, ".pane h3").text == "vanilla + glove, seed 0, episode 4"
 
 
+POLICY = """
+const seen = [];
+document.addEventListener('securitypolicyviolation', event => seen.push(event.violatedDirective));
+const style = document.createElement('style');
+style.textContent = 'body { margin-top: 99px }';
+document.head.append(style);
+document.body.insertAdjacentHTML('beforeend', '<p id="odd" style="color: red">x</p><img src="http://127.0.0.1:9/x.png">');
+const done = arguments[0];
+setTimeout(() => done([seen.sort(), getComputedStyle(document.body).marginTop]), 300);
+"""
+
+
+def test_no_inline_code_but_the_pages_own_is_allowed(browser: WebDriver, drawn: Path) -> None:
+    for name in ("report.html", "inspect.html"):
+        text = (drawn / name).read_text("utf-8")
+        (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        browser.get((drawn / name).as_uri())
+        seen, margin = browser.execute_async_script(POLICY)
+        assert {"style-src-elem", "style-src-attr", "img-src"} <= set(seen)
+        assert margin != "99px"
+        browser.get_log("browser")  # the violations above
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_is_legible_in_both_schemes_and_on_a_phone(
+    browser: WebDriver, contrasts: Callable[[], list[tuple[float, str]]], drawn: Path, scheme: str, width: int
+) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    try:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get((drawn / "report.html").as_uri())
+        ratio, where = min(contrasts())
+        assert ratio >= 4.5, where
+        ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") is (scheme == "light")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        image = browser.find_element(By.TAG_NAME, "img")
+        column = browser.execute_script("return document.querySelector('h1').clientWidth")
+        assert image.size["width"] == column, "full width"
+        shown = browser.execute_script("return arguments[0].naturalWidth", image)
+        assert (shown < 500) is (width < 500), "panels one below the other on a phone"
+        lines = browser.execute_script(
+            "const list = document.querySelector('#summary'), style = getComputedStyle(list);"
+            "return list.clientHeight / parseFloat(style.lineHeight)"
+        )
+        assert width < 500 or lines <= 11, "ten lines and the padding"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_plot_follows_the_readers_colours(drawn: Path) -> None:
+    text = (drawn / "plots" / "puddle-adaptation.svg").read_text("utf-8")
+    assert "@media (prefers-color-scheme:dark)" in text
+    for light in ("#ffffff", "#000000"):
+        assert f"fill: {light}" in text or f"stroke: {light}" in text, "matplotlib writes colours as the rules expect"
+
+
+def test_lines_of_equal_values_stand_apart() -> None:
+    line = PlotSeries([1.0] * 9, [1.0] * 9, [1.0] * 9)
+    with new_figure(1, 1) as (figure, axes):
+        (axis,) = axes.flat
+        for number in range(3):
+            draw_line(axis, line, str(number), number, 3)
+        figure.draw_without_rendering()
+        heights = [drawn.get_transform().transform((1, 1))[1] * 72 / figure.dpi for drawn in axis.lines]
+        marks = [drawn.get_markevery()[0] for drawn in axis.lines]
+    assert np.diff(heights) == pytest.approx([-APART, -APART])
+    assert heights[1] == pytest.approx(axis.transData.transform((1, 1))[1] * 72 / figure.dpi), "around the value"
+    assert len(set(marks)) <= 3
+
+
 def test_it_says_what_was_played(drawn: Path) -> None:
     text = (drawn / "report.html").read_text("utf-8")
     manifest = read_manifest(drawn)
     wanted: Sequence[str] = (manifest["config_hash"], f"drift-envs {manifest['versions']['drift-envs']}", "Seeds: 0, 1")
     for part in wanted:
         assert part in text
-    assert re.findall(r"(?:src|href)=\"(?!data:|inspect\.html)[^\"]*\"", text) == [], "nothing from elsewhere"
+    assert re.findall(r"(?:src|href)=\"(?!data:|inspect\.html|#)[^\"]*\"", text) == [], "nothing from elsewhere"
 
 
 def test_the_command(traced_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.report import make_report, make_summary, write_report
+from drift_agents.analysis.report import make_report, make_sentences, make_summary, write_report
 from drift_agents.analysis.runs import estimate, group, mean_of, phases_of
 from drift_agents.analysis.table import Table
 from drift_agents.errors import ExperimentError
@@ -119,6 +119,30 @@ def test_the_summary_says_what_was_lost_and_won_back() -> None:
     }
     plain_only = [row for row in log_rows() if row["verifier"] != "glove"]
     assert make_summary(manifest(), plain_only) == []
+
+
+def test_the_sentences_hold_the_figures_of_the_tables() -> None:
+    played, lost, gained, probed, best = make_sentences(manifest(), log_rows())
+    assert played == "2 agents and 2 references played 1 schedule with 2 seeds: 96 episodes."
+    # Plain: 100 before, then 50 and 0; GLOVE: 92 and 67 after, 4 and 5 probe steps beside 120 ordinary ones.
+    assert lost.startswith("1 of 1 plain agent ")
+    assert lost.endswith(
+        "the largest change is -75 [-100, -50] points, Vanilla on frozen_lake/implicit, from 100 (all 2) to 25 [0, 50]."
+    )
+    assert gained == (
+        "GLOVE minus plain after drifts, in points: above 0 in 1 of 1 comparison, below in 0 (0 hold after Holm's "
+        "correction); all are +54 [+42, +67]."
+    )
+    assert probed == (
+        "Probe steps are 3.6 [3.2, 4.0] % (Vanilla + GLOVE on frozen_lake/implicit) of the interactions of agents with "
+        "GLOVE."
+    )
+    assert best.startswith("The best agent of a schedule reaches 79 [67, 92] % (Vanilla + GLOVE on ")
+    plain_only = [row for row in log_rows() if row["verifier"] == "none" and row["policy"] == "planner"]
+    sentences = make_sentences(manifest(), plain_only)
+    assert sentences[0] == "1 agent played 1 schedule with 2 seeds: 24 episodes."
+    assert sentences[-1] == "An episode takes 10.0 (all 2) (Vanilla on frozen_lake/implicit) steps on average."
+    assert not any("GLOVE" in sentence or "reference" in sentence for sentence in sentences)
 
 
 def test_the_summary_keeps_policies_apart_and_takes_the_first_options_of_a_verifier() -> None:
@@ -286,7 +310,9 @@ def test_the_report_is_printed_and_written(tmp_path: Path) -> None:
     path = write_report(tmp_path, console)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     text = path.read_text()
-    assert max(map(len, printed.splitlines())) <= 100
+    *lines, last = printed.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert last == str(path), "a path stands in one line, so that it can be copied"
     for figure in ("79 [67, 92]", "35 → 97.5", "+54 [+42, +67]*"):
         assert figure in printed
         assert figure.replace("*", "*") in text

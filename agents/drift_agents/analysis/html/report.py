@@ -3,7 +3,7 @@
 * `write_html` - the file of a run
 * `to_html` - a table
 
-The templates `report.html` and `table.html` hold the markup.
+The templates `report.html` and `table.html` hold the markup, `report.css` its style; the page needs no script.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from __future__ import annotations
 import base64
 import json
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from drift_agents.analysis.inspect.page import gather, write_page
+from drift_agents.analysis.inspect.page import gather, hash_source, write_page
 from drift_agents.analysis.plots.draw import draw_all
-from drift_agents.analysis.report import LEGEND, make_report, make_summary
+from drift_agents.analysis.report import LEGEND, make_report, make_sentences, make_summary
 from drift_agents.analysis.runs import Player, read_run
 from drift_agents.analysis.table import Table
 from drift_agents.experiment.folder import PAGE, REPORT_PAGE, write_text
@@ -45,6 +47,8 @@ def write_html(folder: Path) -> Path:
         .get_template("report.html")
         .render(
             manifest=manifest,
+            style=Markup((resources.files("drift_agents.analysis.html") / "report.css").read_text("utf-8")),
+            sentences=make_sentences(manifest, rows),
             sections=sections,
             plots=plots,
             shown={section.subject for section in sections},
@@ -81,6 +85,7 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
     )
     templates.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode("ascii")
+    templates.filters["source"] = lambda content: Markup(hash_source(content))
     return templates
 
 

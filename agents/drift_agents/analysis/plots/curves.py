@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
+from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
 from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex, memory_name
 from drift_agents.analysis.tables.memories import propagation, twin_of
@@ -24,6 +24,9 @@ Values = Callable[[Sequence[Row]], list[float]]
 
 MARKS = 8
 """Marks along a curve."""
+
+APART, POINTS = 1.2, 72
+"""Points between lines of equal values, and points in an inch."""
 
 
 class PlotSeries(NamedTuple):
@@ -113,7 +116,7 @@ def draw_curves(schedule: str, players: PlayerIndex, measure: Measure, folder: P
         found = {name: [(label, series(run, values)) for label, run in lines] for name, lines in panels.items()}
         if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
             continue
-        title = f"{kind.capitalize()} on {schedule}"
+        title = f"{kind.capitalize()} on {schedule} (equal lines stand {APART:g} points apart)"
         pictures.append(_draw(title, label, found, names, drifts_of(players), folder, f"{prefix}-{kind}"))
     return pictures
 
@@ -151,36 +154,34 @@ def _draw(
     folder: Path,
     name: str,
 ) -> PlotFile:
-    columns = min(3, len(panels))
-    with new_figure(math.ceil(len(panels) / columns), columns, width=4.2, height=2.9) as (figure, axes):
-        for axis, (panel, lines) in zip(axes.flat, panels.items(), strict=False):
+    def draw(axes: Sequence[Any]) -> None:
+        for axis, (panel, lines) in zip(axes, panels.items(), strict=True):
             for line, data in lines:
-                draw_line(axis, data, line, names.index(line))
+                draw_line(axis, data, line, names.index(line), len(names))
             mark_drifts(axis, drifts)
             axis.set_title(panel)
             axis.set_xlabel("episode")
             axis.set_ylabel(label)
-        for axis in list(axes.flat)[len(panels) :]:
-            axis.set_visible(False)
-        handles = {
-            line: handle for axis in axes.flat for handle, line in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        add_legend(figure, list(handles.values()), list(handles), min(1 + 2 * columns, len(handles)))
-        figure.suptitle(title)
-        return save(figure, title, folder, name)
+
+    return write_panels(title, draw, len(panels), folder, name, columns=2 if len(panels) == 4 else 3)
 
 
-def draw_line(axis: Any, data: PlotSeries, label: str, number: int) -> None:
-    """A line with its interval.
+def draw_line(axis: Any, data: PlotSeries, label: str, number: int, count: int = 1) -> None:
+    """A line with its interval; lines of equal values stand side by side, `APART` points from each other.
 
     Args:
         axis: the panel.
         data: the line, from the first episode on.
         label: what it is called.
         number: of the look.
+        count: of the lines that the panel can have.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     look = style_of(number)
     episodes = range(1, len(data.middle) + 1)
+    step = max(1, len(data.middle) // MARKS)
+    shift = APART * ((count - 1) / 2 - number) / POINTS
     axis.fill_between(episodes, data.low, data.high, color=look.colour, alpha=0.13, linewidth=0)
     axis.plot(
         episodes,
@@ -188,9 +189,11 @@ def draw_line(axis: Any, data: PlotSeries, label: str, number: int) -> None:
         color=look.colour,
         linestyle=look.dash,
         marker=look.mark,
-        markevery=(number, max(1, len(data.middle) // MARKS)),
+        linewidth=1.3,
+        markevery=(number * max(1, step // max(count, 1)), step),
         markersize=4,
         label=label,
+        transform=axis.transData + ScaledTranslation(0, shift, axis.figure.dpi_scale_trans),
     )
 
 
@@ -245,16 +248,16 @@ def draw_propagation(schedule: str, players: PlayerIndex, folder: Path, prefix: 
     ]
     if not pairs:
         return []
-    title = f"Errors handed on, on {schedule}"
-    with new_figure(1, 1, width=7.2, height=4.0) as (figure, axes):
-        (axis,) = axes.flat
+    gaps = [(name, series(runs, gap_to(twin))) for name, runs, twin in pairs]
+
+    def draw(axes: Sequence[Any]) -> None:
+        (axis,) = axes
         axis.axhline(0, color="#888888", linewidth=0.8)
-        for number, (name, runs, twin) in enumerate(pairs):
-            draw_line(axis, series(runs, gap_to(twin)), name, number)
+        for number, (name, gap) in enumerate(gaps):
+            draw_line(axis, gap, name, number, len(gaps))
         mark_drifts(axis, drifts_of(players))
         axis.set_xlabel("episode")
         axis.set_ylabel("gap to the error-free twin,\nmean score so far, points of 100")
-        figure.suptitle(title)
-        handles, names = axis.get_legend_handles_labels()
-        add_legend(figure, handles, names, min(2, len(pairs)))
-        return [save(figure, title, folder, f"{prefix}-propagation")]
+
+    title = f"Errors handed on, on {schedule}"
+    return [write_panels(title, draw, 1, folder, f"{prefix}-propagation", height=4.0, legend_columns=3)]

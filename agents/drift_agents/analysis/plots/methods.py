@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
+from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
 from drift_agents.analysis.tables.costs import decision_costs, pareto_front
@@ -41,8 +42,9 @@ def draw_paper_bars(
     if not found:
         return []
     title = f"{schedule}: ours beside the paper's ({GPT_4O})"
-    with new_figure(1, len(phases), width=max(3.2, 0.7 * len(found)), height=3.2) as (figure, axes):
-        for number, (axis, phase) in enumerate(zip(axes.flat, phases, strict=True)):
+
+    def draw(axes: Sequence[Any]) -> None:
+        for number, (axis, phase) in enumerate(zip(axes, phases, strict=True)):
             for place, (_, ours, paper) in enumerate(found):
                 one = ours[number]
                 errors = [[max(0.0, one.mean - one.low)], [max(0.0, one.high - one.mean)]]
@@ -55,14 +57,12 @@ def draw_paper_bars(
                         place + 0.2, paper[number], 0.4, color=PAPER, edgecolor="black", hatch="///",
                         label=f"paper, {GPT_4O}, one run" if place == 0 else None,
                     )  # fmt: skip
-            axis.set_xticks(range(len(found)), [name for name, *_ in found], rotation=40, ha="right")
+            axis.set_xticks(range(len(found)), [name for name, *_ in found], rotation=40, ha="right", fontsize=8)
             axis.set_ylim(0, 105)
             axis.set_title(phase)
             axis.set_ylabel(measure.name)
-        handles, labels = axes.flat[0].get_legend_handles_labels()
-        add_legend(figure, handles, labels, 2)
-        figure.suptitle(title)
-        return [save(figure, title, folder, f"{prefix}-paper")]
+
+    return [write_panels(title, draw, len(phases), folder, f"{prefix}-paper", height=3.4)]
 
 
 def draw_front(
@@ -82,8 +82,9 @@ def draw_front(
     if not costs:
         return []
     title = f"{schedule}: {measure.name} after drifts against tokens"
-    with new_figure(1, 1, width=10.5, height=max(3.6, 0.6 + 0.2 * len(costs))) as (figure, axes):
-        (axis,) = axes.flat
+
+    def draw(axes: Sequence[Any]) -> None:
+        (axis,) = axes
         for number, cost in enumerate(costs):
             look = style_of(number)
             spread = [
@@ -107,6 +108,5 @@ def draw_front(
         axis.set_ylim(-3, 103)
         axis.set_xlabel("tokens a step")
         axis.set_ylabel(f"{measure.name} after drifts, %")
-        figure.suptitle(title)
-        figure.legend(loc="outside right center", fontsize=7)
-        return [save(figure, title, folder, f"{prefix}-tokens")]
+
+    return [write_panels(title, draw, 1, folder, f"{prefix}-tokens", height=4.0, legend_columns=4)]

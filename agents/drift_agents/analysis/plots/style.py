@@ -1,14 +1,16 @@
 """The style of plots: players differ in colour, dash and marker, so that plots can be read without colour.
 
 * `PlayerStyle`, `style_of` - how a player is drawn
-* `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its two files
+* `write_panels` - panels of equal kind as files: side by side, and one below the other for narrow screens
+* `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its files
 * `PlotFile` - what was drawn
 """
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
@@ -39,9 +41,15 @@ SETTINGS: Any = {
 }
 DPI = 120
 
-# A legend's characters, its lines and what stands before a label, in inches; lines for which every figure has
-# room; characters in a line of a label.
-_CHARACTER, _LINE, _HANDLE, _ROOM, _LABEL = 0.069, 0.19, 0.6, 2, 48
+WIDTH, NARROW = 12.0, 4.1
+"""Widths of a figure and of its form for narrow screens, in inches."""
+
+DARK = (("#ffffff", "#14181d"), ("#000000", "#e8ebee"), ("#4b5560", "#a9b4be"), ("#0072b2", "#4aa5e0"))
+"""Colours of a light page, and what they become on a dark one."""
+
+# A legend's characters, its lines and what stands before a label, and a title's characters, in inches; lines for
+# which every figure has room; characters in a line of a label.
+_CHARACTER, _LINE, _HANDLE, _TITLE, _ROOM, _LABEL = 0.069, 0.19, 0.6, 0.095, 2, 48
 
 
 class PlayerStyle(NamedTuple):
@@ -65,11 +73,13 @@ class PlotFile(NamedTuple):
         title: what it shows.
         png: the file with pixels.
         svg: the file with shapes.
+        narrow: the same with panels one below the other.
     """
 
     title: str
     png: Path
     svg: Path
+    narrow: Path
 
 
 def style_of(number: int) -> PlayerStyle:
@@ -132,22 +142,78 @@ def add_legend(figure: Any, handles: Sequence[Any], labels: Sequence[str], colum
     figure.legend(handles, broken, loc="outside lower center", ncols=columns)
 
 
-def save(figure: Any, title: str, folder: Path, name: str) -> PlotFile:
-    """Write a figure's two files.
+def write_panels(
+    title: str,
+    draw: Callable[[Sequence[Any]], None],
+    count: int,
+    folder: Path,
+    name: str,
+    *,
+    columns: int = 3,
+    height: float = 2.9,
+    legend_columns: int = 6,
+) -> PlotFile:
+    """Draw panels and write their files: side by side over the whole width, and one below the other.
+
+    Args:
+        title: what the figure shows.
+        draw: draws into the panels, which come as a list; what it labels stands in the legend.
+        count: of panels.
+        folder: where to.
+        name: of the files, without ending.
+        columns: panels side by side, at the most.
+        height: of a panel, in inches.
+        legend_columns: of the legend, at the most.
+
+    Raises:
+        ExperimentError: if a file cannot be written.
+        MissingDependencyError: without matplotlib.
+    """
+    picture = PlotFile(title, *(folder / f"{name}{ending}" for ending in (".png", ".svg", "-narrow.svg")))
+    for across, width, files in (
+        (min(columns, count), WIDTH, (picture.png, picture.svg)),
+        (1, NARROW, (picture.narrow,)),
+    ):
+        with new_figure(math.ceil(count / across), across, width=width / across, height=height) as (figure, axes):
+            panels = list(axes.flat)
+            draw(panels[:count])
+            for panel in panels[count:]:
+                panel.set_visible(False)
+            found = [panel.get_legend_handles_labels() for panel in panels[:count]]
+            handles = {label: handle for pair in found for handle, label in zip(*pair, strict=True)}
+            if handles:
+                add_legend(figure, list(handles.values()), list(handles), min(legend_columns, len(handles)))
+            figure.suptitle(fill(title, int(width / _TITLE)))
+            save(figure, files)
+    return picture
+
+
+def save(figure: Any, files: Sequence[Path]) -> None:
+    """Write a figure; an SVG follows the colour scheme of its reader.
 
     Args:
         figure: the figure.
-        title: what it shows.
-        folder: where to.
-        name: of the files, without ending.
+        files: by their endings pixels or shapes.
 
     Raises:
         ExperimentError: if a file cannot be written.
     """
-    picture = PlotFile(title, folder / f"{name}.png", folder / f"{name}.svg")
-    try:
-        figure.savefig(picture.png, dpi=DPI, metadata={"Software": None})
-        figure.savefig(picture.svg, metadata={"Date": None, "Creator": None})
-    except OSError as error:
-        raise ExperimentError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
-    return picture
+    for path in files:
+        try:
+            if path.suffix == ".png":
+                figure.savefig(path, dpi=DPI, metadata={"Software": None})
+                continue
+            text = io.StringIO()
+            figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+            path.write_text(text.getvalue().replace("<defs>", f"<style>{_dark_rules()}</style>\n <defs>", 1), "utf-8")
+        except OSError as error:
+            raise ExperimentError(f"{error.filename or path}: cannot be written: {error.strerror}") from error
+
+
+def _dark_rules() -> str:
+    """Rules for a dark page: matplotlib writes colours as style attributes, and black text without one."""
+    rules = [
+        f'[style*="{what}: {light}"]{{{what}:{dark}!important}}' for light, dark in DARK for what in ("fill", "stroke")
+    ]
+    rules.append(f'text:not([style*="fill:"]){{fill:{dict(DARK)["#000000"]}}}')
+    return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from drift_agents.analysis.plots.style import PlotFile, add_legend, new_figure, save, style_of
+from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
 from drift_agents.analysis.runs import Player, estimate, sum_of
 from drift_agents.analysis.schedule_runs import ScheduleRuns
 from drift_agents.checks import is_number
@@ -64,15 +64,16 @@ def draw_budgets(
     name, first = path.split(".")[-1], parts[0][1]
     whose = dict.fromkeys((player.memory, player.policy) for player in first.players.runs if player.verifier in budgets)
     pictures = []
+    panels = (
+        (f"{first.measure.name}, after the drift", first.measure.of, True),
+        ("probe steps of a run", sum_of("probe_steps"), False),
+    )
     for memory, policy in whose if len(budgets) >= FEWEST else ():
         by_budget = {budget: Player(memory, label, policy) for label, budget in budgets.items()}
         title = f"{of}: budget against {name}, {memory}, {policy}"
-        with new_figure(1, 2, width=4.4, height=3.2) as (figure, axes):
-            panels = (
-                (f"{first.measure.name}, after the drift", first.measure.of, True),
-                ("probe steps of a run", sum_of("probe_steps"), False),
-            )
-            for axis, (label, measure, after) in zip(axes.flat, panels, strict=True):
+
+        def draw(axes: Sequence[Any], by_budget: Mapping[int, Player] = by_budget) -> None:
+            for axis, (label, measure, after) in zip(axes, panels, strict=True):
                 for number, (value, part) in enumerate(parts):
                     look, points = style_of(number), []
                     for budget, player in by_budget.items():
@@ -94,12 +95,10 @@ def draw_budgets(
                 axis.minorticks_off()
                 axis.set_xlabel("budget of probes for a verification")
                 axis.set_ylabel(label)
-            axes.flat[1].set_ylim(bottom=0)
-            handles, labels = axes.flat[0].get_legend_handles_labels()
-            add_legend(figure, handles, labels, 4)
-            figure.suptitle(title)
-            stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{of}-{memory}-{policy}").strip("-")
-            pictures.append(save(figure, title, folder, f"{stem}-budget"))
+            axes[1].set_ylim(bottom=0)
+
+        stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{of}-{memory}-{policy}").strip("-")
+        pictures.append(write_panels(title, draw, 2, folder, f"{stem}-budget", height=3.2))
     return pictures
 
 
@@ -117,12 +116,13 @@ def draw_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str, of: str, fo
     places = values if numeric else list(range(len(values)))
     name, first = path.split(".")[-1], parts[0][1]
     title = f"{of}: over {name}"
-    with new_figure(1, 2, width=4.4, height=3.2) as (figure, axes):
+
+    def draw(axes: Sequence[Any]) -> None:
         for number, player in enumerate(first.players.runs):
             look = style_of(number)
             for axis, measure, after in (
-                (axes.flat[0], first.measure.of, True),
-                (axes.flat[1], sum_of("probe_steps"), False),
+                (axes[0], first.measure.of, True),
+                (axes[1], sum_of("probe_steps"), False),
             ):
                 points = []
                 for place, (_, part) in zip(places, parts, strict=True):
@@ -143,14 +143,11 @@ def draw_sweep(parts: Sequence[tuple[Any, ScheduleRuns]], path: str, of: str, fo
                     alpha=0.13,
                     linewidth=0,
                 )
-        for axis, label in zip(
-            axes.flat, (f"{first.measure.name}, after the drift", "probe steps of a run"), strict=True
-        ):
+        for axis, label in zip(axes, (f"{first.measure.name}, after the drift", "probe steps of a run"), strict=True):
             axis.set_xlabel(name)
             axis.set_ylabel(label)
             # At what was swept and nowhere else: it is not evenly spaced, and nothing was played in between.
             axis.set_xticks(places, [f"{value:g}" if numeric else str(value) for value in values])
-        handles, labels = axes.flat[0].get_legend_handles_labels()
-        add_legend(figure, handles, labels, 3)
-        figure.suptitle(title)
-        return [save(figure, title, folder, f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', f'{of}-{name}')}-sweep")]
+
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{of}-{name}")
+    return [write_panels(title, draw, 2, folder, f"{stem}-sweep", height=3.2, legend_columns=4)]

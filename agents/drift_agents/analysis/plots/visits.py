@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.analysis.plots.style import PlotFile, new_figure, save
+from drift_agents.analysis.plots.style import WIDTH, PlotFile, write_panels
 from drift_agents.analysis.runs import Player
 from drift_agents.analysis.schedule_runs import PlayerIndex
 from drift_agents.experiment.folder import TRACES
@@ -22,6 +22,12 @@ from drift_agents.experiment.trace import SUFFIX, EpisodeTrace, read_header, rea
 LAKE = "DriftFrozenLake-v0"
 ACROSS = 4
 """Phases side by side at the most."""
+
+SIZE, PITCH = 1.15, 1.12
+"""The side of a map in inches, and the distance of two maps in sides."""
+
+FULL = 25
+"""The share at which colours end, in percent."""
 
 
 class Visits(NamedTuple):
@@ -103,27 +109,46 @@ def draw_visits(
     if not found:
         return []
     title = f"Where the agent was on {schedule}"
-    with new_figure(len(found), len(shown), width=2.4, height=2.5) as (figure, axes):
-        image = None
-        for line, (name, visits) in zip(axes, found, strict=True):
-            for axis, phase in zip(line, shown, strict=True):
-                axis.set_title(f"{name}\n{phase}", fontsize=8)
-                if phase not in visits:
-                    axis.set_visible(False)
-                    continue
-                tiles, shares = visits[phase]
-                image = axis.imshow(100 * shares, cmap="cividis", vmin=0, vmax=25)
-                for row, letters in enumerate(tiles):
-                    for column, letter in enumerate(letters):
-                        if letter != "F":
-                            colour = "black" if shares[row, column] > 0.12 else "white"
-                            axis.text(column, row, letter, ha="center", va="center", color=colour, fontsize=8)
-                axis.set_xticks(range(len(tiles[0])))
-                axis.set_yticks(range(len(tiles)))
-                axis.tick_params(labelsize=6, length=0)
-                axis.set_xlabel("column", fontsize=7)
-                axis.set_ylabel("row", fontsize=7)
-        if image is not None:
-            figure.colorbar(image, ax=axes, shrink=0.6, label="share of the phase's steps, %", extend="max")
-        figure.suptitle(title)
-        return [save(figure, title, folder, f"{prefix}-visits")]
+
+    def draw(axes: Sequence[Any]) -> None:
+        mesh = None
+        for axis, (name, visits) in zip(axes, found, strict=True):
+            for place, phase in enumerate(shown):
+                if phase in visits:
+                    mesh = _draw_map(axis, visits[phase], place * PITCH)
+                    axis.text(place * PITCH + 0.5, 1.04, phase, ha="center", va="top", fontsize=7.5)
+            axis.set_title(name, fontsize=8.5, pad=3)
+            axis.set_xlim(-0.02, len(shown) * PITCH)
+            axis.set_ylim(1.2, -0.02)
+            axis.set_aspect("equal")
+            axis.axis("off")
+        label = "share of the phase's steps, %"
+        bar = axes[0].figure.colorbar(mesh, ax=list(axes), location="bottom", shrink=0.3, aspect=30, extend="max")
+        bar.set_label(label, fontsize=8)
+
+    columns = min(len(found), max(1, int(WIDTH / (SIZE * len(shown) * PITCH))))
+    return [write_panels(title, draw, len(found), folder, f"{prefix}-visits", columns=columns, height=SIZE + 0.6)]
+
+
+def _draw_map(axis: Any, visits: Visits, left: float) -> Any:
+    """Draw a map as tiles within one unit of length, and return what the colours stand for."""
+    rows, columns = visits.shares.shape
+    unit = 1 / max(rows, columns)
+    mesh = axis.pcolormesh(
+        left + unit * np.arange(columns + 1),
+        unit * np.arange(rows + 1),
+        100 * visits.shares,
+        cmap="cividis",
+        vmin=0,
+        vmax=FULL,
+        edgecolors="#8a949e",
+        linewidth=0.4,
+    )
+    for row, letters in enumerate(visits.tiles):
+        for column, letter in enumerate(letters):
+            if letter != "F":
+                # Not quite white and black, which a dark page turns into each other.
+                colour = "#010101" if 100 * visits.shares[row, column] > FULL / 2 else "#fefefe"
+                place = left + unit * (column + 0.5), unit * (row + 0.5)
+                axis.text(*place, letter, ha="center", va="center", color=colour, fontsize=7)
+    return mesh
