@@ -100,7 +100,7 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
     plots = tmp_path / "new" / "plots"
     assert main(["experience", str(path), "--seeds", "2", "--plot", str(plots)]) == 0
     titles = {"Experience following on frozen_lake/explicit-family", "step by step", "input alike, mean so far"}
-    (drawn,) = plots.glob("*.svg")
+    (drawn,) = plots.glob("*-following.svg")
     assert titles | {"managed"} <= texts_of(drawn)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| frozen_lake")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
