@@ -46,7 +46,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run([sys.executable, "-m", "venv", str(place)], place)
     python = place / "bin" / "python"
     run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], place)
-    asked = run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], place)
+    asked = run([str(python), "-I", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], place)
     (Path(asked.stdout.strip()) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python
 
@@ -77,10 +77,11 @@ def test_gymnasium_makes_an_environment_from_the_wheel(python: Path, tmp_path: P
         "import gymnasium, drift_envs; "
         "env = gymnasium.make('DriftFrozenLake-v0'); env.reset(seed=0); env.step(1); print(drift_envs.__file__)"
     )
-    where = run([str(python), "-c", code], tmp_path).stdout.strip()
+    where = run([str(python), "-I", "-c", code], tmp_path).stdout.strip()
     assert Path(where).is_relative_to(python.parent.parent)
     run(
-        [str(python), "-c", "import gymnasium; gymnasium.make('drift_envs:DriftFrozenLake-v0').reset(seed=0)"], tmp_path
+        [str(python), "-I", "-c", "import gymnasium; gymnasium.make('drift_envs:DriftFrozenLake-v0').reset(seed=0)"],
+        tmp_path,
     )
 
 
