@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -153,3 +154,28 @@ def test_no_server():
     for address in ("https://x", "ftp://x", "x", "http://"):
         with pytest.raises(ArgumentError, match="`base_url` should be like"):
             Client(address)
+
+
+@pytest.mark.parametrize("sent", [0, 40, 10**6], ids=["nothing", "a part", "all"])
+def test_a_response_that_is_cut_off_is_an_error(sent):
+    """As by a server that is killed while it sends: a part of a page must not pass for the page."""
+    document = b'<main id="page"><p>Instruction:</p><p>%s</p></main>' % (b"word " * 50)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(document)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(head + document[:sent])
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        if sent < len(document):
+            with pytest.raises(ShopError, match="cannot be reached: IncompleteRead"):
+                client.start()
+        else:
+            assert client.start().page.text.startswith("Instruction: [SEP] word")
+        client.close()
+        thread.join(10)

@@ -202,7 +202,6 @@ def buy(session):
     assert session.act("click[buy now]").is_done
 
 
-@pytest.mark.slow  # a client may read a page cut off by the kill
 def test_a_killed_server_loses_no_confirmed_order_and_no_session(catalogue_path, tmp_path):
     state = tmp_path / "state.sqlite"
     confirmed, live = {}, {}
