@@ -5,7 +5,10 @@
 * a random walk in process, with the admissible actions read at every step, as text and as HTML
   (targets on one core: 5,000 and 1,000 steps a second; the original does 48 to 90),
 * copies of a session, which probing rests on,
-* 64 shoppers at once against `serve`, in processes of their own.
+* 64 shoppers at once against `serve`, in turns with requests of its style sheet by the same client and
+  connections (aims: half its rate, a p99 of at most three times its own), and the memory of the server
+  (`--minutes 10`: for ten minutes). Every page is checked to have the session and the task of its shopper.
+  An action is a click or a search; some need a second request, since the server redirects.
 
 `--products N` measures, on a generated catalogue of that size, how long search takes, how much memory a
 shop holds and how long it takes to open (targets at 1,000,000: p95 50 ms, 1.5 GB, 3 s). Making such a
@@ -15,7 +18,10 @@ catalogue takes some minutes the first time; `--cache DIR` says where it is kept
 from __future__ import annotations
 
 import argparse
+import asyncio
 import copy
+import html
+import os
 import pickle
 import random
 import re
@@ -23,11 +29,12 @@ import resource
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from webshop_server.action import AvailableActions
-from webshop_server.client import Client
 from webshop_server.generate import generate, get_cache_dir
 from webshop_server.inventory import Inventory
 from webshop_server.renderer import render_html
@@ -36,6 +43,7 @@ from webshop_server.shop import Shop
 QUERIES = "red blue shoes cotton lamp tea chocolate speaker rug women's dress machine washable sofa easy made"
 WORDS = QUERIES.split()
 STEP_LIMIT = 30
+ROUNDS = 10
 
 
 def choose(rng: random.Random, actions: AvailableActions) -> str:
@@ -75,50 +83,187 @@ def copies(shop: Shop) -> None:
         print(f"{name:40s} {(time.perf_counter() - begin) / 500 * 1e6:9.0f} us")
 
 
-def shopper(job: tuple[str, int, int]) -> list[float]:
-    """One shopper's waiting times, in seconds; every page is checked to be of its own session."""
-    base, number, steps = job
-    client, rng, times = Client(base, timeout=60), random.Random(number), []
-    session = client.start(number)
-    task = session.page.parts[2]
-    for step in range(steps):
-        if session.is_done or step % STEP_LIMIT == STEP_LIMIT - 1:
-            session = client.start(number)
+class Connection:
+    """A connection that is kept open; much cheaper than `http.client`, so that the server is what is measured."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def request(self, method: str, path: str, words: str = "") -> tuple[int, str, str]:
+        """Status, location and document of a response."""
+        body = f"search_query={quote(words)}" if words else ""
+        kind = "Content-Type: application/x-www-form-urlencoded\r\n" if body else ""
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}Content-Length: {len(body)}\r\n\r\n"
+        self._writer.write((head + body).encode())
+        lines = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+        document = (await self._reader.readexactly(int(fields["content-length"]))).decode()
+        return int(lines[0].split()[1]), fields.get("location", ""), document
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+
+
+@dataclass
+class Load:
+    """Seconds of every action, number of requests, seconds in all, and processor seconds of the server."""
+
+    times: list[float] = field(default_factory=list)
+    requests: int = 0
+    seconds: float = 0.0
+    server_seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Requests a second."""
+        return self.requests / self.seconds
+
+    @property
+    def processor_time(self) -> float:
+        """Processor seconds of the server for each request."""
+        return self.server_seconds / self.requests
+
+    def quantile(self, share: float) -> float:
+        """Milliseconds of an action."""
+        return sorted(self.times)[int(len(self.times) * share)] * 1e3
+
+
+class Shopper:
+    """A session after the other, on one connection; searches words of its task and follows random links and forms."""
+
+    def __init__(self, number: int, connection: Connection, load: Load) -> None:
+        self._rng, self._connection, self._load = random.Random(number), connection, load
+        self._number, self._name, self._task, self._steps = number, "", "", 0
+        self._document = ""
+
+    async def act(self) -> None:
+        """One action, with its redirections."""
         begin = time.perf_counter()
-        session.act(choose(rng, session.available_actions))
-        times.append(time.perf_counter() - begin)
-        if task not in session.page.parts and not session.is_done:
-            raise RuntimeError("a page of another session")
-    client.close()
-    return times
+        if not self._name or 'id="reward"' in self._document or self._steps == STEP_LIMIT:
+            await self._start()
+        else:
+            await self._go(*self._choose())
+        self._steps += 1
+        self._load.times.append(time.perf_counter() - begin)
+
+    async def _start(self) -> None:
+        self._name, self._task, self._steps = "", "", 0
+        self._number += 64
+        await self._go("GET", f"/?goal={self._number % 3000}")
+        found = TASK.search(self._document)
+        if found is None:
+            raise RuntimeError("a first page without a task")
+        self._task = found[1]
+
+    def _choose(self) -> tuple[str, str, str]:
+        search = re.search(r'<form id="search"[^>]*action="([^"]*)"', self._document)
+        if search:
+            return "POST", search[1], " ".join(self._rng.sample(re.findall(r"[a-z]{3,}", self._task), 3))
+        targets = [("GET", path) for path in LINK.findall(self._document)]
+        targets += [("POST", path) for path in FORM.findall(self._document)]
+        method, path = self._rng.choice(targets)
+        return method, html.unescape(path), ""
+
+    async def _go(self, method: str, path: str, words: str = "") -> None:
+        status = 303
+        while status == 303:
+            status, location, self._document = await self._connection.request(method, path, words)
+            self._load.requests += 1
+            if status == 303:
+                method, path, words = "GET", location.removeprefix("http://127.0.0.1"), ""
+        self._name = self._name or path.strip("/")
+        names = set(NAME.findall(self._document))
+        if status != 200 or names - {self._name} or (not names and 'id="reward"' not in self._document):
+            raise RuntimeError(f"status {status}, a page of {names or 'no session'} in session {self._name}")
+        if self._task and 'id="reward"' not in self._document and self._task not in self._document:
+            raise RuntimeError(f"a page with the task of another session in session {self._name}")
 
 
-def many_shoppers(jobs: list[tuple[str, int, int]]) -> list[float]:
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return [seconds for times in pool.map(shopper, jobs) for seconds in times]
+LINK = re.compile(r'<a class="(?:btn|option|product-link)"[^>]*href="([^"]*)"')
+FORM = re.compile(r'<form method="post" action="([^"]*)"')
+NAME = re.compile(r'(?:href|action)="/(?:(?:search_results|item_page|item_sub_page|done)/)?([A-Za-z0-9_-]{16})[/"]')
+TASK = re.compile(r'<p class="instruction">([^<]*)')
 
 
-def run_sessions(shoppers: int, steps: int) -> None:
-    """Shoppers at once, in two processes, against a server in a third."""
-    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0"]
+async def load_server(
+    server: int, port: int, shoppers: int, rounds: int, seconds: float
+) -> tuple[Load, Load, list[float]]:
+    """Take turns between the shop and its style sheet; returns both loads, and the memory after each round."""
+    shop, static, memory = Load(), Load(), []
+    connections = [Connection(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(shoppers)]
+    crowd = [Shopper(number, connection, shop) for number, connection in enumerate(connections)]
+
+    async def read(connection: Connection) -> None:
+        begin = time.perf_counter()
+        status, _, _ = await connection.request("GET", "/static/style.css")
+        if status != 200:
+            raise RuntimeError(f"status {status}")
+        static.times.append(time.perf_counter() - begin)
+        static.requests += 1
+
+    async def repeat(work: Any, end: float) -> None:
+        while time.perf_counter() < end:
+            await work()
+
+    for _ in range(rounds):
+        for load, works, share in (
+            (static, [lambda connection=connection: read(connection) for connection in connections], 0.25),
+            (shop, [shopper.act for shopper in crowd], 1.0),
+        ):
+            begin, used = time.perf_counter(), read_usage(server)[0]
+            await asyncio.gather(*(repeat(work, begin + share * seconds) for work in works))
+            load.seconds += time.perf_counter() - begin
+            load.server_seconds += read_usage(server)[0] - used
+        memory.append(read_usage(server)[1])
+    for connection in connections:
+        connection.close()
+    return shop, static, memory
+
+
+def read_usage(process: int) -> tuple[float, float]:
+    """Processor seconds and megabytes of a process and its children."""
+    seconds = size = 0.0
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (place / "stat").read_text().rpartition(") ")[2].split()
+        except OSError:  # it has ended
+            continue
+        if process in (int(place.name), int(fields[1])):
+            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            size += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return seconds, size
+
+
+def run_sessions(shoppers: int, minutes: float, options: list[str]) -> None:
+    """Shoppers at once in this process against a server in another."""
+    command = [sys.executable, "-m", "webshop_server", "serve", "--port", "0", *options]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         if server.stdout is None:
             raise RuntimeError("the server has no output")
-        found = re.match(r"http://\S+:\d+", server.stdout.readline())
+        found = re.match(r"http://\S+:(\d+)", server.stdout.readline())
         if found is None:
             raise RuntimeError("the server did not start")
-        jobs = [(found[0], number, steps) for number in range(shoppers)]
-        begin = time.perf_counter()
-        with ProcessPoolExecutor(2) as pool:
-            times = sorted(t for part in pool.map(many_shoppers, (jobs[::2], jobs[1::2])) for t in part)
-        total = time.perf_counter() - begin
+        work = load_server(server.pid, int(found[1]), shoppers, ROUNDS, minutes * 60 / ROUNDS)
+        shop, static, memory = asyncio.run(work)
     finally:
         server.terminate()
         server.wait(30)
-    middle, high = times[len(times) // 2], times[int(len(times) * 0.99)]
-    print(f"{shoppers} shoppers at once, {len(times)} actions: {len(times) / total:.0f} actions/s, ", end="")
-    print(f"p50 {middle * 1e3:.0f} ms, p99 {high * 1e3:.0f} ms; no page of another session")
+    actions = len(shop.times)
+    print(f"{shoppers} shoppers at once for {shop.seconds:.0f} s, {actions} actions, no page of another session")
+    for name, load in (("shop", shop), ("style sheet", static)):
+        rates = f"{load.rate:6.0f} requests/s, {len(load.times) / load.seconds:6.0f} actions/s"
+        times = f"p50 {load.quantile(0.5):5.0f} ms, p99 {load.quantile(0.99):5.0f} ms"
+        print(f"{name:12s} {rates}, {times}, {load.processor_time * 1e6:5.0f} us of processor a request")
+    for name, ratio, aim in (
+        ("rate of requests", shop.rate / static.rate, 0.5),
+        ("rate of actions", actions / shop.seconds / static.rate, 0.5),
+        ("rate by processor time", static.processor_time / shop.processor_time, 0.5),
+        ("p99", shop.quantile(0.99) / static.quantile(0.99), 3.0),
+    ):
+        print(f"shop to style sheet: {name:24s} {ratio:.2f} (aim {aim:.1f})")
+    print("memory of the server after each tenth, in MB: " + " ".join(f"{size:.0f}" for size in memory))
 
 
 def big(products: int, cache: Path) -> None:
@@ -156,22 +301,31 @@ OPEN = "import sys; from webshop_server.inventory import Inventory; Inventory.op
 def main() -> None:
     parser = argparse.ArgumentParser(description="How fast the shop is.")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each walk (default: %(default)s)")
+    parser.add_argument("--shoppers", type=int, default=64, help="at once, against a server (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=0.25, help="of shopping (default: %(default)s; in full: 10)")
+    parser.add_argument("--only-server", action="store_true", help="measure the server alone")
+    parser.add_argument("--serve", default="", metavar="OPTIONS", help="of the server, such as '--threads 4'")
     parser.add_argument("--products", type=int, help="measure a generated catalogue of this size instead")
     parser.add_argument("--cache", type=Path, default=get_cache_dir(), help="where big catalogues are kept")
     given = parser.parse_args()
     if given.products:
         big(given.products, given.cache)
         return
+    if not given.only_server:
+        measure_in_process(given.seconds)
+    run_sessions(given.shoppers, given.minutes, given.serve.split())
+
+
+def measure_in_process(seconds: float) -> None:
     begin = time.perf_counter()
     shop = Shop(Inventory.default())
     goals = len(shop.goals)
     print(f"opened the default shop ({goals} goals) in {time.perf_counter() - begin:.2f} s")
     for is_html, target in ((False, 5000), (True, 1000)):
-        speed = walk(shop, is_html=is_html, seconds=given.seconds)
+        speed = walk(shop, is_html=is_html, seconds=seconds)
         name = "random walk in process, " + ("HTML" if is_html else "text")
         print(f"{name:40s} {speed:9.0f} steps/s (target {target}, {speed / target:.1f} times)")
     copies(shop)
-    run_sessions(64, 60)
 
 
 if __name__ == "__main__":

@@ -89,11 +89,12 @@ def build_results_page(
         tools.append(_button(settings, "< Prev", url._replace(page_number=page - 1)))
     if page * RESULTS_PER_PAGE < len(products):
         tools.append(_button(settings, "Next >", url._replace(page_number=page + 1)))
-    item = PageUrl(PageKind.ITEM, url.keywords, page)
     cards = []
     for product in products[(page - 1) * RESULTS_PER_PAGE : page * RESULTS_PER_PAGE]:
         asin = product.asin
-        link = Element("product", asin, item._replace(asin=asin), asin.lower(), is_chosen=asin in visited)
+        link = Element(
+            "product", asin, PageUrl(PageKind.ITEM, url.keywords, page, asin), asin.lower(), is_chosen=asin in visited
+        )
         cards.append(
             PageSection("card", (link, _text(product.title, "name"), _text(format_price(product, settings), "price")))
         )

@@ -12,11 +12,12 @@ the text nodes are exactly `PageModel.parts`, in order; the last element of the 
 from __future__ import annotations
 
 import hashlib
+import secrets
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from webshop_server.page_model import PageModel
+from webshop_server.page_model import PageModel, PageSection
 from webshop_server.urls import PageUrl, build_path
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ _PASTELS = ("#e8eff5", "#f3ece4", "#e9f2ea", "#f4e9ec", "#efecf6", "#f5f1df")
 _FALLBACK = ("#4d7ea8", "#8a6d4f", "#5f8f6b", "#a8677c", "#7b6ca8", "#a39042")
 
 
+_CACHED_DOCUMENTS = 2048
+# Stand for the session's name and the task in cached documents. No text can contain them: they are random.
+_SESSION_MARK, _TASK_MARK = f"session{secrets.token_hex(12)}", f"task{secrets.token_hex(12)}"
+
+
 @lru_cache(maxsize=8)
 def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # text observations need no templates
@@ -65,11 +71,20 @@ def _template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # Filters, since Jinja2 calls functions of the context much more slowly.
+    environment.filters["path"] = _build_marked_path
+    environment.filters["picture"] = build_image_path
     return environment.get_template(name)
+
+
+def _build_marked_path(target: PageUrl) -> str:
+    return build_path(target, _SESSION_MARK)
 
 
 def render_html(page: PageModel) -> str:
     """Return the document of a page.
+
+    Documents are cached: pages that differ in the session and the task alone are rendered once.
 
     Example:
         >>> from webshop_server.page_model import Element, PageSection
@@ -77,12 +92,41 @@ def render_html(page: PageModel) -> str:
         >>> "<h1>1 &lt; 2</h1>" in render_html(page)
         True
     """
-    session_id = page.session_id
+    task, sections = "", []
+    for section in page.sections:
+        if section.kind == "instruction":
+            task = task or next((element.text for element in section.elements if element.name == "instruction"), "")
+            section = _with_mark(section, task)
+        sections.append(section)
+    from markupsafe import escape  # which Jinja2 escapes with
 
-    def href(target: PageUrl) -> str:
-        return build_path(target, session_id)
+    document = _render(page.url, tuple(sections), page.charset)
+    return document.replace(_SESSION_MARK, quote(page.session_id, safe="")).replace(_TASK_MARK, escape(page.fit(task)))
 
-    return _template("page.html").render(page=page, href=href, fit=page.fit, image=build_image_path)
+
+def _with_mark(section: PageSection, task: str) -> PageSection:
+    """Return a section with a mark in the place of the task."""
+    elements = (element._replace(text=_TASK_MARK) if element.text == task else element for element in section.elements)
+    return section._replace(elements=tuple(elements)) if task else section
+
+
+@lru_cache(maxsize=_CACHED_DOCUMENTS)
+def _render(url: PageUrl, sections: tuple[PageSection, ...], charset: frozenset[str]) -> str:
+    page = PageModel(url, _SESSION_MARK, sections, charset)
+    if not all(element.text.isascii() and element.text.isprintable() for element in page.elements):
+        page = PageModel(url, _SESSION_MARK, _fit(sections, page), charset)
+    return _template("page.html").render(page=page)
+
+
+def _fit(sections: tuple[PageSection, ...], page: PageModel) -> tuple[PageSection, ...]:
+    """Return sections in which characters that the page cannot show are replaced."""
+    return tuple(
+        section._replace(
+            elements=tuple(element._replace(text=page.fit(element.text)) for element in section.elements),
+            sections=_fit(section.sections, page),
+        )
+        for section in sections
+    )
 
 
 def render_message(title: str, text: str) -> str:

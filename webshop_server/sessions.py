@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import random
 import re
 import secrets
 import threading
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from webshop_server.checks import check_integer
 from webshop_server.errors import ArgumentError, SessionError
+from webshop_server.goals import draw_uniform
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
 from webshop_server.urls import PageKind, parse_session_goal
@@ -109,7 +110,8 @@ class SessionStore:
         self._lock = threading.Lock()
         self._entries: OrderedDict[str, _Entry] = OrderedDict()  # by last use
         self._clients: dict[str, dict[str, None]] = {}  # the names of each client's sessions
-        self._random = _uniform_numbers(seed)
+        self._seed = seed
+        self._draws = itertools.count()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -147,16 +149,28 @@ class SessionStore:
             ArgumentError: the name is not allowed, or no goal has this number.
         """
         name = secrets.token_urlsafe(12) if name is None else check_name(name)
+        self._add(name, goal, client)
+        return name
+
+    def _add(self, name: str, goal: int | None, client: str) -> None:
+        """Start a session unless one of this name exists."""
         with self._lock:
             if name not in self._entries:
-                index = goal if goal is not None else parse_session_goal(name)
-                if index is None:
-                    index = self.shop.goals.pick(next(self._random))
-                session = self.shop.start(index, name)
+                session = self._start(name, goal)
                 self._evict(client)
                 self._entries[name] = _Entry(session, client, self._clock())
                 self._clients.setdefault(client, {})[name] = None
-        return name
+
+    def _start(self, name: str, goal: int | None) -> Session:
+        """Return a new session, with the goal given or named, or a drawn one."""
+        index = goal if goal is not None else parse_session_goal(name)
+        if index is None:
+            index = self.shop.goals.pick(draw_uniform(self._seed, "session", self._count_draw()))
+        return self.shop.start(index, name)
+
+    def _count_draw(self) -> int:
+        """Return the number of goals drawn before."""
+        return next(self._draws)
 
     @contextmanager
     def use(self, name: str) -> Iterator[Session]:
@@ -210,12 +224,6 @@ class SessionStore:
         """Return the session to delete: one that never left its first page, else the least recently used one."""
         entries = self._entries
         return min(names, key=lambda name: (entries[name].is_opened, entries[name].used))
-
-
-def _uniform_numbers(seed: int) -> Iterator[float]:
-    draw = random.Random(f"webshop-sessions-{seed}")
-    while True:
-        yield draw.random()
 
 
 class SessionLog:

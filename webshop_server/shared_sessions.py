@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import sqlite3
 import threading
 import time
@@ -29,11 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from webshop_server.errors import ArgumentError, StateFileError
-from webshop_server.goals import draw_uniform
-from webshop_server.sessions import SessionStore, check_name, session_over
+from webshop_server.sessions import SessionStore, session_over
 from webshop_server.settings import Settings
 from webshop_server.shop import Session, Shop
-from webshop_server.urls import PageKind, parse_session_goal
+from webshop_server.urls import PageKind
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -97,9 +95,10 @@ class SharedSessionStore(SessionStore):
         seed: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(shop, limit=limit, client_limit=client_limit, idle_seconds=idle_seconds, clock=clock)
+        super().__init__(
+            shop, limit=limit, client_limit=client_limit, idle_seconds=idle_seconds, seed=seed, clock=clock
+        )
         self.path = Path(path)
-        self._seed = seed
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._cache: OrderedDict[str, tuple[int, Session]] = OrderedDict()
@@ -228,40 +227,26 @@ class SharedSessionStore(SessionStore):
             database.execute("INSERT OR REPLACE INTO meta VALUES ('settings', ?)", (text,))
         return self.read_settings()
 
-    def create(self, *, goal: int | None = None, name: str | None = None, client: str = "") -> str:
-        """Start a session; an existing one of this name is left unchanged.
-
-        Args:
-            goal: the goal's number; by default drawn by the goals' weights.
-            name: the session's name; by default random.
-            client: the client's address; "" for the operator, who has no limit of their own.
-
-        Returns:
-            The session's name.
-
-        Raises:
-            ArgumentError: the name is not allowed, or no goal has this number.
-        """
-        name = secrets.token_urlsafe(12) if name is None else check_name(name)
+    def _add(self, name: str, goal: int | None, client: str) -> None:
         with self._transaction() as database:
             self.read_settings()
             database.execute(
                 "DELETE FROM sessions WHERE is_opened IN (0, 1) AND used < ?", (self._clock() - self._idle,)
             )
             if database.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone():
-                return name
-            index = goal if goal is not None else parse_session_goal(name)
-            if index is None:
-                count = int(self._read_meta(database, "drawn") or 0)
-                database.execute("INSERT OR REPLACE INTO meta VALUES ('drawn', ?)", (str(count + 1),))
-                index = self.shop.goals.pick(draw_uniform(self._seed, "session", count))
-            session = self.shop.start(index, name)
+                return
+            session = self._start(name, goal)
             if client:
                 self._delete_surplus(database, "WHERE client = ?", (client,), self._client_limit)
             self._delete_surplus(database, "", (), self._limit)
             row = (name, client, self._clock(), json.dumps(session.to_dict()))
             database.execute("INSERT INTO sessions VALUES (?, ?, ?, 0, 0, ?)", row)
-        return name
+
+    def _count_draw(self) -> int:
+        with self._database() as database:  # in the transaction of `_add`
+            count = int(self._read_meta(database, "drawn") or 0)
+            database.execute("INSERT OR REPLACE INTO meta VALUES ('drawn', ?)", (str(count + 1),))
+        return count
 
     @staticmethod
     def _delete_surplus(database: sqlite3.Connection, where: str, values: tuple[str, ...], limit: int) -> None:

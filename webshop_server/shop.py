@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -140,6 +141,7 @@ class Session:
         self._depth = 0  # advertisements passed; not read from the URL, which a user can type
         self._passed = False  # whether the right button was pressed for this order
         self._merged: tuple[Settings, Settings] | None = None
+        self._listed: tuple[Settings, Goal] | None = None  # what the last results page was built with
         self.page: PageModel = self._start(PageUrl())
 
     @property
@@ -323,6 +325,10 @@ class Session:
         return self._show(PageUrl(PageKind.START), build_start_page(self.goal.text, self.settings))
 
     def _results(self, url: PageUrl) -> PageModel:
+        listed = (self.settings, self.goal)
+        if url == self.page.url and self._listed is not None and all(map(operator.is_, listed, self._listed)):
+            return self.page  # a search over HTTP is answered by a redirect to the page that it has just built
+        self._listed = listed
         products = self.shop.inventory.results(url.keywords, self.settings)
         last = max(1, -(-len(products) // RESULTS_PER_PAGE))
         here = PageUrl(PageKind.RESULTS, url.keywords, min(max(url.page_number, 1), last))

@@ -16,6 +16,7 @@ import ast
 import json
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, unquote_plus
 
@@ -73,8 +74,8 @@ class PageUrl(NamedTuple):
 
     def with_option(self, name: str, value: str) -> PageUrl:
         """Return the URL with one option chosen, which replaces an earlier choice of the same name."""
-        kept = tuple(pair for pair in self.options if pair[0] != name)
-        return self._replace(options=(*kept, (name, value)))
+        options = (*(pair for pair in self.options if pair[0] != name), (name, value))
+        return PageUrl(*self[:4], options, *self[5:])  # three times faster than `_replace`, for each option of a page
 
 
 def normalize_query(text: str) -> str:
@@ -114,6 +115,7 @@ def build_path(url: PageUrl, session_id: str) -> str:
     return f"/{kind.value}/{session}/{asin}/{options}"
 
 
+@lru_cache(maxsize=4096)
 def _keywords_segment(keywords: str) -> str:
     inner = keywords
     for sign, code in _QUOTED:
@@ -124,6 +126,7 @@ def _keywords_segment(keywords: str) -> str:
     return quote(inner, safe="+")
 
 
+@lru_cache(maxsize=4096)
 def _options_segment(options: OptionPairs) -> str:
     text = json.dumps(dict(options), separators=(",", ":")).replace("/", "\\u002f")
     return quote(text, safe="")

@@ -178,3 +178,20 @@ def test_pictures_hold_no_text_of_a_user():
     assert "{" not in "".join(
         draw_picture("B1", kind) for kind in ("fashion", "beauty", "electronics", "garden", "grocery", "")
     )
+
+
+def test_a_cached_document_takes_session_and_task_of_its_own_page(inventory):
+    """Pages that differ in nothing but session and task share a cached document."""
+    shop = Shop(inventory)
+    tasks = ("a <b>mug</b> & 'more'", "session", "a <b>mug</b> & 'more'", "", "rouge\u2603")
+    documents = []
+    for number, task in enumerate(tasks):
+        session = shop.start(shop.goals[0].__class__(**{**vars(shop.goals[0]), "text": task}), f"name{number}")
+        session.search("shirt")
+        session.click(next(label for label in session.page.clickables if label.startswith("b0")))
+        document = render_html(session.page)
+        read = parse_html(document, session.page.path)
+        assert (read.parts, list(read.clickables)) == (session.page.parts, list(session.page.clickables))
+        assert set(re.findall(r"name\d", document)) == {f"name{number}"}
+        documents.append(document.replace(f"name{number}", "name"))
+    assert documents[0] == documents[2] != documents[1]
