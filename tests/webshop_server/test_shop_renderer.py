@@ -183,7 +183,7 @@ def test_pictures_hold_no_text_of_a_user():
 def test_a_cached_document_takes_session_and_task_of_its_own_page(inventory):
     """Pages that differ in nothing but session and task share a cached document."""
     shop = Shop(inventory)
-    tasks = ("a <b>mug</b> & 'more'", "session", "a <b>mug</b> & 'more'", "", "rouge\u2603")
+    tasks = ("a <b>mug</b> & 'more'", "session", "a <b>mug</b> & 'more'", "", "caf\u2603")
     documents = []
     for number, task in enumerate(tasks):
         session = shop.start(shop.goals[0].__class__(**{**vars(shop.goals[0]), "text": task}), f"name{number}")
