@@ -222,6 +222,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_agents.analysis.inspect.serve",
         "drift_agents.cli.dry_run",
         "drift_agents.cli.listing",
+        "drift_agents.cli.memories",
         "drift_agents.cli.serve_local",
         "drift_envs.cli.listing",
         "drift_envs.cli.schedules",

@@ -2,8 +2,8 @@
 
 * `Part` - where a built-in part is, and one line about it
 * `Registry` - the names of one kind of part
-* `MEMORIES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`, `MATCHINGS`, `EMBEDDINGS`, `PLANNERS`,
-  `PROBERS` - one registry a kind; nothing is imported before a part is loaded
+* `MEMORIES`, `MEMORY_STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`, `MATCHINGS`,
+  `EMBEDDINGS`, `PLANNERS`, `PROBERS` - one registry a kind; nothing is imported before a part is loaded
 
 The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`.
 """
@@ -179,6 +179,16 @@ MEMORIES = Registry(
         "managed": Part(
             "drift_agents.memory.management.management:Managed",
             "A memory around a memory, with a policy of addition and one of deletion.",
+        ),
+    },
+)
+
+MEMORY_STORES = Registry(
+    "memory store",
+    "drift_envs.memory_stores",
+    {
+        "sqlite": Part(
+            "drift_agents.memory.stored.memory:open_stored", "A memory whose records and state are in a SQLite file."
         ),
     },
 )
@@ -400,6 +410,7 @@ REGISTRIES = {
     registry.kind: registry
     for registry in (
         MEMORIES,
+        MEMORY_STORES,
         POLICIES,
         PLANNERS,
         VERIFIERS,

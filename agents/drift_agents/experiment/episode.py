@@ -8,10 +8,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +35,7 @@ from drift_agents.experiment.worlds import agent_side, make_prober, make_world, 
 from drift_agents.learner.base import Learner, make_learner
 from drift_agents.llm.service import Service
 from drift_agents.matching.base import make_matching
-from drift_agents.memory.base import Memory
+from drift_agents.memory.base import DurableMemory, Memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
@@ -84,13 +86,16 @@ class CellSetup:
     stream: int = 0
 
 
-def make_setup(cell: Cell, settings: ScheduleSettings, service: Service | None = None) -> CellSetup:
+def make_setup(
+    cell: Cell, settings: ScheduleSettings, service: Service | None = None, folder: Path | None = None
+) -> CellSetup:
     """Make everything that a cell needs; its schedule is loaded and its world is made once.
 
     Args:
         cell: the cell.
         settings: the experiment's settings for the cell's schedule.
         service: the service of language models, if there are any.
+        folder: where a memory with the option `file` has its file; such a memory is in RAM if not given.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
@@ -119,7 +124,7 @@ def make_setup(cell: Cell, settings: ScheduleSettings, service: Service | None =
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
     defaults = {"matching": matching, **memory_dependencies(cell.memory, world, schedule, cell.seed)}
-    policy, memory, meter = make_policy_and_memory(cell.policy, cell.memory, service, defaults)
+    policy, memory, meter = make_policy_and_memory(cell.policy, _place_file(cell.memory, folder), service, defaults)
     if cell.reference is not None:
         verifier: Verifier = OracleVerifier(cell.reference, world, memory)
     else:
@@ -154,6 +159,29 @@ def make_setup(cell: Cell, settings: ScheduleSettings, service: Service | None =
     )
 
 
+def _place_file(memory: PartSpec, folder: Path | None) -> PartSpec:
+    """The memory with the path of its file in the cell's folder, where a file of an earlier start is removed.
+
+    Raises:
+        ExperimentError: if its option `file` is not the name of a file.
+    """
+    if memory.options.get("file") is None:
+        return memory
+    options = dict(memory.options)
+    name = options.pop("file")
+    if not isinstance(name, str) or re.fullmatch(r"[\w][\w. -]*", name) is None:
+        raise ExperimentError(
+            f"{memory.name}: `file` should be the name of a file without a folder, since every cell has its own "
+            f"in the run's folder. Received {name!r}"
+        )
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for ending in ("", "-wal", "-shm"):
+            (folder / f"{name}{ending}").unlink(missing_ok=True)
+        options["file"] = folder / name
+    return PartSpec(name=memory.name, options=options)
+
+
 def _make_extra(
     cell: Cell, settings: ScheduleSettings, world: EvaluationWrapper, service: Service | None
 ) -> ExtraEpisodes | None:
@@ -186,6 +214,7 @@ def play(
     settings: ScheduleSettings,
     on_episode: OnEpisode | None = None,
     service: Service | None = None,
+    folder: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Play a cell: construction first, if there is one, then the test.
 
@@ -196,11 +225,17 @@ def play(
         settings: the experiment's settings for the cell's schedule.
         on_episode: called after every episode.
         service: the service of language models, if there are any.
+        folder: where a memory with the option `file` has its file; such a memory is in RAM if not given.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`.
     """
-    yield from _play(cell, make_setup(cell, settings, service), on_episode)
+    setup = make_setup(cell, settings, service, folder)
+    try:
+        yield from _play(cell, setup, on_episode)
+    finally:
+        if isinstance(setup.memory, DurableMemory):
+            setup.memory.close()
 
 
 def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:

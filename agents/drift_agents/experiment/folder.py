@@ -34,6 +34,8 @@ from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
 TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
+MEMORY_FILES = "memories"
+"""The memories of cells that live in a file, a folder a cell."""
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
 
@@ -52,6 +54,7 @@ OURS = (
     PAGE,
     REPORT_PAGE,
     PLOTS,
+    MEMORY_FILES,
 )
 """Everything that a run writes; nothing else in its folder is ever touched."""
 

@@ -74,7 +74,7 @@ def make_policy_and_memory(
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
-        memory: the memory.
+        memory: the memory; its option `file` is the path of the file in which it lives.
         service: access to language models.
         defaults: options of the memory that are not the file's, as its matching.
 
@@ -88,13 +88,13 @@ def make_policy_and_memory(
             f"{memory.name}: the option `model` of a memory that uses one should be {RULES!r}, or left out. "
             f"Received {memory.options!r}"
         )
-    own_rules = options.pop("model", None) == RULES
+    own_rules, file = options.pop("model", None) == RULES, options.pop("file", None)
     decides, model = make_policy_and_model(policy, service)
     if model is None or own_rules or not takes_model(MEMORIES, memory.name):
-        return decides, make_memory(memory.name, **options), meter
+        return decides, make_memory(memory.name, file=file, **options), meter
     rules: Model = getattr(make_memory(memory.name, **options), "model")  # noqa: B009 - not part of the protocol
     metered = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
-    return decides, make_memory(memory.name, **{**options, "model": metered}), meter
+    return decides, make_memory(memory.name, file=file, **{**options, "model": metered}), meter
 
 
 def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Policy, Model | None]:

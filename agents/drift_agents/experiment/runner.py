@@ -17,7 +17,7 @@ from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.episode import CellSetup, make_setup, play
-from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, versions
+from drift_agents.experiment.folder import MEMORY_FILES, REPLIES, RunFolder, file_hash, versions
 from drift_agents.experiment.logs import CellLog
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
@@ -333,9 +333,10 @@ def _play_cell(
     Raises:
         ExperimentError: if something goes wrong, with the cell's name.
     """
+    memories = path.parent.parent / MEMORY_FILES / cell.key
     try:
         with CellLog(path) as log, CellTracer(steps, cell, trace) as tracer:
-            for row in play(cell, settings, tracer.on_episode, service):
+            for row in play(cell, settings, tracer.on_episode, service, memories):
                 log.write(row)
             log.close_after(log.written)
     except (DriftAgentsError, DriftEnvsError) as error:

@@ -165,7 +165,7 @@ class EpisodicMemory(LedgerMemory):
         return self._shown
 
     def _verified(self) -> Iterator[RecordId]:
-        return (record.id for record in self._ledger if record.verified)
+        return (record.id for record in self._ledger.verified())
 
     def _note_written(self, number: RecordId) -> RecordId:
         self._written[number] = None

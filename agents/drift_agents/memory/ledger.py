@@ -2,6 +2,8 @@
 
 * `Ledger` - records of transitions, indexed by (state key, action): constant-time `counterparts`
 * `LedgerMemory` - the methods of `Memory` that depend on the ledger alone
+* `LedgerHolder` - a memory whose ledger can be replaced
+* `plain_record` - a record as plain data
 * `check_kind`, `reading_snapshot`, `read_integer`, `read_clock` - checks of snapshots
 * `hash_plain` - a hash of plain data
 """
@@ -11,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from drift_agents.checks import is_integer
 from drift_agents.errors import ArgumentError, MemoryStateError
@@ -105,6 +107,10 @@ class Ledger:
         self._oldest.setdefault(key, record)
         self._index.setdefault(key, {}).setdefault(record.action, {})[record.id] = record
 
+    def verified(self) -> Iterator[Record]:
+        """The verified summaries, oldest first."""
+        return (record for record in self if record.verified)
+
     def get(self, record_id: RecordId) -> Record | None:
         """The record of that id, or `None`."""
         return self._records.get(record_id)
@@ -159,10 +165,7 @@ class Ledger:
         """The whole content as plain data."""
         return {
             "next_id": self._next_id,
-            "records": [
-                [r.id, r.state, r.action, _plain_outcomes(r.outcomes), r.n, list(r.now), r.verified]
-                for r in self._records.values()
-            ],
+            "records": [plain_record(record) for record in self._records.values()],
         }
 
     def restore(self, data: Plain) -> None:
@@ -200,6 +203,14 @@ class Ledger:
         return hash_plain(self.snapshot())
 
 
+@runtime_checkable
+class LedgerHolder(Protocol):
+    """A memory whose ledger can be replaced by another one with the same results."""
+
+    def use_ledger(self, make: Callable[[Ledger], Ledger]) -> None:
+        """Replace the ledger by what `make` returns for it."""
+
+
 class LedgerMemory(ABC):
     """A memory whose evidence is in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
 
@@ -233,6 +244,10 @@ class LedgerMemory(ABC):
     def _note_written(self, record_id: RecordId) -> RecordId:
         """Update what depends on the ledger after a record was written."""
         return record_id
+
+    def use_ledger(self, make: Callable[[Ledger], Ledger]) -> None:
+        """Replace the ledger, as by one in a file (`LedgerHolder`)."""
+        self._ledger = make(self._ledger)
 
     def counterparts(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""
@@ -304,8 +319,10 @@ def read_clock(episode: Any, step: Any) -> AgentClock:
     return AgentClock(read_integer(episode), read_integer(step))
 
 
-def _plain_outcomes(outcomes: tuple[tuple[Outcome, float], ...]) -> list[Any]:
-    return [[[o.state, float(o.score), bool(o.ended)], p] for o, p in outcomes]
+def plain_record(record: Record) -> list[Any]:
+    """A record as plain data, as snapshots hold it."""
+    outcomes = [[[o.state, float(o.score), bool(o.ended)], p] for o, p in record.outcomes]
+    return [record.id, record.state, record.action, outcomes, record.n, list(record.now), record.verified]
 
 
 def _read_record(entry: Any) -> Record:

@@ -22,6 +22,8 @@ from drift_agents.types import (
 )
 
 ORDERS = ("oldest", "newest")
+MOST_CACHED = 10_000
+"""Results of so many states are kept, so that the cache does not grow with the memory."""
 
 
 class VanillaMemory(LedgerMemory):
@@ -65,6 +67,8 @@ class VanillaMemory(LedgerMemory):
         """The `k` oldest or newest records of every action of this state; no side effect."""
         k = self.k if k is None else k
         results = self._cache.setdefault(self._ledger.matching.state_key(state), {})
+        if len(self._cache) > MOST_CACHED:
+            del self._cache[next(iter(self._cache))]
         if k not in results:
             chosen: list[Record] = []
             for records in self._ledger.by_action(state).values():

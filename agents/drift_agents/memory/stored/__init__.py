@@ -1,0 +1,1 @@
+"""Memories in a file: any memory, with its records in SQLite."""
