@@ -12,7 +12,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ def test_closing_commits_and_forgetting_to_close_does_not(path: Path) -> None:
 
 
 @pytest.fixture
-def old_file(path: Path) -> Iterator[Path]:
+def old_file(path: Path) -> Path:
     """A file of version 1 with five records of two states, one of them verified."""
     records = [
         Record(n, "ab"[n % 2], "1", ((HERE, 1.0),), 1 + 3 * (n == 4), AgentClock(0, n), n == 4) for n in range(1, 6)
@@ -134,7 +133,7 @@ def old_file(path: Path) -> Iterator[Path]:
         connection.execute(f"PRAGMA application_id = {file_module.APPLICATION}")
         connection.execute("PRAGMA user_version = 1")
     connection.close()
-    yield path
+    return path
 
 
 def test_a_file_of_an_earlier_version_is_brought_up_to_date(old_file: Path) -> None:
@@ -182,7 +181,7 @@ def test_files_of_others_are_refused_and_left_alone(path: Path) -> None:
 
 def test_another_kind_of_memory_is_refused(path: Path) -> None:
     open_stored(make_memory("vanilla"), path).close()
-    with pytest.raises(MemoryStateError, match="holds a memory 'vanilla'. Received 'voyager'"):
+    with pytest.raises(MemoryStateError, match=r"holds a memory 'vanilla'\. Received 'voyager'"):
         make_memory("voyager", file=path)
     open_stored(make_memory("vanilla"), path).close()  # the refused one let go of it
 
@@ -205,9 +204,12 @@ def test_a_rule_whose_keys_cannot_be_stored_is_refused(path: Path) -> None:
         def state_key(self, state: str) -> Any:
             return frozenset(state)
 
-    with open_stored(make_memory("vanilla", matching=Odd()), path) as memory:
-        with pytest.raises(ArgumentError, match="should have keys made of strings, numbers and tuples"):
-            write(memory, 0)
+    message = "should have keys made of strings, numbers and tuples"
+    with (
+        open_stored(make_memory("vanilla", matching=Odd()), path) as memory,
+        pytest.raises(ArgumentError, match=message),
+    ):
+        write(memory, 0)
 
 
 @pytest.mark.parametrize("name", ["vanilla", "memory_bank", "generative_agents", "managed"])
