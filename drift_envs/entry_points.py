@@ -1,6 +1,6 @@
 """The functions that `gymnasium.make` and `gymnasium.make_vec` call; loaded when the first environment is made.
 
-* `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop` - build the environment of an id
+* `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop`, `house` - build the environment of an id
 * `vector_frozen_lake`, `vector_mountain_car`, `vector_mountain_car_continuous` - the native vector environments
 * `EntryPoint` - what they are instances of
 * `WrapperOptions` - the arguments that all ids share
@@ -54,8 +54,11 @@ SHOP_ARGUMENTS = {
 }
 """The arguments of the shop; the section `tasks` of a schedule sets the same as five of them."""
 
+HOUSE_ARGUMENTS = {"observation_mode": None, "pool": "tasks", "order": "tasks"}
+"""The arguments of the house; the section `tasks` of a schedule sets the same as two of them."""
+
 MAX_CONDITIONS = 16
-"""The combinations of knob values for which the goals of a shop are checked to be purchasable."""
+"""The combinations of knob values for which the goals of a shop, or the tasks of a house, are checked."""
 
 _Env = gym.Env[Any, Any]
 
@@ -221,16 +224,36 @@ def _build_shop(base: Any, schedule: Source, options: WrapperOptions, arguments:
     options = options._replace(text=False)
     if schedule is None:
         return options.wrap(base(options.base_mode(schedule), **arguments), None)
+    checked, conditions = _load_with_conditions(base, schedule, arguments, SHOP_ARGUMENTS)
+    tasks = (checked.tasks or TaskPool()).model_dump()
+    return options.wrap(base(options.base_mode(checked), **{**tasks, **arguments, "conditions": conditions}), checked)
+
+
+def _build_house(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """With a schedule, its tasks (section `tasks`) can all be done for a reward of 1.0 in every phase."""
+    if options.text:
+        arguments = {"observation_mode": "state", **arguments}
+    options = options._replace(text=False)
+    if schedule is None:
+        return options.wrap(base(options.base_mode(schedule), **arguments), None)
+    checked, conditions = _load_with_conditions(base, schedule, arguments, HOUSE_ARGUMENTS)
+    tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
+    return options.wrap(base(options.base_mode(checked), **{**tasks, **arguments, "conditions": conditions}), checked)
+
+
+def _load_with_conditions(
+    base: Any, schedule: Source, arguments: Mapping[str, Any], known: Mapping[str, str | None]
+) -> tuple[Schedule, list[dict[str, Any]]]:
+    """Load the schedule, with the combinations of knob values that it can reach."""
     from drift_envs.schedule.reach import reachable_values
 
     table = knob_table(base())
-    checked = _load(schedule, table, arguments, SHOP_ARGUMENTS)
+    checked = _load(schedule, table, arguments, known)
     conditions = [
         {name: values[name] for name in base.knobs}
         for values in islice(reachable_values(checked, table), MAX_CONDITIONS)
     ]
-    tasks = (checked.tasks or TaskPool()).model_dump()
-    return options.wrap(base(options.base_mode(checked), **{**tasks, **arguments, "conditions": conditions}), checked)
+    return checked, conditions
 
 
 def _load(
@@ -270,6 +293,7 @@ def _map_sizes(schedule: Schedule) -> Iterator[tuple[int, int]]:
 frozen_lake = EntryPoint("DriftFrozenLake-v0", LAKE_ARGUMENTS, _build_lake)
 mountain_car = EntryPoint("DriftMountainCar-v0", CAR_ARGUMENTS, _build_car)
 mountain_car_continuous = EntryPoint("DriftMountainCarContinuous-v0", CAR_ARGUMENTS, _build_car)
+house = EntryPoint("DriftHouse-v0", HOUSE_ARGUMENTS, _build_house)
 web_shop = EntryPoint("DriftWebShop-v0", SHOP_ARGUMENTS, _build_shop)
 
 vector_frozen_lake = frozen_lake.make_vector

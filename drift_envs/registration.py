@@ -65,6 +65,7 @@ IDS: dict[str, EnvEntry] = {
         "drift_envs.envs.mountain_car:MountainCarContinuous",
         "drift_envs.vector.car:VectorMountainCarContinuous",
     ),
+    "DriftHouse-v0": EnvEntry("house", 50, "house/explicit", "drift_envs.envs.house.env:House"),
     "DriftWebShop-v0": EnvEntry("web_shop", 30, "webshop/explicit", "drift_envs.envs.webshop.env:WebShop"),
 }
 

@@ -51,8 +51,8 @@ class Registry:
         built_in: the parts of this package, by name.
 
     Example:
-        >>> MATCHINGS.names()[:3]
-        ('exact', 'grid', 'page')
+        >>> MATCHINGS.names()[:4]
+        ('exact', 'grid', 'house', 'page')
         >>> MATCHINGS.make("grid", positon=0.1)
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: the matching 'grid' does not take these options: got an unexpected keyword \
@@ -241,6 +241,10 @@ PLANNERS = Registry(
             "drift_agents.policy.car.planner:CarPlanner",
             "Fits a model of the car's dynamics to the records of the prompt and plans with it.",
         ),
+        "house": Part(
+            "drift_agents.policy.house.planner:HousePlanner",
+            "Fetches, treats and puts down; records of the prompt override what is common.",
+        ),
         "shop": Part(
             "drift_agents.policy.shop.planner:ShopPlanner",
             "Searches, compares, chooses and buys; records of the prompt override what words suggest.",
@@ -383,6 +387,10 @@ MATCHINGS = Registry(
         "grid": Part(
             "drift_agents.matching.grid:ResidualGrid",
             "Cells of position and velocity; outcomes are compared without the pull of gravity.",
+        ),
+        "house": Part(
+            "drift_agents.matching.house:HouseMatching",
+            "Place, hand and what was done so far; the task while something was done.",
         ),
         "page": Part(
             "drift_agents.matching.page:PageMatching",

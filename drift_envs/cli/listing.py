@@ -27,6 +27,7 @@ KNOB_TABLES = {
     "DriftFrozenLake-v0": "drift_envs.envs.frozen_lake.knobs:FROZEN_LAKE_KNOBS",
     "DriftMountainCar-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_KNOBS",
     "DriftMountainCarContinuous-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_CONTINUOUS_KNOBS",
+    "DriftHouse-v0": "drift_envs.envs.house.knobs:HOUSE_KNOBS",
     "DriftWebShop-v0": "drift_envs.envs.webshop.knobs:WEBSHOP_KNOBS",
 }
 WRAPPER_KNOBS = (

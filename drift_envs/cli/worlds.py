@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous, WebShop
+from drift_envs.envs import FrozenLake, House, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import CarOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
+from drift_envs.oracle import CarOracle, HouseOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
@@ -120,6 +120,11 @@ def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, tabl
         return LakeOracle(world, limit)
     if issubclass(base, (MountainCar, MountainCarContinuous)):
         return CarOracle(world, limit)
+    if issubclass(base, House):
+        env = gym.make(env_id, schedule=schedule)
+        env.reset(seed=seed)
+        house: Any = env.unwrapped
+        return HouseOracle(world, house.pool_of, lambda: house.drawn_house, limit)
     if issubclass(base, WebShop):
         env = gym.make(env_id, schedule=schedule)
         env.reset(seed=seed)

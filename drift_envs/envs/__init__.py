@@ -3,6 +3,7 @@
 * `FrozenLake` - Gymnasium's frozen lake: map, slip, goal rewards, transient responses
 * `MountainCar` - Gymnasium's mountain car: force, gravity, goal position, transient responses
 * `MountainCarContinuous` - Gymnasium's continuous mountain car: power, gravity, goal position, transient responses
+* `House` - a text house: places, names, locks, keys, appliances, words, tidiness, lost commands
 * `WebShop` - a web shop: advertisements, meanings of colour words, labels, order, prices, stock, lost actions
 """
 
@@ -13,6 +14,8 @@ from drift_envs.lazy import lazy_names
 if TYPE_CHECKING:
     from drift_envs.envs.frozen_lake.env import FrozenLake
     from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
+    from drift_envs.envs.house.env import House
+    from drift_envs.envs.house.knobs import HOUSE_KNOBS
     from drift_envs.envs.mountain_car import (
         MOUNTAIN_CAR_CONTINUOUS_KNOBS,
         MOUNTAIN_CAR_KNOBS,
@@ -27,6 +30,8 @@ else:
         {
             "frozen_lake.env": ["FrozenLake"],
             "frozen_lake.knobs": ["FROZEN_LAKE_KNOBS"],
+            "house.env": ["House"],
+            "house.knobs": ["HOUSE_KNOBS"],
             "mountain_car": [
                 "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
                 "MOUNTAIN_CAR_KNOBS",
@@ -40,10 +45,12 @@ else:
 
 __all__ = [
     "FROZEN_LAKE_KNOBS",
+    "HOUSE_KNOBS",
     "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
     "MOUNTAIN_CAR_KNOBS",
     "WEBSHOP_KNOBS",
     "FrozenLake",
+    "House",
     "MountainCar",
     "MountainCarContinuous",
     "WebShop",

@@ -4,6 +4,7 @@
 * `PlanningOracle` - the base of the oracles that plan
 * `LakeOracle` - the frozen lake, exact
 * `CarOracle` - the mountain cars: exact responses, the best known policy measured
+* `HouseOracle` - the house: shortest plans by search
 * `ShopOracle` - the shop: exact responses, the best known purchase
 * `make_oracle` - the oracle of a drifting environment
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     )
     from drift_envs.oracle.car import CarOracle
     from drift_envs.oracle.factories import make_oracle
+    from drift_envs.oracle.house import HouseOracle
     from drift_envs.oracle.lake import LakeOracle
     from drift_envs.oracle.webshop import ShopOracle
 else:
@@ -35,6 +37,7 @@ else:
             "car": ["CarOracle"],
             "factories": ["make_oracle"],
             "lake": ["LakeOracle"],
+            "house": ["HouseOracle"],
             "webshop": ["ShopOracle"],
         },
     )
@@ -43,6 +46,7 @@ __all__ = [
     "CarOracle",
     "ChangeEffect",
     "DriftingWorld",
+    "HouseOracle",
     "LakeOracle",
     "Oracle",
     "PlannedWorld",

@@ -10,7 +10,7 @@ from typing import Any
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
 
-_LIMITS = {"FrozenLake": 100, "MountainCar": 300, "MountainCarContinuous": 999, "WebShop": 30}
+_LIMITS = {"FrozenLake": 100, "MountainCar": 300, "MountainCarContinuous": 999, "WebShop": 30, "House": 50}
 """The step limit if the environment's spec has none, by class of this package."""
 
 
@@ -21,7 +21,7 @@ def make_oracle(wrapper: Any) -> Oracle:
     which only the `TimeLimit` around the wrapper stores, build `LakeOracle` or `CarOracle` directly.
 
     Args:
-        wrapper: the `DriftWrapper` around a lake, a car or a shop of this package.
+        wrapper: the `DriftWrapper` around a lake, a car, a shop or a house of this package.
 
     Raises:
         NoOracleError: if no oracle is known for the wrapped environment, or the schedule drives a knob of
@@ -51,6 +51,10 @@ def make_oracle(wrapper: Any) -> Oracle:
         from drift_envs.oracle.webshop import ShopOracle
 
         return ShopOracle(wrapper, base.shop, lambda: base.task_pool, steps)
+    if kind == "House":
+        from drift_envs.oracle.house import HouseOracle
+
+        return HouseOracle(wrapper, base.pool_of, lambda: base.drawn_house, steps)
     from drift_envs.oracle.car import CarOracle
 
     return CarOracle(wrapper, steps, base.goal_velocity)

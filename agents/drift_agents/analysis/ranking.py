@@ -35,6 +35,7 @@ WORLDS = {
     "lakes": ("DriftFrozenLake-v0",),
     "cars": ("DriftMountainCar-v0", "DriftMountainCarContinuous-v0"),
     "shop": ("DriftWebShop-v0",),
+    "house": ("DriftHouse-v0",),
 }
 """Environments that are reported together."""
 

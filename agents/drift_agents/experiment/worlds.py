@@ -46,6 +46,7 @@ AGENT_SIDES = {
     "DriftFrozenLake-v0": AgentSide(),
     "DriftMountainCar-v0": CAR,
     "DriftMountainCarContinuous-v0": CAR,
+    "DriftHouse-v0": AgentSide(PartSpec(name="house"), Recall(states=160)),
     "DriftWebShop-v0": AgentSide(PartSpec(name="page"), Recall(states=64)),
 }
 """By environment id; environments that are not listed match by text."""

@@ -19,7 +19,7 @@ from drift_agents.prompt.lessons import parse_lessons
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.registry import PLANNERS
 
-STATE_MARKERS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": '}
+STATE_MARKERS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": ', "house": '"holds": '}
 """A substring of the present state, by the environments' planners."""
 
 
@@ -37,6 +37,7 @@ class Planner:
         lake: further options of `drift_agents.policy.lake.planner.LakePlanner`, as in `{"risk": 0.5}`.
         car: further options of `drift_agents.policy.car.planner.CarPlanner`.
         shop: further options of `drift_agents.policy.shop.planner.ShopPlanner`.
+        house: further options of `drift_agents.policy.house.planner.HousePlanner`.
 
     Raises:
         ArgumentError: if an option is unknown or out of its range.
@@ -58,10 +59,11 @@ class Planner:
         lake: Mapping[str, Any] | None = None,
         car: Mapping[str, Any] | None = None,
         shop: Mapping[str, Any] | None = None,
+        house: Mapping[str, Any] | None = None,
     ) -> None:
         self.conflict = check_conflict(conflict)
         self._planners: dict[str, Policy] = {}
-        for world, options in (("lake", lake), ("car", car), ("shop", shop)):
+        for world, options in (("lake", lake), ("car", car), ("shop", shop), ("house", house)):
             if options is not None and not isinstance(options, Mapping):
                 raise ArgumentError(f"`{world}` should map option names to values. Received {options!r}")
             own = dict(options or {})

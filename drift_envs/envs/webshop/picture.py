@@ -105,10 +105,11 @@ class PageWindow:
 
     Args:
         rate: the maximum frame rate, in Hz.
+        title: the window's title.
     """
 
-    def __init__(self, rate: int) -> None:
-        self._rate = rate
+    def __init__(self, rate: int, title: str = "WebShop") -> None:
+        self._rate, self._title = rate, title
         self._screen: Any = None
         self._clock: Any = None
 
@@ -122,7 +123,7 @@ class PageWindow:
         if self._screen is None:
             pygame.display.init()
             self._screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
-            pygame.display.set_caption("WebShop")
+            pygame.display.set_caption(self._title)
             self._clock = pygame.time.Clock()
         self._screen.blit(pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2))), (0, 0))
         pygame.event.pump()

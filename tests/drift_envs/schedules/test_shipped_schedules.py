@@ -9,15 +9,17 @@ import pytest
 
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
-from drift_envs.oracle import CarOracle, LakeOracle, PlannedWorld, ShopOracle
+from drift_envs.oracle import CarOracle, HouseOracle, LakeOracle, PlannedWorld, ShopOracle
 from drift_envs.oracle.lake_plan import carried_value, lake_responses, solve_lake
 from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
 
 TABLES = {
     "frozen_lake": ("DriftFrozenLake-v0", FROZEN_LAKE_KNOBS, LakeOracle),
+    "house": ("DriftHouse-v0", HOUSE_KNOBS, HouseOracle),
     "mountain_car": ("DriftMountainCar-v0", MOUNTAIN_CAR_KNOBS, CarOracle),
     "mountain_car_continuous": ("DriftMountainCarContinuous-v0", MOUNTAIN_CAR_CONTINUOUS_KNOBS, CarOracle),
     "webshop": ("DriftWebShop-v0", WEBSHOP_KNOBS, ShopOracle),
@@ -64,10 +66,10 @@ def horizon(name: str) -> int:
 def oracles(name: str):
     """The oracle of every instance, with its timeline: one, or several seeds of a family."""
     env_id, table, kind = TABLES[name.split("/")[0]]
-    if kind is ShopOracle:  # it needs a shop and its goals, which every seed draws anew
+    if kind in (HouseOracle, ShopOracle):  # they need goals, which every seed draws anew
         for seed in SHOP_SEEDS:
-            shop = open_schedule(name, seed)
-            yield shop.timeline, shop.oracle
+            world = open_schedule(name, seed)
+            yield world.timeline, world.oracle
         return
     for seed in FAMILY_SEEDS if name in FAMILIES else (0,):
         timeline = Timeline(plan(name), table, seed)

@@ -1,0 +1,181 @@
+"""One episode in a house: the state with what was seen and done so far, as texts and as JSON.
+
+* `HouseEpisode` - executes commands, and writes observations
+* `restore_episode` - an episode at the state that a JSON text shows, for the oracle
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drift_envs.envs.house.model import NOTHING, NOWHERE, TREATMENTS, Command, HouseModel, HouseState, Verb
+from drift_envs.envs.house.tasks import HouseTask, score_task
+from drift_envs.errors import ArgumentError
+
+TITLE = "-= Welcome to TextWorld, ALFRED! =-"
+"""The first line of every episode, by which clients of ALFWorld separate the texts."""
+
+_LASTING = frozenset({Verb.TAKE, Verb.PUT, Verb.USE, *TREATMENTS})
+"""The commands that `done` lists."""
+
+_SHOWN = frozenset({Verb.EXAMINE, Verb.INVENTORY, Verb.HELP})
+"""The commands whose answer a JSON state repeats, since nothing else in it shows it."""
+
+
+class HouseEpisode:
+    """The state of an episode, with what was seen and done so far.
+
+    Args:
+        model: the house; replaced from outside when knobs change.
+        task: the task.
+
+    Example:
+        >>> from drift_envs.envs.house.model import make_model
+        >>> episode = HouseEpisode(make_model(7, {}), HouseTask("pick_and_place_simple", "mug", "bed"))
+        >>> episode.act("go to bed 1"), episode.score
+        ('You arrive at bed 1. On the bed 1, you see a pillow 3, and a basketball 1.', 0.0)
+    """
+
+    def __init__(self, model: HouseModel, task: HouseTask) -> None:
+        self.model, self.task = model, task
+        self.state = HouseState()
+        self.done: tuple[Command, ...] = ()
+        self.visited: tuple[int, ...] = ()
+        self.answer = ""
+        self._says = ""
+        self.score = 0.0
+
+    @property
+    def task_text(self) -> str:
+        """The task in words."""
+        return self.task.text(self.model)
+
+    def introduce(self) -> str:
+        """The first observation, with the task."""
+        return f"{TITLE}\n\n{self.model.introduce()}\n\nYour task is to: {self.task_text}."
+
+    def act(self, text: str) -> str:
+        """Execute a command.
+
+        Args:
+            text: the command.
+
+        Returns:
+            The answer in words.
+        """
+        model, before = self.model, self.state
+        command = model.parse(text)
+        after = model.apply(before, command)
+        answer = model.describe(before, command, after)
+        self._says = answer if after is None or command is None or command.verb in _SHOWN else ""
+        if after is not None and command is not None and after is not before:
+            self.state = after
+            if command.verb in _LASTING:
+                self.done = (*self.done, command)
+                self.score = score_task(model, self.task, after)
+            at = after.at
+            if at not in self.visited and model.is_accessible(after, at):
+                self.visited = (*self.visited, at)
+        self.answer = answer
+        return answer
+
+    def lose(self) -> str:
+        """Answer as if a command had had no effect."""
+        self.answer = self._says = NOTHING
+        return NOTHING
+
+    def write_state(self) -> str:
+        """The state as JSON."""
+        model, state = self.model, self.state
+        at = state.at
+        door = "none"
+        if at in model.opens:
+            door = "open" if at in state.opened else "locked" if at in model.locked else "closed"
+        things, names = model.things, model.names
+        return json.dumps(
+            {
+                "house": model.number,
+                "task": self.task_text,
+                "at": "nothing" if at == NOWHERE else names[at],
+                "door": door,
+                "sees": [things[one].name for one in model.visible(state)],
+                "holds": "nothing" if state.held == NOWHERE else things[state.held].name,
+                "done": [model.write(one) for one in self.done],
+                "opened": [names[one] for one in sorted(state.opened)],
+                "visited": [names[one] for one in self.visited],
+                "says": self._says,
+            }
+        )
+
+    def save(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {
+            "task": tuple(self.task),
+            "state": tuple(self.state),
+            "done": self.done,
+            "visited": self.visited,
+            "answer": self.answer,
+            "says": self._says,
+            "score": self.score,
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Restore a state.
+
+        Args:
+            saved: from `save`.
+        """
+        self.task = HouseTask(*saved["task"])
+        self.state = HouseState(*saved["state"])
+        self.done, self.visited = saved["done"], saved["visited"]
+        self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
+
+
+def restore_episode(model: HouseModel, task: HouseTask, text: str) -> HouseEpisode:
+    """An episode at the state that a JSON text shows.
+
+    The commands of `done` count as executed even where this house would refuse them now: what was carried is
+    carried, and appliances did what they do in this house.
+
+    Args:
+        model: the house.
+        task: the task.
+        text: the JSON text.
+
+    Raises:
+        ArgumentError: if it is no state of this house.
+    """
+    episode = HouseEpisode(model, task)
+    try:
+        shown = json.loads(text)
+        state = HouseState(opened=frozenset(model.by_name[name] for name in shown["opened"] if name in model.by_name))
+        done = []
+        for line in shown["done"]:
+            command = model.parse(line)
+            if command is None:  # the furniture has another name in this house, or is gone
+                continue
+            done.append(command)
+            state = _force(model, state, command)
+        at = model.by_name.get(shown["at"], NOWHERE)
+        visited = tuple(model.by_name[name] for name in shown["visited"] if name in model.by_name)
+        says = str(shown["says"])
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise ArgumentError(f"`state` should be a state of a house as JSON. Received {str(text)[:200]!r}") from error
+    episode.state = state._replace(at=at)
+    episode.done, episode.visited, episode._says = tuple(done), visited, says
+    return episode
+
+
+def _force(model: HouseModel, state: HouseState, command: Command) -> HouseState:
+    """The state after a command that was executed, wherever the agent would have to be for it."""
+    verb, thing, place = command
+    if verb is Verb.TAKE:
+        others = tuple(pair for pair in state.moved if pair[0] != thing)
+        return state._replace(held=thing, moved=tuple(sorted((*others, (thing, NOWHERE)))))
+    if verb is Verb.PUT:
+        others = tuple(pair for pair in state.moved if pair[0] != thing)
+        return state._replace(held=NOWHERE, moved=tuple(sorted((*others, (thing, place)))))
+    if verb is Verb.USE:
+        return state._replace(lit=state.lit ^ {thing})
+    return model.apply(state._replace(at=place, held=thing), command) or state
