@@ -3,10 +3,10 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-
-import drift_envs  # noqa: F401  registers the ids
 from drift_agents import Agent, make_memory, make_policy
 from drift_agents.matching.house import HouseMatching
+
+import drift_envs  # noqa: F401  registers the ids
 
 
 def agent(memory="vanilla", **options):
