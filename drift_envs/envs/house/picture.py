@@ -74,7 +74,7 @@ def _room_boxes() -> dict[str, Box]:
 def draw_house_picture(episode: HouseEpisode) -> NDArray[np.uint8]:
     """Draw the floor plan, with what the agent has seen in this episode.
 
-    Receptacles that it has not looked into are grey: nobody who sees the picture knows more than the agent.
+    Receptacles that it has not looked into are grey: the picture shows no more than the agent knows.
 
     Args:
         episode: the episode.

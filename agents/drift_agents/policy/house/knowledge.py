@@ -178,7 +178,7 @@ def _read_facts(item: Recollection) -> tuple[tuple[str, int, Any, Any], ...]:
         found.append(("keys", house, (before.at, before.holds), after.door == "open"))
     elif action.startswith("examine ") and after.holds != NOTHING:
         ways, seen = treatments(after.done, after.holds), read_marks(after.says, after.holds)
-        if len(ways) == 1 and seen is not None:  # of several, nobody can say which did what
+        if len(ways) == 1 and seen is not None:  # of several, it is open which did what
             found.append(("marks", house, ways[0], seen))
     return tuple(found)
 
