@@ -1,6 +1,6 @@
 """Memory and time of the commands that read a finished run, by its number of episodes.
 
-* `make_run` - a synthetic run: the lines of a small real one, repeated with other seeds
+* `make_run` - a synthetic run: the lines of a small real one, repeated with other seeds and drawn measurements
 * `measure` - peak memory and seconds of one command
 * `run_benchmark` - prints a table
 """
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from drift_agents.experiment.folder import EPISODES, MANIFEST, read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
 
-SIZES = (10_000, 100_000)
+SIZES = (10_000, 100_000, 1_000_000)
 SMALL = {
     "name": "small",
     "schedules": ["frozen_lake/explicit"],
@@ -49,8 +51,25 @@ def make_run(folder: Path, episodes: int) -> int:
     (folder / MANIFEST).write_text(json.dumps(read_manifest(small)), encoding="utf-8")
     with open(folder / EPISODES, "w", encoding="utf-8") as file:
         for seed in range(copies):
-            file.writelines(json.dumps({**line, "seed": seed}, ensure_ascii=False) + "\n" for line in lines)
+            draw = random.Random(seed)
+            file.writelines(json.dumps(_vary(line, seed, draw), ensure_ascii=False) + "\n" for line in lines)
     return copies * len(lines)
+
+
+def _vary(line: dict[str, Any], seed: int, draw: random.Random) -> dict[str, Any]:
+    """The line of another instance, with measurements that few other lines share."""
+    optimum, score = line["score"] + line["regret"], round(draw.random(), 6)
+    known = line["memory_truth_rate"] is not None
+    return line | {
+        "seed": seed,
+        "success": score > 0.5,
+        "score": score,
+        "regret": optimum - score,
+        "steps": draw.randint(1, 100),
+        "probe_steps": draw.randint(0, 20) if line["verifier"] == "glove" else 0,
+        "memory_truth_rate": draw.random() if known else None,
+        "tokens_estimated": draw.randint(100, 10_000),
+    }
 
 
 def measure(command: str, folder: Path) -> tuple[float, float]:

@@ -28,6 +28,8 @@ from drift_envs.errors import ArgumentError, MissingDependencyError
 RESAMPLES = 4000
 """Bootstrap resamples."""
 
+_AT_ONCE = 2**22
+
 
 def check_numbers(name: str, values: ArrayLike | Sequence[float], *, least: int = 1) -> np.ndarray:
     """Return a sequence as an array of finite numbers.
@@ -160,6 +162,8 @@ def bootstrap(
             n_resamples=check_integer("resamples", resamples, 1, LARGEST_COUNT),
             confidence_level=level,
             method="percentile",
+            # Batches keep memory bounded. They would change what is drawn for several samples, but not for one.
+            batch=max(_AT_ONCE // len(array), 1) if len(samples) == 1 else None,
             vectorized=True,
             rng=np.random.default_rng(seed),
         )

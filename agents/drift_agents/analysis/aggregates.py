@@ -72,10 +72,12 @@ class Resamples:
         self.strata = tuple(strata)
         self._single = len(set(self.strata)) == len(self.strata)
         rng = np.random.default_rng(seed)
-        self._drawn = np.empty((resamples, len(self.strata)), np.int64)
+        self._drawn = np.empty((resamples, len(self.strata)), np.int32)
         for stratum in dict.fromkeys(self.strata):
-            places = np.array([place for place, other in enumerate(self.strata) if other == stratum])
-            self._drawn[:, places] = places[rng.integers(len(places), size=(resamples, len(places)))]
+            places = np.array([place for place, other in enumerate(self.strata) if other == stratum], np.int32)
+            for some in _blocks(resamples, len(places)):
+                drawn = rng.integers(len(places), size=(some.stop - some.start, len(places)))
+                self._drawn[some, places] = places[drawn]
 
     def means(self, values: ArrayLike, within: Sequence[bool] | None = None) -> Numbers:
         """The interquartile mean of every resample.
@@ -87,8 +89,10 @@ class Resamples:
         Returns:
             Means, shape (resamples,).
         """
-        drawn = self._drawn if within is None else self._drawn[:, np.asarray(within)]
-        return interquartile(np.asarray(values, dtype=np.float64)[drawn])
+        numbers = np.asarray(values, dtype=np.float64)
+        where = slice(None) if within is None else np.flatnonzero(within)
+        blocks = _blocks(*self._drawn.shape)
+        return np.concatenate([interquartile(numbers[self._drawn[some][:, where]]) for some in blocks])
 
     def estimate(self, values: ArrayLike, within: Sequence[bool] | None = None) -> Estimate:
         """The interquartile mean with its interval.
@@ -135,6 +139,15 @@ class Resamples:
         ranks = 1 + (means[None, :, :] > means[:, None, :]).sum(axis=1)
         edges = np.quantile(ranks, _EDGES, axis=1, method="inverted_cdf").astype(int)
         return [(int(low), int(high)) for low, high in edges.T]
+
+
+_AT_ONCE = 2**22
+
+
+def _blocks(rows: int, columns: int) -> list[slice]:
+    """Slices of rows with some million numbers each; all of them take gigabytes for ten thousands of instances."""
+    step = max(_AT_ONCE // max(columns, 1), 1)
+    return [slice(begin, min(begin + step, rows)) for begin in range(0, rows, step)]
 
 
 _EDGES = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)

@@ -164,6 +164,8 @@ def _runs(player: Player, instances: Mapping[int, Sequence[Row]]) -> Runs:
 
 
 def _are_equal_but_for_seed(one: Row, other: Row) -> bool:
+    if isinstance(one, LoggedRow) and isinstance(other, LoggedRow):
+        return one.equals_but_for("seed", other)
     return len(one) == len(other) and all(key in other and (key == "seed" or one[key] == other[key]) for key in one)
 
 

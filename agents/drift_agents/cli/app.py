@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,10 +57,6 @@ def _make_console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
@@ -175,12 +170,19 @@ def _run(
         ),
     ] = None,
     backend: Annotated[
-        Literal["processes", "ray"],
+        Literal["processes", "ray", "dask"],
         typer.Option(
-            help="Where cells are played: processes of this machine, or workers of Ray (extra `scale`), of the cluster "
-            "at RAY_ADDRESS if that is set."
+            help="Where cells are played: processes of this machine, or workers of Ray or Dask (extras `ray`, `dask`)."
         ),
     ] = "processes",
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A",
+            help="A running cluster, as 10.0.0.1:6379 of Ray or tcp://10.0.0.1:8786 of Dask (default: RAY_ADDRESS, "
+            "DASK_SCHEDULER_ADDRESS, or one that is started on this machine).",
+        ),
+    ] = None,
     trace: Annotated[
         Literal["all", "failures", "none"] | None,
         typer.Option(help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none)."),
@@ -262,6 +264,8 @@ def _run(
     """
     if resume and fresh:
         raise refuse("--resume", "should not be given with `--fresh`", "both")
+    if address is not None and backend == "processes":
+        raise refuse("--address", "should stand with `--backend ray` or `--backend dask`", address)
     from drift_agents.cli.models import ModelOptions
     from drift_agents.cli.run import RunOptions, run
 
@@ -275,6 +279,7 @@ def _run(
             axes={axis: tuple(names) for axis, names in axes.items() if isinstance(names, tuple)},
             jobs=jobs,
             backend=backend,
+            address=address,
             trace=trace,
             resume=resume,
             fresh=fresh,
@@ -301,7 +306,6 @@ def _run(
             ),
         ),
         _make_console(),
-        _count_cores(),
     )
 
 

@@ -36,7 +36,6 @@ from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST
 from drift_agents.experiment.loader import AXES, load_experiment
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.workers import ray_cores
 from drift_agents.llm.service import Service
 
 
@@ -50,8 +49,9 @@ class RunOptions:
         seeds: number of the file's seeds to play; `None` for all.
         rounds: episodes of every phase to play; `None` for the file's.
         axes: for each axis that is replaced, names of parts.
-        jobs: cells at the same time; `None` for the number of cores.
-        backend: `processes` or `ray`.
+        jobs: cells at the same time; `None` for one a core, or with language models one a concurrent request.
+        backend: one of `drift_agents.experiment.clusters.BACKENDS`.
+        address: of a cluster.
         trace: which episodes keep their steps; `None` for the file's value.
         resume: continue the run in the folder.
         fresh: delete the run in the folder.
@@ -67,6 +67,7 @@ class RunOptions:
     axes: Mapping[str, Sequence[str]]
     jobs: int | None
     backend: str
+    address: str | None
     trace: str | None
     resume: bool
     fresh: bool
@@ -75,13 +76,12 @@ class RunOptions:
     dry_run: bool = False
 
 
-def run(options: RunOptions, console: Console, cores: int) -> None:
+def run(options: RunOptions, console: Console) -> None:
     """Play the experiment and print its report.
 
     Args:
         options: the options.
         console: where the report is printed.
-        cores: cells at the same time, unless the options say otherwise.
 
     Raises:
         DriftAgentsError: if the experiment cannot be read or played.
@@ -92,12 +92,9 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
         return
     folder = options.out or Path("runs") / experiment.name
     service = make_service(experiment, options.models, _print_note)
-    if options.jobs is not None:
-        jobs = options.jobs
-    elif service is not None:
+    jobs = options.jobs
+    if jobs is None and service is not None:
         jobs = options.models.concurrency
-    else:
-        jobs = ray_cores() if options.backend == "ray" else cores
     try:
         with _interrupted_by_signals(), ProgressBars(service) as bars:
             run_experiment(
@@ -105,6 +102,7 @@ def run(options: RunOptions, console: Console, cores: int) -> None:
                 folder,
                 jobs=jobs,
                 backend=options.backend,
+                address=options.address,
                 resume=options.resume,
                 fresh=options.fresh,
                 trace=options.trace,

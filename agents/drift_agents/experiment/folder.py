@@ -30,6 +30,8 @@ import numpy
 import scipy
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.appended_file import AppendedFile
+from drift_agents.experiment.logs import CellLog
 from drift_envs._version import __version__
 
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
@@ -83,6 +85,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock: int | None = None
+        self._finished: AppendedFile | None = None
 
     def open(self, manifest: Mapping[str, Any], *, resume: bool, fresh: bool) -> None:
         """Prepare the folder for a run.
@@ -121,6 +124,9 @@ class RunFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let go of the folder."""
+        if self._finished is not None:
+            with suppress(OSError):  # a cell that is not noted as finished is played again
+                self._finished.close()
         if self._lock is not None:
             with suppress(OSError):
                 (self.path / HOLDER).unlink(missing_ok=True)
@@ -143,6 +149,10 @@ class RunFolder:
         """The file with the steps of a cell, where they are kept."""
         return self.path / TRACES / f"{key}.jsonl.gz"
 
+    def memories(self, key: str) -> Path:
+        """The folder for the memories of a cell that live in files."""
+        return self.path / MEMORY_FILES / key
+
     def finished(self) -> dict[str, str]:
         """The cells that are done, with the hash of their files.
 
@@ -159,12 +169,36 @@ class RunFolder:
         return found
 
     def note_finished(self, key: str) -> None:
-        """Note that a cell is done."""
+        """Note that a cell is done; `AppendedFile` says when the note is on disk."""
+        if self._finished is None:
+            self._finished = AppendedFile(self.path / FINISHED)
         line = json.dumps({"cell": key, "sha256": file_hash(self.cell(key))})
-        with open(self.path / FINISHED, "ab") as file:
-            file.write(line.encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        self._finished.append(line.encode())
+
+    def keep_cell(self, key: str, lines: Iterable[bytes], files: Mapping[str, bytes]) -> None:
+        """Write what another machine played of a cell: behind the lines that stand there, which have to be equal.
+
+        Args:
+            key: the cell.
+            lines: all its lines.
+            files: the contents of its other files, by their paths in this folder.
+
+        Raises:
+            ExperimentError: if other lines stand there, or a file cannot be written.
+        """
+        with CellLog(self.cell(key)) as log:
+            for line in lines:
+                log.write(line)
+            log.close_after(log.written)
+        for name, content in files.items():
+            path = self.path / name
+            part = path.with_name(f"{path.name}.part")
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                part.write_bytes(content)
+                os.replace(part, path)
+            except OSError as error:
+                raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
 
     def merge(self, keys: Iterable[str]) -> Path:
         """Write the lines of all cells, in this order, to `episodes.jsonl`; all of it or nothing.
@@ -229,7 +263,9 @@ class RunFolder:
         differences: list[str] = []
         if found.get("config_hash") != manifest["config_hash"]:
             differences += find_differences(found.get("experiment"), manifest["experiment"])
-        differences += find_differences(found.get("schedules"), manifest["schedules"], "schedules")
+        for name in {**(found.get("schedules") or {}), **manifest["schedules"]}:
+            there, here = ((data.get("schedules") or {}).get(name) for data in (found, manifest))
+            differences += _compare_schedules(name, there, here)
         if differences or found.get("config_hash") != manifest["config_hash"]:
             raise ExperimentError(
                 f"{self.path}: holds another experiment{_listed(differences)}\n"
@@ -325,6 +361,22 @@ def find_differences(there: Any, here: Any, path: str = "") -> list[str]:
             for line in find_differences(one, other, f"{path}[{position}]")
         ]
     return [f"{path or 'content'}: there {_brief(there)}, here {_brief(here)}"]
+
+
+def _compare_schedules(name: str, there: Mapping[str, Any] | None, here: Mapping[str, Any] | None) -> list[str]:
+    """What differs in a schedule: its content, where both say it, instead of its hash."""
+    if there is None or here is None:
+        return [f"schedules.{name}: {'only here' if there is None else 'only there'}"]
+    one, other = (
+        {key: value for key, value in data.items() if key not in ("hash", "content")} for data in (there, here)
+    )
+    path = f"schedules.{name}"
+    found = find_differences(one, other, path)
+    if there.get("hash") == here.get("hash"):
+        return found
+    if "content" not in there:  # earlier versions wrote the hash alone
+        return [*found, *find_differences(there.get("hash"), here.get("hash"), f"{path}.hash")]
+    return [*found, *find_differences(there["content"], here.get("content"), path)]
 
 
 _ABSENT = object()

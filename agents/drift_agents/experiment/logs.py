@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.appended_file import AppendedFile
 from drift_agents.types import NO_USAGE
 
 CONSTRUCT, TEST = "construct", "test"
@@ -136,6 +136,11 @@ class LoggedRow(Mapping[str, Any]):
     def __getitem__(self, field: str) -> Any:
         return self.values_in_order[_POSITIONS[field]]
 
+    def equals_but_for(self, field: str, other: LoggedRow) -> bool:
+        """Whether all other values are equal."""
+        place, ours, theirs = _POSITIONS[field], self.values_in_order, other.values_in_order
+        return ours[:place] == theirs[:place] and ours[place + 1 :] == theirs[place + 1 :]
+
     def __iter__(self) -> Iterator[str]:
         return iter(FIELDS)
 
@@ -190,12 +195,13 @@ class CellLog:
         self.path = path
         self.written = 0
         try:
-            self._file = open(path, "a+b")  # noqa: SIM115 - closed by `__exit__`
-            _wait_for_lock(self._file, path)
-            self._file.seek(0)
-            whole, _, _ = self._file.read().rpartition(b"\n")
+            self._file = AppendedFile(path)
+            file = self._file.file
+            _wait_for_lock(file, path)
+            file.seek(0)
+            whole, _, _ = file.read().rpartition(b"\n")
             self._old = whole.split(b"\n") if whole else []
-            self._file.truncate(len(whole) + 1 if whole else 0)
+            file.truncate(len(whole) + 1 if whole else 0)
         except OSError as error:
             raise ExperimentError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -206,32 +212,36 @@ class CellLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, with all its lines on disk."""
+        try:
+            self._file.close()
+        except OSError as failure:
+            if error is None:
+                raise ExperimentError(f"{self.path}: cannot be written: {failure.strerror}") from failure
 
-    def write(self, row: Mapping[str, Any]) -> None:
-        """Write a row, or compare it with the line that stands there already.
+    def write(self, line: bytes) -> None:
+        """Write a line, or compare it with the one that stands there already.
 
-        A line is on disk when this returns.
+        The end of this process loses no line; `AppendedFile` says when a line is on disk.
+
+        Args:
+            line: what `to_line` gives, as UTF-8.
 
         Raises:
             ExperimentError: if the line that stands there is another, or the disk is full.
         """
-        line = to_line(row).encode("utf-8")
         self.written += 1
         if self.written <= len(self._old):
             old = self._old[self.written - 1]
             if old != line:
-                what = _first_difference(old, row)
+                what = _first_difference(old, line)
                 raise ExperimentError(
                     f"{self.path}:{self.written}: this line is not what the cell's seed gives{what}. The file was "
                     "changed, or it comes from another version; remove it, or begin with --fresh"
                 )
             return
         try:
-            self._file.write(line + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._file.append(line)
         except OSError as error:
             raise ExperimentError(f"{self.path}: cannot be written: {error.strerror}") from error
 
@@ -261,8 +271,9 @@ def _wait_for_lock(file: BinaryIO, path: Path) -> None:
     raise ExperimentError(f"{path}: another process is still writing there; end it, or try again later")
 
 
-def _first_difference(old: bytes, row: Mapping[str, Any]) -> str:
+def _first_difference(old: bytes, new: bytes) -> str:
     """Which field differs, if the old line can be read at all."""
+    row = json.loads(new)
     try:
         found = json.loads(old)
     except ValueError:

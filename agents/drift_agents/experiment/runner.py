@@ -7,23 +7,26 @@
 
 from __future__ import annotations
 
+import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, Protocol
 
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
+from drift_agents.experiment.clusters import BACKENDS, open_cluster, play_on_cluster
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.episode import CellSetup, make_setup, play
-from drift_agents.experiment.folder import MEMORY_FILES, REPLIES, RunFolder, file_hash, versions
-from drift_agents.experiment.logs import CellLog
+from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, find_differences, versions
+from drift_agents.experiment.logs import CellLog, to_line
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
 from drift_agents.experiment.trace_writer import CellTracer
-from drift_agents.experiment.workers import BACKENDS, play_in_processes, play_in_threads, play_on_ray
+from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
@@ -60,8 +63,9 @@ def run_experiment(
     experiment: Experiment,
     folder: Path,
     *,
-    jobs: int = 1,
+    jobs: int | None = 1,
     backend: str = "processes",
+    address: str | None = None,
     resume: bool = False,
     fresh: bool = False,
     trace: str | None = None,
@@ -73,9 +77,10 @@ def run_experiment(
     Args:
         experiment: what is played.
         folder: where to; it is made if it does not exist.
-        jobs: how many cells are played at the same time; the results do not depend on it.
-        backend: where several cells are played: `processes` of this machine, or workers of `ray`, which have to
-            see the folder under the same path. Cells with language models are played in this process.
+        jobs: how many cells are played at the same time, `None` for one a core; the results do not depend on it.
+        backend: where several cells are played: `processes` of this machine, or workers of `ray` or `dask`, which
+            send their cells back. Cells with language models are played in this process.
+        address: the cluster of `ray` or `dask`, see `drift_agents.experiment.clusters.open_cluster`.
         resume: continue an existing run.
         fresh: delete an existing run.
         trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
@@ -90,16 +95,18 @@ def run_experiment(
         The file with all lines, `episodes.jsonl`.
 
     Raises:
-        ArgumentError: if `jobs` is not positive, there is no such backend or trace, or both `resume` and `fresh`
-            are given.
-        MissingDependencyError: if the backend `ray` is not installed.
+        ArgumentError: if `jobs` is not positive, there is no such backend or trace, both `resume` and `fresh` are
+            given, or an address without a cluster.
+        MissingDependencyError: if the backend is not installed.
         ExperimentError: if the experiment cannot be played, or the folder cannot be used; its cause is the
             `ModelError` where a language model cannot be reached any more, and what is done is kept.
     """
-    if jobs < 1:
+    if jobs is not None and jobs < 1:
         raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
     if backend not in BACKENDS:
         raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
+    if address is not None and backend == "processes":
+        raise ArgumentError(f"`address` should stand with the backend ray or dask. Received {address!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
     trace = experiment.trace if trace is None else trace
@@ -107,12 +114,27 @@ def run_experiment(
         raise ArgumentError(f"`trace` should be one of {', '.join(TRACE)}. Received {trace!r}")
     progress = Silent() if progress is None else progress
     cells = plan_cells(experiment)
-    if backend == "ray" and needs_model(experiment):
+    if backend != "processes" and needs_model(experiment):
         raise ArgumentError(
-            "`backend` should be processes with language models, whose cost one service counts. Received 'ray'"
+            f"`backend` should be processes with language models, whose cost one service counts. Received {backend!r}"
         )
+    where = WorkPlace(jobs, backend, address)
     with _service_for(experiment, folder, service) as used:
-        return _run(experiment, folder, cells, used, jobs, backend, resume, fresh, trace, progress)
+        return _run(experiment, folder, cells, used, where, resume, fresh, trace, progress)
+
+
+class WorkPlace(NamedTuple):
+    """Where cells are played.
+
+    Args:
+        jobs: how many at the same time, `None` for one a core.
+        backend: one of `BACKENDS`.
+        address: of a cluster.
+    """
+
+    jobs: int | None
+    backend: str
+    address: str | None
 
 
 @contextmanager
@@ -132,8 +154,7 @@ def _run(
     folder: Path,
     cells: tuple[Cell, ...],
     service: Service | None,
-    jobs: int,
-    backend: str,
+    where: WorkPlace,
     resume: bool,
     fresh: bool,
     trace: str,
@@ -159,7 +180,7 @@ def _run(
                 progress.begin(schedule, sum(length(cell) for cell in cells if cell.schedule == schedule))
                 progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
             try:
-                for cell in _play_all(experiment, held, left, jobs, backend, trace, service):
+                for cell in _play_all(experiment, held, left, where, trace, service):
                     held.note_finished(cell.key)
                     progress.advance(cell.schedule, length(cell))
                 return held.merge(cell.key for cell in cells)
@@ -203,6 +224,7 @@ def describe(
             schedules[schedule.name] = {
                 "env": schedule.env,
                 "hash": schedule.content_hash(),
+                "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
                 "visibility": schedule.visibility,
                 "clock": schedule.clock,
                 "control": schedule.control,
@@ -288,56 +310,93 @@ def _play_all(
     experiment: Experiment,
     folder: RunFolder,
     cells: list[Cell],
-    jobs: int,
-    backend: str,
+    where: WorkPlace,
     trace: str,
     service: Service | None,
 ) -> Iterator[Cell]:
     """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
 
     def play_here(cell: Cell) -> None:
-        settings = experiment.world(cell.schedule)
-        _play_cell(cell, settings, folder.cell(cell.key), folder.trace(cell.key), trace, service)
+        _play_cell(cell, experiment.world(cell.schedule), folder.path, trace, service)
 
-    if service is not None and cells:
-        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
+    if not cells:
         return
-    if backend == "processes" and (jobs == 1 or len(cells) < 2):
+    jobs = count_cores() if where.jobs is None else where.jobs
+    if service is not None:
+        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
+    elif where.backend != "processes":
+        ours = versions()
+        calls = ((cell, experiment.world(cell.schedule), trace, ours) for cell in cells)
+        with open_cluster(where.backend, where.address, where.jobs) as cluster:
+            for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, where.jobs):
+                folder.keep_cell(cell.key, lines, files)
+                yield cell
+    elif jobs == 1 or len(cells) < 2:
         for cell in cells:
             play_here(cell)
             yield cell
-        return
-    calls = (
-        (cell, experiment.world(cell.schedule), folder.cell(cell.key), folder.trace(cell.key), trace) for cell in cells
-    )
-    if backend == "ray":  # whose workers stand in other folders
-        calls = ((cell, world, file.absolute(), steps.absolute(), kept) for cell, world, file, steps, kept in calls)
-        yield from play_on_ray(_play_in_worker, calls, jobs)
     else:
-        yield from play_in_processes(_play_in_worker, calls, min(jobs, len(cells)))
+        yield from play_in_processes(
+            _play_in_worker,
+            ((cell, experiment.world(cell.schedule), folder.path, trace) for cell in cells),
+            min(jobs, len(cells)),
+        )
 
 
-def _play_in_worker(cell: Cell, settings: ScheduleSettings, path: Path, steps: Path, trace: str) -> Cell:
+def _play_in_worker(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str) -> Cell:
     # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
     with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _play_cell(cell, settings, path, steps, trace)
+    _play_cell(cell, settings, folder, trace)
     return cell
 
 
+def _play_elsewhere(
+    cell: Cell, settings: ScheduleSettings, trace: str, expected: Mapping[str, str]
+) -> tuple[Cell, list[bytes], dict[str, bytes]]:
+    """Play a cell on another machine.
+
+    Returns:
+        The cell, its lines, and the other files that it has made, by their paths in the run's folder.
+
+    Raises:
+        ExperimentError: if this machine has other versions than the one that began the run, or something goes wrong.
+    """
+    differences = find_differences(dict(expected), versions())
+    if differences:
+        raise ExperimentError(
+            f"{cell.key}: a worker has other versions than the run (there: the run, here: the worker): "
+            f"{'; '.join(differences)}"
+        )
+    with _named(cell), TemporaryDirectory(prefix="drift-cell-") as scratch:
+        place = RunFolder(Path(scratch))
+        with CellTracer(place.trace(cell.key), cell, trace) as tracer:
+            rows = play(cell, settings, tracer.on_episode, folder=place.memories(cell.key))
+            lines = [to_line(row).encode("utf-8") for row in rows]
+        paths = [path for path in place.path.rglob("*") if path.is_file()]
+        return cell, lines, {path.relative_to(place.path).as_posix(): path.read_bytes() for path in sorted(paths)}
+
+
 def _play_cell(
-    cell: Cell, settings: ScheduleSettings, path: Path, steps: Path, trace: str, service: Service | None = None
+    cell: Cell, settings: ScheduleSettings, folder: Path, trace: str, service: Service | None = None
 ) -> None:
-    """Play a cell to the end of its file, and of the file with its steps if there is to be one.
+    """Play a cell to the end of its file, and of those with its steps and memory if there are to be any.
 
     Raises:
         ExperimentError: if something goes wrong, with the cell's name.
     """
-    memories = path.parent.parent / MEMORY_FILES / cell.key
+    place = RunFolder(folder)
+    steps = CellTracer(place.trace(cell.key), cell, trace)
+    with _named(cell), CellLog(place.cell(cell.key)) as log, steps as tracer:
+        for row in play(cell, settings, tracer.on_episode, service, place.memories(cell.key)):
+            log.write(to_line(row).encode("utf-8"))
+        log.close_after(log.written)
+
+
+@contextmanager
+def _named(cell: Cell) -> Iterator[None]:
+    """Put a cell's name before what goes wrong in it."""
     try:
-        with CellLog(path) as log, CellTracer(steps, cell, trace) as tracer:
-            for row in play(cell, settings, tracer.on_episode, service, memories):
-                log.write(row)
-            log.close_after(log.written)
+        yield
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(f"{cell.key}: {error}") from error

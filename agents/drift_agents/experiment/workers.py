@@ -1,21 +1,16 @@
-"""Where the cells of a run are played when they are not played one after the other.
+"""Several cells at the same time on this machine; `drift_agents.experiment.clusters` plays them on others.
 
-* `BACKENDS` - the choices: processes of this machine, or Ray's workers on any number of machines
 * `play_in_processes` - in processes of this machine
 * `play_in_threads` - in threads of this process, which share a service of language models
-* `play_on_ray` - on Ray's workers
-* `ray_cores` - how many cores Ray has
-* `check_reachable` - whether a server listens at Ray's address
+* `count_cores` - how many cores this process may use
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
-import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -28,13 +23,10 @@ from typing import Any, TypeVar
 
 from joblib.externals.loky import get_reusable_executor
 
-from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.errors import ExperimentError
 from drift_agents.llm.service import Service
 
 T = TypeVar("T")
-
-# Seconds until a machine that does not answer counts as one that is not there.
-_PATIENCE = 10
 
 MOST_LOST = 3
 """How often in a row workers may be killed before the run stops."""
@@ -43,9 +35,6 @@ _IDLE = 300  # seconds until a process without work ends
 _WATCH = 0.5  # seconds
 _PR_SET_PDEATHSIG = 1  # of Linux's `prctl`
 _THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-
-BACKENDS = ("processes", "ray")
-"""Processes of this machine; workers of Ray (extra `scale`), on this machine or on those of a cluster."""
 
 
 def play_in_processes(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
@@ -185,96 +174,6 @@ def play_in_threads(tasks: Iterable[T], jobs: int, service: Service, do: Callabl
             raise
 
 
-def play_on_ray(play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[T]:
-    """Call a function on Ray's workers, a core each.
-
-    Ray's backend for joblib hands results out when all of them are there; a run notes each cell when it is
-    done. So tasks are given to Ray itself.
-
-    Args:
-        play: the function, one of a module that is installed on all machines.
-        calls: its arguments, a tuple a call.
-        jobs: how many calls run at the same time, if Ray has as many cores.
-
-    Yields:
-        What each call returned, when it is over.
-
-    Raises:
-        MissingDependencyError: if Ray is not installed.
-        ExperimentError: if a worker is lost, or no Ray is where `RAY_ADDRESS` says; otherwise what the call raised.
-    """
-    ray = _connect()
-    # A killed worker's task is done again: it continues the cell's file. A worker whose machine was lost may still
-    # be running, so that its task is not; a resumed run continues its file.
-    task = ray.remote(num_cpus=1, max_retries=0)(play)
-    queue = iter(calls)
-    running = {task.remote(*call): call for call in islice(queue, jobs)}
-    lost = 0
-    try:
-        while running:
-            (done,), _ = ray.wait(list(running), num_returns=1)
-            call = running.pop(done)
-            try:
-                result = ray.get(done)
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause from None
-            except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
-                lost += 1
-                if lost > MOST_LOST:
-                    raise ExperimentError(f"workers of Ray were killed {lost} times in a row: {error}") from error
-                running[task.remote(*call)] = call
-                continue
-            except ray.exceptions.RayError as error:
-                raise ExperimentError(f"a worker of Ray was lost: {error}") from error
-            lost = 0
-            running |= {task.remote(*call): call for call in islice(queue, 1)}
-            yield result
-    finally:
-        for left in running:
-            ray.cancel(left, force=True)
-
-
-def ray_cores() -> int:
-    """How many cores Ray has on all its machines.
-
-    Raises:
-        MissingDependencyError: if Ray is not installed.
-        ExperimentError: if no Ray is where `RAY_ADDRESS` says.
-    """
-    return max(int(_connect().cluster_resources().get("CPU", 1)), 1)
-
-
-def _connect() -> Any:
-    """The package `ray`, connected: to the cluster at `RAY_ADDRESS`, else to one that is started here."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[scale]"`') from error
-    if not ray.is_initialized():
-        check_reachable(os.environ.get("RAY_ADDRESS", ""))
-        try:
-            ray.init(log_to_driver=False, logging_level=logging.ERROR)  # ends with this process
-        except (ConnectionError, ValueError) as error:
-            raise ExperimentError(f"`RAY_ADDRESS` should name a running Ray: {error}") from error
-    return ray
-
-
-def check_reachable(address: str) -> None:
-    """Refuse an address without a server at once; Ray itself would try for minutes.
-
-    Args:
-        address: `host:port`, or `ray://host:port`; anything else (as `auto`) is Ray's own matter.
-
-    Raises:
-        ExperimentError: if no server listens there.
-    """
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdecimal():
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
-    except (OSError, OverflowError) as error:
-        raise ExperimentError(
-            f"`RAY_ADDRESS` should name a running Ray. No server listens at {address!r}: {error}"
-        ) from error
+def count_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -12,12 +12,12 @@ from typing import get_args
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.cli.listing import read_summaries
+from drift_agents.experiment.clusters import BACKENDS
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.trace import TRACE
-from drift_agents.experiment.workers import BACKENDS
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.stored.memory import open_stored
 from drift_agents.registry import LEARNERS

@@ -181,8 +181,28 @@ def test_another_experiment_is_not_continued(
     with pytest.raises(ExperimentError, match=re.escape(message)):
         run_experiment(parse_experiment({**data, "seeds": 3}), tmp_path / "whole", resume=True)
     schedule_file.write_text(schedule_file.read_text().replace("SHH", "SFH"))
-    with pytest.raises(ExperimentError, match=r"\n  schedules\.\S+\.hash: there \"\w{16}\", here \"\w{16}\"\n"):
+    message = (
+        'holds another experiment\n  schedules.puddle.drifts[0].set.map: there ["SHH", "FFF", "FFG"], '
+        'here ["SFH", "FFF", "FFG"]\nChoose'
+    )
+    with pytest.raises(ExperimentError, match=re.escape(message)):
         run_experiment(parse_experiment(data), tmp_path / "whole", resume=True)
+    # Earlier versions wrote the hash of a schedule alone.
+    manifest = json.loads((tmp_path / "whole" / "run.json").read_text())
+    del manifest["schedules"]["puddle"]["content"]
+    (tmp_path / "whole" / "run.json").write_text(json.dumps(manifest))
+    with pytest.raises(ExperimentError, match=r"\n  schedules\.puddle\.hash: there \"\w{16}\", here \"\w{16}\"\n"):
+        run_experiment(parse_experiment(data), tmp_path / "whole", resume=True)
+
+
+def test_a_run_of_an_earlier_version_without_contents_goes_on(
+    experiment: Experiment, tmp_path: Path, whole: bytes
+) -> None:
+    path = tmp_path / "whole" / "run.json"
+    manifest = json.loads(path.read_text())
+    del manifest["schedules"]["puddle"]["content"]
+    path.write_text(json.dumps(manifest))
+    assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole
 
 
 def test_other_versions_are_not_mixed(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
@@ -211,7 +231,7 @@ def test_arguments_that_cannot_be_meant(experiment: Experiment, tmp_path: Path, 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: Path, jobs: int) -> None:
     """A real process, killed without warning in the middle of its work."""
-    data.update(seeds=16, references=[])
+    data.update(seeds=8, references=[])
     experiment = parse_experiment(data)
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps(data))  # JSON is YAML
@@ -262,7 +282,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
 @pytest.fixture
 def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
     """A run in two worker processes, which have finished a cell: the process, its folder and the workers' ids."""
-    data.update(seeds=20, references=[])
+    data.update(seeds=8, references=[])
     file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
     file.write_text(json.dumps(data))
     command = [sys.executable, "-m", "drift_agents", "run", str(file), "--out", str(folder), "--jobs", "2"]
@@ -290,10 +310,13 @@ class TestProcesses:
         assert not (folder / "held-by.json").exists()
 
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-    def test_no_worker_outlives_its_run(
-        self, started: tuple[subprocess.Popen[str], Path, list[int]], number: signal.Signals
+    def test_no_worker_outlives_its_run_which_a_second_one_is_told_of(
+        self, started: tuple[subprocess.Popen[str], Path, list[int]], data: dict[str, Any], number: signal.Signals
     ) -> None:
         process, folder, workers = started
+        message = rf"another run is writing there: process {process.pid} on {platform.node()}, since \d{{4}}-\d\d-\d\dT"
+        with pytest.raises(ExperimentError, match=message):
+            run_experiment(parse_experiment(data), folder, resume=True)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         assert wait_until(lambda: not any(map(is_alive, workers)), 10)
@@ -303,18 +326,9 @@ class TestProcesses:
         held = (folder / "held-by.json").exists()
         assert held == (number == signal.SIGKILL)
 
-    def test_the_second_run_is_told_who_holds_the_folder(
-        self, started: tuple[subprocess.Popen[str], Path, list[int]], data: dict[str, Any]
-    ) -> None:
-        process, folder, _ = started
-        message = rf"another run is writing there: process {process.pid} on {platform.node()}, since \d{{4}}-\d\d-\d\dT"
-        with pytest.raises(ExperimentError, match=message):
-            run_experiment(parse_experiment(data), folder, resume=True)
-        assert (folder / "held-by.json").exists()
-
 
 def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_path: Path) -> None:
-    data.update(seeds=20, references=[])
+    data.update(seeds=8, references=[])
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps(data))
     folder = tmp_path / "stopped"

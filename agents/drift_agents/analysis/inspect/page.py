@@ -182,7 +182,10 @@ def gather(folder: Path) -> InspectData:
         "about": manifest["experiment"].get("about", ""),
         "config_hash": manifest["config_hash"],
         "versions": manifest["versions"],
-        "schedules": manifest["schedules"],
+        "schedules": {
+            name: {key: value for key, value in about.items() if key != "content"}
+            for name, about in manifest["schedules"].items()
+        },
         "cells": cells,
     }
     return InspectData(index, tuple(chunks))

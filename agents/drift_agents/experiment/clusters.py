@@ -1,0 +1,300 @@
+"""Cells on the workers of a cluster, by Ray or by Dask.
+
+* `BACKENDS` - where cells can be played
+* `Cluster` - what a run needs of a cluster
+* `open_cluster` - connects to one, or starts one of this machine's processes
+* `play_on_cluster` - calls a function on a cluster's workers
+* `check_reachable` - whether a server listens at an address
+
+A call is sent with its arguments and its result comes back: workers need no folder in common, and write nothing into
+the run's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
+from types import ModuleType
+from typing import Any, Protocol, TypeVar
+
+from drift_agents.errors import ExperimentError, MissingDependencyError
+from drift_agents.experiment.workers import MOST_LOST, count_cores
+
+T = TypeVar("T")
+
+BACKENDS = ("processes", "ray", "dask")
+"""Processes of this machine; workers of Ray or Dask (extras `ray`, `dask`) on any machines."""
+
+# Seconds until a machine that does not answer counts as one that is not there.
+_PATIENCE = 10
+
+
+class LostWorkerError(Exception):
+    """The worker of a call has ended before the call; the call can be sent again."""
+
+
+class Cluster(Protocol):
+    """What a run needs of a cluster."""
+
+    @property
+    def cores(self) -> int:
+        """How many calls run at the same time, at least 1."""
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Hashable:
+        """Send a call; returns a handle."""
+
+    def wait(self, running: Sequence[Any]) -> Any:
+        """Wait for one of these calls to end; returns its handle."""
+
+    def result(self, handle: Any) -> Any:
+        """What a call that has ended returned, or raises what it raised.
+
+        Raises:
+            LostWorkerError: if its worker ended first.
+            ExperimentError: if the cluster cannot be used any more.
+        """
+
+    def cancel(self, running: Sequence[Any]) -> None:
+        """Cancel calls, whose results are not needed."""
+
+
+def play_on_cluster(
+    cluster: Cluster, play: Callable[..., T], calls: Iterable[tuple[Any, ...]], jobs: int | None = None
+) -> Iterator[T]:
+    """Call a function on a cluster's workers; a call whose worker was lost is sent again.
+
+    Args:
+        cluster: the cluster.
+        play: the function, one of a module that is installed on all machines.
+        calls: its arguments, a tuple a call.
+        jobs: how many calls run at the same time; by default as many as the cluster has cores.
+
+    Yields:
+        What each call returned, when it is over.
+
+    Raises:
+        ExperimentError: if workers are lost again and again; otherwise what the call raised.
+    """
+    queue = iter(calls)
+    running = {cluster.start(play, call): call for call in islice(queue, jobs or cluster.cores)}
+    lost = 0
+    try:
+        while running:
+            done = cluster.wait(list(running))
+            call = running.pop(done)
+            try:
+                result: T = cluster.result(done)
+            except LostWorkerError as error:
+                lost += 1
+                if lost > MOST_LOST:
+                    raise ExperimentError(f"workers were lost {lost} times in a row: {error}") from error
+                running[cluster.start(play, call)] = call
+                continue
+            lost = 0
+            running |= {cluster.start(play, call): call for call in islice(queue, 1)}
+            yield result
+    finally:
+        cluster.cancel(list(running))
+
+
+@contextmanager
+def open_cluster(backend: str, address: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
+    """Connect to a cluster, or start one of this machine's processes, which end with this process.
+
+    Args:
+        backend: `ray` or `dask`.
+        address: of a running cluster: `host:port` or `ray://host:port` of Ray, `tcp://host:port` of Dask's scheduler.
+            By default the connection that this process has already, else the address in `RAY_ADDRESS` or
+            `DASK_SCHEDULER_ADDRESS`, else a cluster is started.
+        jobs: how many processes a cluster that is started here has; one a core by default.
+
+    Raises:
+        MissingDependencyError: if the backend is not installed.
+        ExperimentError: if no cluster is at the address.
+    """
+    with (_open_ray if backend == "ray" else _open_dask)(address, jobs) as cluster:
+        yield cluster
+
+
+def check_reachable(address: str, what: str) -> None:
+    """Refuse an address without a server at once; clients would try for minutes.
+
+    Args:
+        address: `host:port`, with or without a protocol; anything else (as `auto`) is the client's own matter.
+        what: what should listen there.
+
+    Raises:
+        ExperimentError: if no server listens there.
+    """
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ExperimentError(
+            f"`address` should name a running {what}. No server listens at {address!r}: {error}"
+        ) from error
+
+
+class _RayCluster:
+    """Ray's workers, a core a call."""
+
+    def __init__(self, ray: ModuleType) -> None:
+        self._ray = ray
+        self._tasks: dict[Callable[..., Any], Any] = {}
+
+    @property
+    def cores(self) -> int:
+        return max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Hashable:
+        if play not in self._tasks:
+            self._tasks[play] = self._ray.remote(num_cpus=1, max_retries=0)(play)
+        handle: Hashable = self._tasks[play].remote(*call)
+        return handle
+
+    def wait(self, running: Sequence[Any]) -> Any:
+        (done,), _ = self._ray.wait(running, num_returns=1)
+        return done
+
+    def result(self, handle: Any) -> Any:
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(handle)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except (
+            errors.WorkerCrashedError,
+            errors.OutOfMemoryError,
+            errors.NodeDiedError,
+            errors.ObjectLostError,
+        ) as error:
+            raise LostWorkerError(str(error)) from error
+        except errors.RayError as error:
+            raise ExperimentError(f"Ray cannot go on: {error}") from error
+
+    def cancel(self, running: Sequence[Any]) -> None:
+        with suppress(self._ray.exceptions.RayError):
+            for handle in running:
+                self._ray.cancel(handle, force=True)
+
+
+@contextmanager
+def _open_ray(address: str | None, jobs: int | None) -> Iterator[Cluster]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingDependencyError('`ray` is not installed, run `pip install "drift-envs[ray]"`') from error
+    if ray.is_initialized():
+        if address is not None:
+            raise ExperimentError(f"`address` should not be given where Ray is connected already. Received {address!r}")
+        yield _RayCluster(ray)
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or None
+    check_reachable(address or "", "Ray")
+    own = {} if address is not None else {"num_cpus": jobs, "include_dashboard": False}
+    try:
+        with _kept_handlers():
+            ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ExperimentError(f"`address` should name a running Ray. Received {address!r}: {error}") from error
+    try:
+        yield _RayCluster(ray)
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _kept_handlers() -> Iterator[None]:
+    """Keep this process's handler of SIGTERM, which Ray replaces by one that ends the process at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+class _DaskCluster:
+    """Dask's workers, a thread of theirs a call."""
+
+    def __init__(self, distributed: ModuleType, client: Any) -> None:
+        self._distributed, self._client = distributed, client
+
+    @property
+    def cores(self) -> int:
+        return max(sum(map(int, self._client.nthreads().values())), 1)
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Hashable:
+        handle: Hashable = self._client.submit(play, *call, pure=False, retries=0)
+        return handle
+
+    def wait(self, running: Sequence[Any]) -> Any:
+        with self._client.as_current():
+            return next(iter(self._distributed.wait(running, return_when="FIRST_COMPLETED").done))
+
+    def result(self, handle: Any) -> Any:
+        # The scheduler sends the call of a killed worker to another one itself, until it has killed several.
+        try:
+            return handle.result()
+        except self._distributed.scheduler.KilledWorker as error:
+            raise LostWorkerError(str(error)) from error
+        except (self._distributed.CancelledError, self._distributed.TimeoutError) as error:
+            raise ExperimentError(f"Dask cannot go on: {error}") from error
+
+    def cancel(self, running: Sequence[Any]) -> None:
+        with suppress(OSError, self._distributed.TimeoutError, RuntimeError):
+            self._client.cancel(running, force=True)
+
+
+@contextmanager
+def _open_dask(address: str | None, jobs: int | None) -> Iterator[Cluster]:
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingDependencyError('`distributed` is not installed, run `pip install "drift-envs[dask]"`') from error
+    if address is None:
+        with suppress(ValueError):  # there is none
+            yield _DaskCluster(distributed, distributed.default_client())
+            return
+    address = address or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
+    if address is not None:
+        check_reachable(address, "scheduler of Dask")
+        try:
+            client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ExperimentError(
+                f"`address` should name a scheduler of Dask. Received {address!r}: {error}"
+            ) from error
+        with client:
+            yield _DaskCluster(distributed, client)
+        return
+    with tempfile.TemporaryDirectory(prefix="drift-dask-") as scratch, ExitStack() as stack:
+        try:
+            workers = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=jobs or count_cores(),
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address=None,
+                    local_directory=scratch,
+                    silence_logs=logging.CRITICAL,
+                )
+            )
+            client = stack.enter_context(distributed.Client(workers, set_as_default=False))
+        except RuntimeError as error:
+            raise ExperimentError(
+                f"Dask's processes could not be started ({error}); a script that starts them needs "
+                'its calls under `if __name__ == "__main__":`'
+            ) from error
+        yield _DaskCluster(distributed, client)

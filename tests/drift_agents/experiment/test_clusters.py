@@ -1,0 +1,172 @@
+"""What a run does with a cluster, shown by one of threads; `tests/extras/ray` and `dask` have real ones."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from os.path import basename
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.cli.app import main
+from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError
+from drift_agents.experiment import runner
+from drift_agents.experiment.clusters import LostWorkerError, check_reachable, open_cluster, play_on_cluster
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.runner import run_experiment
+
+
+class Threads:
+    """A cluster of two threads that loses the workers of some calls."""
+
+    cores = 2
+
+    def __init__(self, lost: Sequence[int] = ()) -> None:
+        self._pool = ThreadPoolExecutor(2)
+        self._lost, self.started = set(lost), 0
+
+    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Future[Any]:
+        self.started += 1
+        if self.started - 1 in self._lost:
+            lost: Future[Any] = Future()
+            lost.set_exception(LostWorkerError("gone"))
+            return lost
+        return self._pool.submit(play, *call)
+
+    def wait(self, running: Sequence[Future[Any]]) -> Future[Any]:
+        return next(iter(wait(running, return_when=FIRST_COMPLETED).done))
+
+    def result(self, handle: Future[Any]) -> Any:
+        return handle.result()
+
+    def cancel(self, running: Sequence[Future[Any]]) -> None:
+        for handle in running:
+            handle.cancel()
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
+    """The cluster that a run gets, whose third and fifth call lose their workers."""
+    cluster = Threads(lost=(2, 4))
+
+    @contextmanager
+    def connect(*_: Any) -> Iterator[Threads]:
+        yield cluster
+
+    monkeypatch.setattr(runner, "open_cluster", connect)
+    return cluster
+
+
+def test_the_call_of_a_lost_worker_is_sent_again() -> None:
+    cluster = Threads(lost=(0, 3))
+    found = play_on_cluster(cluster, basename, [(path,) for path in ("x/c", "x/a", "x/b")])
+    assert sorted(found) == ["a", "b", "c"]
+    assert cluster.started == 5
+
+
+def test_workers_that_are_always_lost_stop_the_run() -> None:
+    with pytest.raises(ExperimentError, match="workers were lost 4 times in a row: gone"):
+        list(play_on_cluster(Threads(lost=range(9)), basename, [("x",)] * 3))
+
+
+def test_a_run_writes_the_same_bytes(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
+    experiment = parse_experiment(data)
+    here = run_experiment(experiment, tmp_path / "here", trace="all")
+    there = run_experiment(experiment, tmp_path / "there", trace="all", backend="dask")
+    assert there.read_bytes() == here.read_bytes()
+    assert threads.started == 12 + 2
+    for name in [path.name for path in (tmp_path / "here" / "traces").iterdir()]:
+        assert (tmp_path / "there" / "traces" / name).read_bytes() == (tmp_path / "here" / "traces" / name).read_bytes()
+
+
+def test_lines_that_stand_there_are_compared(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
+    experiment = parse_experiment(data)
+    folder = tmp_path / "run"
+    whole = run_experiment(experiment, folder).read_bytes()
+    file = next((folder / "cells").iterdir())
+    lines = file.read_bytes().splitlines(keepends=True)
+    (folder / "finished.jsonl").unlink()
+    file.write_bytes(b"".join(lines[:3]) + lines[3][:20])
+    assert run_experiment(experiment, folder, backend="ray", resume=True).read_bytes() == whole
+    (folder / "finished.jsonl").unlink()
+    file.write_bytes(lines[0].replace(b'"steps": ', b'"steps": 7'))
+    with pytest.raises(ExperimentError, match=r":1: this line is not what the cell's seed gives \(`steps` is 7"):
+        run_experiment(experiment, folder, backend="ray", resume=True)
+
+
+def test_a_worker_with_other_versions_is_refused(
+    threads: Threads, data: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, calls = runner.versions(), []
+
+    def differ() -> dict[str, str]:
+        calls.append(None)
+        return ours if len(calls) <= 2 else {**ours, "numpy": "0.1"}
+
+    monkeypatch.setattr(runner, "versions", differ)
+    message = r"other versions than the run .*: numpy: there \"\d\S+\", here \"0\.1\""
+    with pytest.raises(ExperimentError, match=message) as caught:
+        run_experiment(parse_experiment(data), tmp_path / "run", backend="ray")
+    assert caught.value.is_resumable
+
+
+def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> None:
+    message = re.escape("`backend` should be one of processes, ray, dask. Received 'spark'")
+    with pytest.raises(ArgumentError, match=message):
+        run_experiment(parse_experiment(data), tmp_path / "run", backend="spark")
+    with pytest.raises(ArgumentError, match="`address` should stand with the backend ray or dask"):
+        run_experiment(parse_experiment(data), tmp_path / "run", address="127.0.0.1:1")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("backend", ["ray", "dask"])
+def test_language_models_are_asked_from_one_process(data: dict[str, Any], tmp_path: Path, backend: str) -> None:
+    experiment = parse_experiment({**data, "agents": {"memory": ["none"], "policy": "llm"}})
+    with pytest.raises(ArgumentError, match="should be processes with language models"):
+        run_experiment(experiment, tmp_path / "run", backend=backend)
+
+
+@pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask", "distributed")])
+def test_without_the_package_its_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, backend: str, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    message = re.escape(f'pip install "drift-envs[{backend}]"')
+    with pytest.raises(MissingDependencyError, match=message), open_cluster(backend):
+        pass
+    words = ["run", "glove-quick", "--seeds", "1", "--rounds", "1", "--memory", "none"]
+    assert main([*words, "--backend", backend, "--out", str(tmp_path / "run")]) == 1
+    assert f"drift-envs[{backend}]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("prefix", ["", "ray://", "tcp://"])
+def test_an_address_where_nobody_listens_is_refused_at_once(prefix: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{prefix}127.0.0.1:{server.getsockname()[1]}"
+        check_reachable(address, "Ray")
+    with pytest.raises(ExperimentError, match=re.escape(f"No server listens at {address!r}")):
+        check_reachable(address, "Ray")
+
+
+@pytest.mark.parametrize("address", ["", "auto", "local", "ray://cluster"])
+def test_addresses_without_a_port_are_left_to_the_client(address: str) -> None:
+    check_reachable(address, "Ray")
+
+
+def test_an_address_stands_with_a_cluster(capsys: Any) -> None:
+    assert main(["run", "glove-quick", "--address", "127.0.0.1:1"]) == 2
+    assert "should stand with `--backend ray`" in capsys.readouterr().err
+
+
+def test_the_files_of_memories_come_back(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
+    agents = {"memory": [{"vanilla": {"file": "kept.sqlite"}}], "policy": "planner"}
+    experiment = parse_experiment({**data, "agents": agents, "references": []})
+    run_experiment(experiment, tmp_path / "run", backend="dask")
+    found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.sqlite"))
+    assert [path.name for path in found] == ["kept.sqlite"] * 2
+    assert {path.parent.name for path in found} == {path.stem for path in (tmp_path / "run" / "cells").iterdir()}

@@ -1,0 +1,207 @@
+"""What holds of every cluster on which cells are played: one suite for Ray and for Dask.
+
+Its tests need a fixture `address`: that of a running cluster of two worker processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from os.path import basename
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.experiment.clusters import open_cluster, play_on_cluster
+from drift_agents.experiment.loader import load_experiment, parse_experiment
+from drift_agents.experiment.runner import run_experiment
+
+SCHEDULE = """\
+version: 1
+name: turn
+env: DriftFrozenLake-v0
+base: {map: [SFF, FHF, FFG]}
+drifts: [{name: turn, at: 8, set: {map: [SHF, FFF, FFG]}}]
+"""
+
+
+def make_data(folder: Path, **changes: Any) -> dict[str, Any]:
+    """An experiment of 12 short cells, as plain data."""
+    file = folder / "turn.yaml"
+    file.write_text(SCHEDULE)
+    agents = {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"}
+    data = {"name": "tiny", "schedules": [str(file)], "agents": agents, "seeds": 4, "rounds": 4}
+    return {**data, **changes}
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *children_of(child)]
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class ClusterContract:
+    """The suite; a subclass says which backend, and what is in the command of a process that plays cells."""
+
+    backend: str
+    worker: str
+
+    @pytest.fixture
+    def started(self, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, dict[str, Any]]]:
+        """A run with a cluster of its own on this machine, which has finished a cell."""
+        data = make_data(tmp_path, seeds=30, rounds=8)
+        file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
+        file.write_text(json.dumps(data))
+        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--backend", self.backend]
+        environment = {k: v for k, v in os.environ.items() if k not in ("RAY_ADDRESS", "DASK_SCHEDULER_ADDRESS")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "drift_agents", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        finished = folder / "finished.jsonl"
+        assert wait_until(lambda: finished.exists() or process.poll() is not None, 120)
+        assert process.poll() is None, process.communicate()[1]
+        yield process, folder, data
+        for pid in children_of(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+
+    def workers_of(self, process: subprocess.Popen[str]) -> list[int]:
+        """Both worker processes."""
+
+        def find() -> list[int]:
+            return [pid for pid in children_of(process.pid) if re.search(self.worker, command_of(pid))]
+
+        assert wait_until(lambda: len(find()) == 2 or process.poll() is not None)
+        return find()
+
+    def test_a_run_writes_the_same_bytes(self, address: str, tmp_path: Path) -> None:
+        experiment = parse_experiment(make_data(tmp_path))
+        here = run_experiment(experiment, tmp_path / "here", trace="all")
+        there = run_experiment(experiment, tmp_path / "there", trace="all", backend=self.backend, address=address)
+        assert there.read_bytes() == here.read_bytes()
+        names = [path.name for path in sorted((tmp_path / "here" / "traces").iterdir())]
+        assert len(names) == 12
+        for name in names:
+            same = [(tmp_path / run / "traces" / name).read_bytes() for run in ("here", "there")]
+            assert same[0] == same[1]
+
+    def test_a_cluster_has_its_own_cores(self, address: str) -> None:
+        with open_cluster(self.backend, address) as cluster:
+            assert cluster.cores == 2
+
+    def test_cells_run_in_several_processes(self, address: str) -> None:
+        with open_cluster(self.backend, address) as cluster:
+            found = set(play_on_cluster(cluster, _own_pid, [(0.2,)] * 8))
+        assert len(found) >= 2
+        assert os.getpid() not in found
+
+    def test_a_job_at_a_time_keeps_the_order(self, address: str) -> None:
+        with open_cluster(self.backend, address) as cluster:
+            found = list(play_on_cluster(cluster, basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1))
+        assert found == ["c", "a", "b"]
+
+    def test_what_a_killed_worker_was_at_is_done_again(self, address: str, tmp_path: Path) -> None:
+        def play(name: str) -> str:
+            mark = tmp_path / name
+            if name == "b" and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return name
+
+        with open_cluster(self.backend, address) as cluster:
+            assert sorted(play_on_cluster(cluster, play, [(name,) for name in "abc"])) == list("abc")
+
+    def test_an_error_is_the_calls_own(self, address: str) -> None:
+        with open_cluster(self.backend, address) as cluster, pytest.raises(UnknownNameError, match="nowhere") as caught:
+            list(play_on_cluster(cluster, load_experiment, [("nowhere",), ("nowhere",)]))
+        assert type(caught.value) is UnknownNameError
+
+    def test_an_address_where_nobody_listens_is_refused_at_once(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"127.0.0.1:{server.getsockname()[1]}"
+        begin = time.monotonic()
+        with pytest.raises(ExperimentError, match=re.escape(f"No server listens at {address!r}")):
+            run_experiment(
+                parse_experiment(make_data(tmp_path)), tmp_path / "run", backend=self.backend, address=address
+            )
+        assert time.monotonic() - begin < 10
+
+    def test_a_killed_worker_costs_its_cell_alone(
+        self, started: tuple[subprocess.Popen[str], Path, dict[str, Any]], tmp_path: Path
+    ) -> None:
+        process, folder, data = started
+        workers = self.workers_of(process)
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == 0, errors
+        whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
+        assert (folder / "episodes.jsonl").read_bytes() == whole.read_bytes()
+        noted = [json.loads(line)["cell"] for line in (folder / "finished.jsonl").read_text().splitlines()]
+        assert len(noted) == len(set(noted)) == 90
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_no_worker_writes_after_the_end_of_its_run(
+        self, started: tuple[subprocess.Popen[str], Path, dict[str, Any]], number: signal.Signals, tmp_path: Path
+    ) -> None:
+        process, folder, data = started
+        workers = self.workers_of(process)
+        process.send_signal(number)
+        process.wait(120)
+        left = contents(folder)
+        assert wait_until(lambda: not any(map(is_alive, workers)), 60)
+        assert contents(folder) == left
+        if number == signal.SIGTERM:
+            assert process.returncode == 130
+            assert "What is done is kept; continue with: drift-agents run" in process.communicate()[1]
+        whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
+        again = run_experiment(parse_experiment(data), folder, jobs=2, resume=True)
+        assert again.read_bytes() == whole.read_bytes()
+
+
+def _own_pid(seconds: float) -> int:
+    time.sleep(seconds)  # so that one worker alone does not take all calls
+    return os.getpid()
