@@ -45,12 +45,11 @@ class Agent:
     `info["actions"]` the admissible actions and `info["score"]` the score so far, as
     `drift_envs.wrappers.text.TextObservation` gives them. The rendered prompt is the policy's only input.
 
-    The prompt also says since when memory has been found wrong (`doubt_since`), so that a policy can discount
-    older records. That is the first step at which the verifier realigned memory and the result contradicted
-    it; without a verifier, the first step whose outcome memory had never recorded for that state and action,
-    and then the prompt says "surprised", not "wrong". It moves to a later such step if the contradicted record
-    had been written since then: the world has changed again. A contradiction of an older record is the same
-    change, observed at another place.
+    The prompt also says at which step memory was contradicted (`doubt_since`), in the same words for all agents, so
+    that a policy can discount older records. That is the first step at which the verifier realigned memory and the
+    result contradicted it; without a verifier, the first step whose outcome memory had never recorded for that state
+    and action. It moves to a later such step if the contradicted record had been written since then: the world has
+    changed again. A contradiction of an older record is the same change, observed at another place.
 
     Args:
         policy: rendered text in, text out.
@@ -203,10 +202,9 @@ class Agent:
                 return _Choice(action, decision, tuple(checks))
 
     def _renderer(self, task: str, state: str, actions: list[str], experiences: Sequence[Experience]) -> StepRenderer:
-        doubt, surprise = (self.doubt_since, None) if self._is_verified else (None, self.doubt_since)
         is_shown = shows_history(self.policy)
         return StepRenderer(
-            self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, surprise, is_shown
+            self._prompts, self.memory, task, state, actions, self.clock, experiences, self.doubt_since, is_shown
         )
 
     def _learn(self, experience: Experience, prefix: Sequence[str]) -> Verdict:
@@ -253,8 +251,7 @@ class StepRenderer:
         actions: the admissible actions.
         now: the agent's clock.
         experiences: the steps of this episode so far.
-        doubt_since: the step since which a verifier has found memory wrong.
-        surprised_since: the same without a verifier.
+        doubt_since: the step at which an outcome contradicted memory.
         has_history: whether the prompts show the steps of this episode.
 
     Example:
@@ -273,7 +270,6 @@ class StepRenderer:
     now: AgentClock
     experiences: Sequence[Experience]
     doubt_since: int | None = None
-    surprised_since: int | None = None
     has_history: bool = False
 
     @property
@@ -300,7 +296,6 @@ class StepRenderer:
             self.actions,
             self.now,
             self.doubt_since,
-            self.surprised_since,
             strategy,
             EpisodeHistory(self.experiences) if self.has_history else None,
         )

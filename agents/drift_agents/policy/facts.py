@@ -14,11 +14,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from drift_agents.llm.base import Message
 from drift_agents.matching.page import AD, RESULTS, START, SUB_PAGE, read_shop_state
-from drift_agents.policy.prompt_template import DOUBTS, PromptTemplate
+from drift_agents.policy.prompt_template import PromptTemplate
 from drift_agents.policy.shop.listing import read_results, read_title
 from drift_agents.prompt.view import PromptView, Recollection
 
@@ -61,6 +62,7 @@ def render_facts(
     return [Message("system", system), Message("user", user)]
 
 
+@lru_cache(maxsize=8192)
 def describe_state(world: str, state: str) -> str:
     """A state in words.
 
@@ -197,6 +199,7 @@ class _Renderer:
             "evidence": self._evidence(item),
             "contradicted": _joined(self.template.fill("contradicted", {"newer": newer})) if contradicted else "",
             "estimate": self._estimate(item),
+            "visited": self._visited(item),
         }
 
     def _outcome(self, item: Recollection) -> str:
@@ -210,7 +213,7 @@ class _Renderer:
     def _evidence(self, item: Recollection) -> str:
         words = ["Seen once" if item.n == 1 else f"Seen {item.n:g} times", f"last at step {item.last}"]
         if self.view.doubt_since is not None and item.last < self.view.doubt_since:
-            words.append("before the change")
+            words.append("before the contradiction")
         if item.verified:
             words.append("verified")
         if item.weight != 1:
@@ -223,6 +226,11 @@ class _Renderer:
         ahead = item.steps_to_go
         steps = "" if ahead is None else f", in {ahead} more step{'' if ahead == 1 else 's'}"
         return _joined(self.template.fill("estimate", {"score_ahead": f"{_score_ahead(item):g}", "steps_ahead": steps}))
+
+    def _visited(self, item: Recollection) -> str:
+        if not item.visits or "visited" not in self.template:
+            return ""
+        return _joined(self.template.fill("visited", {"count": str(item.visits)}))
 
     def _untried(self) -> str:
         known = {item.action for item in self.view.here}
@@ -241,10 +249,10 @@ class _Renderer:
         return self.template.fill("visits", {"count": str(sum(counts.values())), "visits": words})
 
     def _doubt(self) -> str:
-        for section, since in zip(DOUBTS, (self.view.doubt_since, self.view.surprised_since), strict=True):
-            if since is not None and section in self.template:
-                return self.template.fill(section, {"since": str(since), "step": str(self.view.step)})
-        return ""
+        since = self.view.doubt_since
+        if since is None or "doubt" not in self.template:
+            return ""
+        return self.template.fill("doubt", {"since": str(since), "step": str(self.view.step)})
 
     def _lessons(self) -> str:
         if not self.view.lessons or "lessons" not in self.template:

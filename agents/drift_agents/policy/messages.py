@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,20 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Message
 from drift_agents.policy.facts import FACTS_FORMATS, RANKED, RAW, render_facts
-from drift_agents.policy.prompt_template import DOUBTS, PromptTemplate
+from drift_agents.policy.prompt_template import PromptTemplate
 from drift_agents.prompt.value_estimate import ValueEstimate
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import AgentClock, Outcome, Record
 
 FORMATS = (RANKED, RAW, "paper", "full", "plain", "react")
 """`ranked`, `raw`: see `drift_agents.policy.facts`. `paper`: this state's experience and lessons, as in GLOVE's
-appendix B.6. `full`: also other states' experience, and when memory was found wrong. `plain`: the text that all
+appendix B.6. `full`: also other states' experience, and when memory was contradicted. `plain`: the text that all
 policies get. `react`: the same as `full` by the template of AdaMEM's ReAct agent, reasons first."""
 
 _PRESENT = (RANKED, "paper")
 """Formats that leave out other states' experience, but for what ended an episode."""
 _COMPLETE = ("full", "react")
-"""Formats that contain other states' experience, and when memory was found wrong."""
+"""Formats that contain other states' experience, and when memory was contradicted."""
 
 ARRANGEMENTS = ("memory", "oldest", "newest", "shuffled")
 """As retrieved, the oldest first, the newest first, at random."""
@@ -93,10 +94,8 @@ def _memory(view: PromptView, template: PromptTemplate, form: str) -> str:
     if view.lessons and "lessons" in template:
         entries = [template.fill("lesson", {"lesson": lesson}) for lesson in view.lessons]
         blocks.append(template.fill("lessons", {"lessons": template.listing("lesson", entries)}))
-    if form in _COMPLETE:
-        for section, since in zip(DOUBTS, (view.doubt_since, view.surprised_since), strict=True):
-            if since is not None and section in template:
-                blocks.append(template.fill(section, {"since": str(since), "step": str(view.step)}))
+    if form in _COMPLETE and view.doubt_since is not None and "doubt" in template:
+        blocks.append(template.fill("doubt", {"since": str(view.doubt_since), "step": str(view.step)}))
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -106,18 +105,24 @@ def _records(
     if not items or section not in template:
         return ""
     entry = f"{section} record"
-    entries = [template.fill(entry, _placeholders(item, estimate)) for item in items]
+    if not template.uses(entry, "outlook"):
+        entries = [template.fill(entry, _placeholders(item)) for item in items]
+    else:
+        entries = [template.fill(entry, {**_placeholders(item), "outlook": _outlook(item, estimate)}) for item in items]
     return template.fill(section, {"count": str(len(items)), "records": template.listing(entry, entries)})
 
 
-def _placeholders(item: Recollection, estimate: Callable[[Outcome], float]) -> dict[str, str]:
+def _outlook(item: Recollection, estimate: Callable[[Outcome], float]) -> str:
     value = estimate(item.outcome) if item.value_estimate is None else item.value_estimate
+    return f"{value:.3g}" if value % 1 else f"{value:.1f}"
+
+
+def _placeholders(item: Recollection) -> dict[str, str]:
     return {
         "action": item.action,
         "times": f"{item.n:g}",
         "last": str(item.last),
         "score": f"{item.outcome.score:g}",
-        "outlook": f"{value:.3g}" if value % 1 else f"{value:.1f}",
         "end": "The episode ended there." if item.outcome.ended else "The episode went on.",
         "verified": "verified" if item.verified else "lived",
         **{f"from_{name}": value for name, value in _keys(item.state).items()},
@@ -126,12 +131,17 @@ def _placeholders(item: Recollection, estimate: Callable[[Outcome], float]) -> d
 
 
 def _value_estimate(view: PromptView) -> Callable[[Outcome], float]:
-    """The highest score reachable after an outcome, according to the records of the prompt."""
-    records = [
-        Record(i, item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n)), AgentClock(0, item.last))
-        for i, item in enumerate((*view.here, *view.elsewhere))
-    ]
-    return ValueEstimate(records)
+    """The highest score reachable after an outcome, according to the records of the prompt; computed when called."""
+
+    @cache
+    def fit() -> ValueEstimate:
+        items = enumerate((*view.here, *view.elsewhere))
+        return ValueEstimate(
+            Record(i, item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n)), AgentClock(0, item.last))
+            for i, item in items
+        )
+
+    return lambda outcome: fit()(outcome)
 
 
 def _facts(world: str, task: str) -> dict[str, str]:
@@ -143,7 +153,8 @@ def _facts(world: str, task: str) -> dict[str, str]:
     return found.groupdict()
 
 
-def _keys(state: str) -> dict[str, str]:
+@lru_cache(maxsize=8192)
+def _keys(state: str) -> Mapping[str, str]:
     """The keys of a state's JSON object with their values; texts and fractions as written, all else as JSON."""
     try:
         data = json.loads(state, parse_float=str)

@@ -28,11 +28,10 @@ FACTS_TEMPLATES = ("lake_facts", "car_facts", "shop_facts", "plain_facts")
 
 SECTIONS: tuple[str, ...] = (
     *("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson"),
-    *("episode", "episode record", "visits", "untried", "example", "estimate", "contradicted"),
+    *("doubt", "episode", "episode record", "visits", "untried", "example", "estimate", "contradicted", "visited"),
 )
 BLOCKS = ("memory", "lessons", "elsewhere", "doubt", "episode", "visits", "here", "untried", "example")
 """Placeholders of the section `user` that take a line of their own, which is left out when they are empty."""
-DOUBTS = ("doubt", "surprise")
 _HEADING = re.compile(r"^=== (.+?) ===$\n?", re.MULTILINE)
 
 
@@ -57,10 +56,10 @@ class PromptTemplate:
         _, *parts = _HEADING.split(text)
         self._sections: dict[str, Template] = {}
         for title, body in zip(parts[::2], parts[1::2], strict=True):
-            if title not in SECTIONS + DOUBTS or title in self._sections:
+            if title not in SECTIONS or title in self._sections:
                 what = "duplicate" if title in self._sections else "unknown"
                 raise ArgumentError(
-                    f"the prompts {name}: the section {title!r} is {what}. Known: {', '.join(SECTIONS + DOUBTS)}"
+                    f"the prompts {name}: the section {title!r} is {what}. Known: {', '.join(SECTIONS)}"
                 )
             self._sections[title] = Template(body.strip("\n"))
         for title in ("system", "user"):
@@ -70,6 +69,10 @@ class PromptTemplate:
     def __contains__(self, section: str) -> bool:
         """Whether there is a section of that name."""
         return section in self._sections
+
+    def uses(self, section: str, placeholder: str) -> bool:
+        """Whether a section has a placeholder, written `$name` or `${name}`."""
+        return re.search(rf"\$\{{?{placeholder}\b", self._sections[section].template) is not None
 
     def fill(self, section: str, values: Mapping[str, str]) -> str:
         """A section with its placeholders replaced.

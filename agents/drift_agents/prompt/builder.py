@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from drift_agents.matching.base import Matching, PathMatching, RelatedStates
 from drift_agents.prompt.conflict import CONFLICTS, check_conflict
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import Recollection, fold, render_prompt
-from drift_agents.types import AgentClock, Experience, Note, Record, RecordId, Retrieved
+from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Retrieved
 
 MOVES = 6
 """How many of the newest steps of an episode a prompt with history shows."""
@@ -92,8 +92,9 @@ class PromptSource(Protocol):
 class EpisodeHistory:
     """The steps of the present episode, for prompts that show them.
 
-    A prompt with a history also has, for each outcome in the present state, the highest score reachable by the
-    whole memory with the fewest steps to it (`drift_agents.prompt.value_estimate.PathEstimate`).
+    A prompt with a history also has, for each outcome in the present state, how often the episode has been in the
+    state that it led to, and the highest score reachable by the whole memory with the fewest steps to it
+    (`drift_agents.prompt.value_estimate.PathEstimate`).
 
     Args:
         experiences: the steps so far, in order.
@@ -105,6 +106,11 @@ class EpisodeHistory:
         """How often each action was executed in the states with that key."""
         counts = Counter(one.action for one in self.experiences if matching.state_key(one.state) == key)
         return tuple(counts.items())
+
+    def arrivals(self, matching: Matching) -> Callable[[Outcome], int]:
+        """How often the episode has been in the state of an outcome; 0 where the outcome ended an episode."""
+        counts = Counter(matching.state_key(one.state) for one in self.experiences)
+        return lambda outcome: 0 if outcome.ended else counts[matching.state_key(outcome.state)]
 
     def moves(self) -> list[str]:
         """Lines about the newest steps."""
@@ -151,7 +157,6 @@ class PromptBuilder:
         actions: Sequence[str],
         now: AgentClock,
         doubt_since: int | None = None,
-        surprised_since: int | None = None,
         strategy: str | None = None,
         history: EpisodeHistory | None = None,
     ) -> tuple[str, tuple[RecordId, ...]]:
@@ -163,8 +168,7 @@ class PromptBuilder:
             state: the present state.
             actions: the admissible actions.
             now: the agent's clock.
-            doubt_since: when a verifier found memory wrong.
-            surprised_since: when memory was surprised, without a verifier.
+            doubt_since: when an outcome contradicted memory.
             strategy: a text that precedes the memory's own items.
             history: the steps of the present episode, if the prompt shows them.
         """
@@ -186,10 +190,11 @@ class PromptBuilder:
             blocks.append(self._block(other, answer))
             if answer.notes:
                 notes.update((note.id, note) for note in answer.notes)
-        values = steps_to_go = None
+        values = steps_to_go = visits = None
         if history is not None and here.records:
             self._paths.update(memory.records())
             values, steps_to_go = self._paths.value, self._paths.steps_to_go
+            visits = history.arrivals(self.matching)
         elif self.recall.outlook is not None and here.records:
             values = ValueEstimate(memory.records(), self.recall.outlook, self.matching.state_key)
         elsewhere, ids = self._elsewhere(state, here, blocks)
@@ -197,12 +202,11 @@ class PromptBuilder:
             task,
             state,
             actions,
-            [item.line() for item in fold(here.records, values, here.weights, steps_to_go)],
+            [item.line() for item in fold(here.records, values, here.weights, steps_to_go, visits)],
             elsewhere,
             [*([] if strategy is None else [strategy]), *(note.text for note in notes.values())],
             now.step,
             doubt_since,
-            surprised_since,
             None if history is None else history.visits(key, self.matching),
             None if history is None else history.moves(),
         )

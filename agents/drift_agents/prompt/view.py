@@ -30,8 +30,7 @@ from drift_agents.types import Outcome, Record
 STATE = "Current state: "
 ACTIONS = "Admissible actions: "
 STEP = "Interactions so far: "
-DOUBT = "Memory was found wrong at step: "
-SURPRISE = "Memory was surprised at step: "
+DOUBT = "Memory was contradicted at step: "
 VISITS = "Actions here earlier in this episode: "
 MOVES = "--- This episode ---"
 HERE = "--- Experience from this state ---"
@@ -53,6 +52,7 @@ class Recollection(NamedTuple):
         value_estimate: the highest score reachable from there according to memory, if that is shown.
         weight: how strongly memory recalls it, in (0, 1]; the mean over its responses.
         steps_to_go: the least number of steps after the outcome to that score, where the prompt has it.
+        visits: how often this episode has been in the outcome's state, where the prompt has it.
     """
 
     state: str
@@ -64,6 +64,7 @@ class Recollection(NamedTuple):
     value_estimate: float | None = None
     weight: float = 1.0
     steps_to_go: int | None = None
+    visits: int = 0
 
     @property
     def support(self) -> float:
@@ -92,6 +93,8 @@ def _line(item: Recollection) -> str:
     if item.value_estimate is not None:
         ahead = "" if item.steps_to_go is None else f" in {item.steps_to_go} steps"
         parts.append(f"highest score believed reachable from there {_number(item.value_estimate)}{ahead}")
+    if item.visits:
+        parts.append(f"{item.visits} times there in this episode")
     before, after = _one_line(item.state), _one_line(item.outcome.state)
     return f"- in {before} action {json.dumps(item.action, ensure_ascii=False)} led to {after} ({'; '.join(parts)})"
 
@@ -120,10 +123,9 @@ class PromptView:
         elsewhere: recollections of other states.
         lessons: derived items as text.
         step: the agent's interactions so far.
-        doubt_since: the interaction at which a verifier found memory wrong, `None` if none did; what
-            was last seen before may be stale (`drift_agents.agent` defines when it moves).
-        surprised_since: the same for agents without a verifier: the interaction at which an outcome
-            occurred that memory had never seen; in stochastic environments weak evidence.
+        doubt_since: the interaction at which an outcome contradicted memory, `None` if none did; what was last
+            seen before may be stale. The words are the same with and without a verifier
+            (`drift_agents.agent` defines what counts as a contradiction, and when this moves).
         visits: how often each action was executed in this state earlier in this episode; `None` in prompts
             without the episode's history, as planners get them.
         moves: the newest steps of this episode, in order.
@@ -142,9 +144,19 @@ class PromptView:
     lessons: tuple[str, ...] = ()
     step: int = 0
     doubt_since: int | None = None
-    surprised_since: int | None = None
     visits: tuple[tuple[str, int], ...] | None = None
     moves: tuple[Recollection, ...] = ()
+
+    @property
+    def verified_doubt(self) -> int | None:
+        """`doubt_since` if a verified record is at least as new, `None` otherwise.
+
+        In a stochastic environment an outcome that contradicts memory does not show alone that memory is stale.
+        """
+        since = self.doubt_since
+        if since is None or any(item.verified and item.last >= since for item in (*self.here, *self.elsewhere)):
+            return since
+        return None
 
     def render(self) -> str:
         """The text.
@@ -161,7 +173,6 @@ class PromptView:
             self.lessons,
             self.step,
             self.doubt_since,
-            self.surprised_since,
             self.visits,
             [move.line() for move in self.moves],
         )
@@ -176,7 +187,6 @@ def render_prompt(
     lessons: Iterable[str],
     step: int,
     doubt_since: int | None = None,
-    surprised_since: int | None = None,
     visits: Iterable[tuple[str, int]] | None = None,
     moves: list[str] | None = None,
 ) -> str:
@@ -190,16 +200,14 @@ def render_prompt(
         elsewhere: lines about other states; an entry may hold several.
         lessons: derived items as text.
         step: the agent's interactions so far.
-        doubt_since: when a verifier found memory wrong.
-        surprised_since: when memory was surprised, without a verifier.
+        doubt_since: when an outcome contradicted memory.
         visits: how often each action was executed in this state earlier in this episode.
         moves: lines about the newest steps of this episode.
     """
     lines = [task, "", STATE + _one_line(state), ACTIONS + json.dumps(list(actions), ensure_ascii=False)]
     lines.append(f"{STEP}{step}")
-    for mark, since in ((DOUBT, doubt_since), (SURPRISE, surprised_since)):
-        if since is not None:
-            lines.append(f"{mark}{since}")
+    if doubt_since is not None:
+        lines.append(f"{DOUBT}{doubt_since}")
     if visits is not None:
         lines.append(VISITS + json.dumps(dict(visits), ensure_ascii=False))
     for title, recollections in ((MOVES, moves), (HERE, here), (ELSEWHERE, elsewhere)):
@@ -217,6 +225,7 @@ def fold(
     value_estimate: Callable[[Outcome], float] | None = None,
     weights: Iterable[float] | None = None,
     steps_to_go: Callable[[Outcome], int | None] | None = None,
+    visits: Callable[[Outcome], int] | None = None,
 ) -> tuple[Recollection, ...]:
     """Fold records into recollections: equal (state, action, outcome) become one, in order of first mention.
 
@@ -225,6 +234,7 @@ def fold(
         value_estimate: the highest score reachable after an outcome, if that is to be shown.
         weights: one for each record, how strongly memory recalls it, in (0, 1]; all 1 if not given.
         steps_to_go: the least number of steps after an outcome to that score, if that is to be shown.
+        visits: how often this episode has been in an outcome's state, if that is to be shown.
 
     Example:
         >>> from drift_agents.types import AgentClock
@@ -253,6 +263,7 @@ def fold(
             # Equal when no weight was below 1, since both sums were then made of the same terms.
             1.0 if support == n else float(f"{support / n:.3g}"),
             None if steps_to_go is None else steps_to_go(key[2]),
+            0 if visits is None else visits(key[2]),
         )
         for key, (n, support, last, verified) in folded.items()
     )
@@ -270,7 +281,7 @@ _DETAILS = re.compile(
     rf"last at step (?P<last>-?\d+)(?P<verified>; verified)?"
     rf"(?:; recalled with weight (?P<weight>{_NUMBER}))?"
     rf"(?:; highest score believed reachable from there (?P<value>{_NUMBER})"
-    rf"(?: in (?P<steps>\d+) steps)?)?\)",
+    rf"(?: in (?P<steps>\d+) steps)?)?(?:; (?P<visits>\d+) times there in this episode)?\)",
     re.ASCII,
 )
 
@@ -309,6 +320,7 @@ def parse_line(line: str) -> Recollection:
         None if details["value"] is None else float(details["value"]),
         1.0 if details["weight"] is None else float(details["weight"]),
         None if details["steps"] is None else int(details["steps"]),
+        int(details["visits"] or 0),
     )
 
 
@@ -368,7 +380,6 @@ def parse_prompt(text: str) -> PromptView:
         tuple(_parse_text(line[2:]) for line in sections[LESSONS]),
         _parse_whole(header.get(STEP, "0")),
         _parse_whole(header[DOUBT]) if DOUBT in header else None,
-        _parse_whole(header[SURPRISE]) if SURPRISE in header else None,
         _parse_visits(header[VISITS]) if VISITS in header else None,
         tuple(map(parse_line, sections[MOVES])),
     )
@@ -382,7 +393,7 @@ def _parse_block(text: str) -> tuple[Recollection, ...] | None:
 
 
 def _header_mark(line: str) -> str | None:
-    return next((mark for mark in (ACTIONS, STEP, DOUBT, SURPRISE, VISITS) if line.startswith(mark)), None)
+    return next((mark for mark in (ACTIONS, STEP, DOUBT, VISITS) if line.startswith(mark)), None)
 
 
 @lru_cache(maxsize=1024)

@@ -72,7 +72,7 @@ VIEWS = {
             ),
         ),
         step=20,
-        surprised_since=12,
+        doubt_since=12,
     ),
     "shop": PromptView(
         SHOP_TASK,
@@ -112,6 +112,7 @@ def with_history(view: PromptView) -> PromptView:
         item._replace(value_estimate=item.outcome.score or 1.0, steps_to_go=None if item.outcome.ended else 3)
         for item in view.here
     )
+    here = tuple(item if item.outcome.ended else item._replace(visits=2) for item in here)
     moves = tuple(item._replace(last=view.step - 1) for item in view.elsewhere[:1])
     return replace(view, here=here, moves=moves, visits=((view.actions[0], 2),))
 
@@ -137,7 +138,7 @@ def test_contradictions_are_named() -> None:
     ].content
     assert text.count("Other outcomes of this action are known, newer ones among them.") == 1
     assert text.count("Other outcomes of this action are known, all of them older.") == 1
-    assert "Seen 2 times, last at step 40, before the change." in text
+    assert "Seen 2 times, last at step 40, before the contradiction." in text
 
 
 def test_lessons_are_folded_and_name_states_in_words() -> None:
@@ -184,7 +185,7 @@ def test_an_empty_memory_leaves_no_trace(world: str) -> None:
 def test_the_plain_sheet_does_not_say_how_to_answer() -> None:
     user = render_messages(VIEWS["lake"], load_template("plain"), "plain", "plain")[1].content
     assert user.endswith('- "Keep away from the middle."')
-    assert "Memory was found wrong at step: 45" in user
+    assert "Memory was contradicted at step: 45" in user
 
 
 def test_a_sheet_of_ones_own_takes_the_place_of_ours(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import json
 import re
 
@@ -33,6 +35,7 @@ recollections = st.builds(
     st.none() | numbers,
     st.just(1.0) | st.floats(0, 1, exclude_min=True),
     st.none() | st.integers(0, 99),
+    st.integers(0, 99),
 ).map(lambda item: item if item.value_estimate is not None else item._replace(steps_to_go=None))
 views = st.builds(
     PromptView,
@@ -43,7 +46,6 @@ views = st.builds(
     st.lists(recollections, max_size=2).map(tuple),
     st.lists(text, max_size=3).map(tuple),
     st.integers(0),
-    st.none() | st.integers(0),
     st.none() | st.integers(0),
     st.none() | st.dictionaries(text, st.integers(0, 99), max_size=2).map(lambda counts: tuple(counts.items())),
     st.lists(recollections, max_size=2).map(tuple),
@@ -64,7 +66,6 @@ VIEW = PromptView(
     ("Never go left.",),
     18,
     16,
-    12,
 )
 
 
@@ -75,8 +76,7 @@ def test_the_text_is_what_a_reader_needs() -> None:
         'Current state: {"at": 1}\n'
         'Admissible actions: ["0", "1"]\n'
         "Interactions so far: 18\n"
-        "Memory was found wrong at step: 16\n"
-        "Memory was surprised at step: 12\n"
+        "Memory was contradicted at step: 16\n"
         "\n"
         "--- Experience from this state ---\n"
         '- in {"at": 1} action "0" led to {"at": 2} (the episode ended; score 0.5; seen 3 times; last at step 17; '
@@ -168,6 +168,15 @@ def test_full_weight_is_not_mentioned() -> None:
     thirds = Record(0, "a", "1", tuple((Outcome(x, 0.0, False), 1 / 3) for x in "bcd"), 7, AgentClock())
     assert [item.weight for item in fold([thirds, thirds], weights=(1.0, 1.0))] == [1.0] * 3
     assert all("weight" not in item.line() for item in fold([thirds]))
+
+
+def test_verified_doubt_needs_a_verified_record_as_new() -> None:
+    """Break-even: a record of the step of the contradiction itself counts."""
+    assert VIEW.verified_doubt == 16, "verified, last at step 17"
+    older = replace(VIEW, here=(VIEW.here[0]._replace(last=15),))
+    assert older.doubt_since == 16 and older.verified_doubt is None
+    assert replace(VIEW, here=(VIEW.here[0]._replace(verified=False),)).verified_doubt is None
+    assert replace(VIEW, doubt_since=None).verified_doubt is None
 
 
 def test_one_weight_a_record() -> None:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from drift_agents.policy.message_reader.text import KnownOutcome, MessageText
-from drift_agents.policy.shop.instruction import parse_instruction, prior_colors, read_price, stems
+from drift_agents.policy.shop.instruction import ParsedInstruction, parse_instruction, prior_colors, read_price, stems
 from drift_agents.policy.shop.listing import PRICE, Listing, OptionGroup, find_options, read_results, read_title
 
 _POSITION = re.compile(r"\[(\d+), (\d+)\]")
@@ -23,8 +23,9 @@ _DIRECTIONS = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
 
 ENDS, BLOCKED, REPEATED = 100.0, 90.0, 4.0
 """Costs, in tiles, of an action that led to an end without score, that changed nothing, and of each repetition."""
-STALE = 92.0
-"""What a cost falls by when it was last seen before the world changed."""
+STALE = REPEATED
+"""The cost of an action that led to an end without score before memory was contradicted: it may have changed."""
+FEATURES, BACK = "click[features]", "click[< prev]"
 ENOUGH = 0.999
 """A score from which on no better one is looked for."""
 
@@ -61,15 +62,16 @@ def _choose_direction(read: MessageText) -> list[str]:
         row, column = here[0] + _DIRECTIONS[name][0], here[1] + _DIRECTIONS[name][1]
         is_inside = 0 <= row < size[0] and 0 <= column < size[1]
         cost = float(min((abs(row - r) + abs(column - c) for r, c in targets), default=0))
-        cost += dead.get((row, column), 0.0) + (0 if is_inside else BLOCKED)
-        cost += sum(_known_cost(read, known) for known in read.known if known.action == action)
-        costs[action] = cost + REPEATED * read.times(action) + 2 * walked.count((row, column))
+        known_costs = [_known_cost(read, known) for known in read.known if known.action == action]
+        cost += max([dead.get((row, column), 0.0), 0.0 if is_inside else BLOCKED, *known_costs])
+        been = max([walked.count((row, column)), *(known.visits for known in read.known if known.action == action)])
+        costs[action] = cost + REPEATED * read.times(action) + 2 * been
     return [action for action, cost in costs.items() if cost == min(costs.values())]
 
 
 def _known_cost(read: MessageText, known: KnownOutcome) -> float:
     if known.ended and known.score == 0:
-        return ENDS - (STALE if read.is_stale(known) else 0)
+        return STALE if read.is_stale(known) else ENDS
     return BLOCKED if "nothing changed" in known.outcome else 0.0
 
 
@@ -139,11 +141,11 @@ def _choose_click(read: MessageText) -> list[str]:
     title, _, shown = read_title(lines)
     instruction = _instruction(read.text)
     if title:
-        return _choose_on_listing(read, shown, instruction)
+        return _choose_on_listing(read, title, shown, instruction)
     listings = [one for one in read_results(lines).listings if one.action in read.actions]
     if listings:
         return _choose_listing(read, listings, instruction)
-    back = [action for action in read.actions if action == "click[< prev]"]
+    back = [action for action in read.actions if action == BACK]
     return back or _choose_untried(read)
 
 
@@ -183,12 +185,15 @@ def _choose_listing(read: MessageText, listings: list[Listing], instruction: str
     return [action for action, value in values.items() if value == best]
 
 
-def _choose_on_listing(read: MessageText, shown: tuple[str, ...], instruction: str) -> list[str]:
+def _choose_on_listing(read: MessageText, title: str, shown: tuple[str, ...], instruction: str) -> list[str]:
     chosen = re.search(r"^Chosen options: (.*)$", read.text, re.MULTILINE)
     has = dict(pair.split(": ", 1) for pair in chosen[1].split(", ") if ": " in pair) if chosen else {}
     wanted = parse_instruction(instruction)
+    groups = _option_groups(read, shown)
+    if not has and (look := _look_closer(read, title, wanted, groups)):
+        return [look]
     colors = prior_colors(wanted.color_class)
-    for group in _option_groups(read, shown):
+    for group in groups:
         found = find_options(wanted, [group]).get(group.name)
         if found is None and colors and any(stems(value) & colors for value, _ in group.values):
             found = _choose_color(read, group, colors, has)
@@ -196,6 +201,24 @@ def _choose_on_listing(read: MessageText, shown: tuple[str, ...], instruction: s
             return [found[1]]
     buys = [action for action in read.actions if action == "click[buy now]"]
     return buys or _choose_untried(read)
+
+
+def _look_closer(read: MessageText, title: str, wanted: ParsedInstruction, groups: Sequence[OptionGroup]) -> str | None:
+    """The way back where an option of the instruction is missing; its features, where the title lacks words of it.
+
+    The way back again, where the features lack the words too; a listing that the episode comes back to is bought.
+    """
+    if BACK not in read.actions or read.times(BACK):
+        return None
+    if any(f"{group.name}: ".lower() in wanted.text and not find_options(wanted, [group]) for group in groups):
+        return BACK
+    missing = wanted.words - stems(title)
+    if not missing or FEATURES not in read.actions:
+        return None
+    seen = [one.outcome for one in (*read.moves, *read.known) if one.action == FEATURES]
+    if not seen:
+        return None if read.times(FEATURES) else FEATURES
+    return BACK if missing - stems(seen[-1]) else None
 
 
 def _choose_color(

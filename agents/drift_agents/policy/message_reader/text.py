@@ -23,6 +23,7 @@ class KnownOutcome(NamedTuple):
         steps: the steps to that score; 0 if the messages do not say.
         ended: whether the episode ended.
         last: when it was last seen; -1 if the messages do not say.
+        visits: how often the episode has been in the state that it led to; 0 if the messages do not say.
     """
 
     action: str
@@ -32,6 +33,7 @@ class KnownOutcome(NamedTuple):
     steps: int = 0
     ended: bool = False
     last: int = -1
+    visits: int = 0
 
 
 class MessageText(NamedTuple):
@@ -89,6 +91,7 @@ _PAPER = re.compile(
     re.MULTILINE,
 )
 _PAPER_SCORE = re.compile(rf"Max score achievable from this path: (?P<score>{_NUMBER})")
+_BEEN = re.compile(r"You have been \S.*? (?P<count>\d+) time\(s\) in this episode\.?$")
 _VISITED = re.compile(r"^Earlier in this episode .*? and executed: (?P<visits>.*)$", re.MULTILINE)
 _VISIT = re.compile(rf"{_ACTION} (?P<count>\d+) time\(s\)(?:, |$)")
 _DOUBT = re.compile(r"before step (?P<since>\d+) may not hold any more")
@@ -145,6 +148,7 @@ def _read_line(line: str) -> KnownOutcome | None:
     ahead = _AHEAD.search(rest) or _SO_FAR.search(outcome) or _REACT.search(outcome)
     ended = _ENDED.search(outcome)
     steps = ahead.groupdict().get("steps") if ahead else None
+    been = _BEEN.search(rest)
     return KnownOutcome(
         match["action"],
         _REACT.sub("", outcome),
@@ -153,6 +157,7 @@ def _read_line(line: str) -> KnownOutcome | None:
         int(steps or 0),
         ended is not None or "The episode ended there" in outcome,
         int(match["last"] or -1),
+        int(been["count"]) if been else 0,
     )
 
 

@@ -69,7 +69,7 @@ class ShopPlanner:
     * A class of colours ("a warm color"): colours that scored `SATISFIED` or more, under any task; then
       untried ones of `prior_colors`, at random; then the ones with the oldest low score.
     * Advertisement: the button that is recorded to lead to the order; else an untried one, at random;
-      then the one with the oldest failure. Failures before memory was found wrong count as untried.
+      then the one with the oldest failure. Failures before memory was contradicted count as untried.
 
     Without records a page is not read twice: a policy has no memory beside the prompt's.
 
@@ -123,10 +123,7 @@ class _ShopDecision:
         self.instruction = parse_instruction(view.task)
         self.prior = prior_colors(self.instruction.color_class)
         self.knowledge: ShopKnowledge = summarise_records(page, (*view.here, *view.elsewhere), conflict)
-        doubt = view.doubt_since
-        if doubt is None and conflict != "frequency":
-            # In a stochastic environment an outcome never seen before does not show that memory is stale.
-            doubt = view.surprised_since
+        doubt = view.verified_doubt if conflict == "frequency" else view.doubt_since
         self.doubt = -1 if doubt is None else doubt
         read = sum(bool(article.inside) for article in self.knowledge.articles.values())
         bought = sum(purchase.instruction == page.instruction for purchase in self.knowledge.purchases)
@@ -284,7 +281,7 @@ class _ShopDecision:
         return [value for name, value in purchase.options if "color" in name.lower() or stems(value) & self.prior]
 
     def _is_stale(self, belief: DatedValue | Offer) -> bool:
-        """Whether it was last seen before memory was found wrong."""
+        """Whether it was last seen before memory was contradicted."""
         return belief.last < self.doubt
 
     def _has_wrong_color(self, purchase: RecalledPurchase) -> bool:

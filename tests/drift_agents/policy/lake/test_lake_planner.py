@@ -42,7 +42,6 @@ def prompt(
     goals: str = "[2, 2]",
     highest: str = "1",
     doubt: int | None = None,
-    surprise: int | None = None,
     step: int = 99,
 ) -> str:
     task = (
@@ -52,7 +51,7 @@ def prompt(
     )
     here = tuple(item for item in recalled if item.state == state(*cell))
     elsewhere = tuple(item for item in recalled if item.state != state(*cell))
-    return PromptView(task, state(*cell), ACTIONS, here, elsewhere, (), step, doubt, surprise).render()
+    return PromptView(task, state(*cell), ACTIONS, here, elsewhere, (), step, doubt).render()
 
 
 def answers(text: str, **options: Any) -> set[str]:
@@ -158,11 +157,15 @@ def test_aspiration_reopens_what_disappointed_before_the_doubt() -> None:
     assert answers(prompt((0, 0), *HOPELESS, doubt=8)) == {RIGHT, DOWN}
 
 
-def test_a_surprise_counts_like_doubt_but_where_answers_vary_by_chance() -> None:
+@pytest.mark.parametrize(("last", "expected"), [(7, {RIGHT}), (8, {RIGHT, DOWN})])
+def test_where_answers_vary_by_chance_doubt_needs_a_verified_record(last: int, expected: set[str]) -> None:
     """Doubt reopens both holes; the last resort, where there is none, the older one alone."""
-    assert answers(prompt((0, 0), *HOPELESS, surprise=8)) == {RIGHT, DOWN}
-    assert answers(prompt((0, 0), *HOPELESS, surprise=8), conflict="frequency", prior=0.0) == {RIGHT}
-    assert answers(prompt((0, 0), *HOPELESS, doubt=8), conflict="frequency", prior=0.0) == {RIGHT, DOWN}
+    both = (seen((2, 1), LEFT, (2, 0), last=last), seen((1, 2), UP, (0, 2), last=last))
+    verified = [item._replace(verified=True) for item in both]
+    frequency = {"conflict": "frequency", "prior": 0.0}
+    assert answers(prompt((0, 0), *HOPELESS, doubt=8), **frequency) == {RIGHT}
+    assert answers(prompt((0, 0), *HOPELESS, *verified, doubt=8), **frequency) == expected
+    assert answers(prompt((0, 0), *HOPELESS, doubt=8)) == {RIGHT, DOWN}
 
 
 def test_without_aspiration_nothing_is_reopened() -> None:

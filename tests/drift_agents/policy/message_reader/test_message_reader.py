@@ -140,15 +140,15 @@ def test_readers_play_every_world(tmp_path: Path, schedule: str) -> None:
 
 
 def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tmp_path: Path) -> None:
-    """Two development instances, the first five rounds of every phase."""
+    """Two development instances, the first ten rounds of every phase."""
     policies = [{"message_reader": {"format": form}} for form in ("ranked", "paper")]
     agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
-    rows = play(tmp_path, "frozen_lake/explicit-family", agents=agents, seeds=2, rounds=5)
+    rows = play(tmp_path, "frozen_lake/explicit-family", agents=agents, seeds=2, rounds=10)
     ranked, paper = ([row for row in rows if form in row["policy"]] for form in ("ranked", "paper"))
     successes = [float(np.mean([row["success"] for row in rows])) for rows in (ranked, paper)]
     shares = [sum(row["loop_steps"] for row in rows) / sum(row["steps"] for row in rows) for rows in (ranked, paper)]
     assert successes[0] >= successes[1] + 0.2, successes
-    assert shares[0] < 0.1 < 0.5 < shares[1], shares
+    assert shares[0] < 0.05 < 0.5 < shares[1], shares
 
 
 @pytest.mark.slow

@@ -18,9 +18,9 @@ def decide() -> Callable[..., set[str]]:
 
     def answers(
         state: str, actions: tuple[str, ...], *recalled: Recollection, task: str = TASK, conflict: str = "majority",
-        doubt: int | None = None, surprise: int | None = None, looks: int = 4, seeds: int = 12,
+        doubt: int | None = None, looks: int = 4, seeds: int = 12,
     ) -> set[str]:  # fmt: skip
-        view = PromptView(task, state, actions, (), recalled, (), 100, doubt, surprise)
+        view = PromptView(task, state, actions, (), recalled, (), 100, doubt)
         planner = ShopPlanner(conflict=conflict, looks=looks)
         return {planner.decide(view.render(), np.random.default_rng(seed)).text for seed in range(seeds)}
 
