@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import json
 import re
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -174,7 +173,8 @@ def test_verified_doubt_needs_a_verified_record_as_new() -> None:
     """Break-even: a record of the step of the contradiction itself counts."""
     assert VIEW.verified_doubt == 16, "verified, last at step 17"
     older = replace(VIEW, here=(VIEW.here[0]._replace(last=15),))
-    assert older.doubt_since == 16 and older.verified_doubt is None
+    assert older.doubt_since == 16
+    assert older.verified_doubt is None
     assert replace(VIEW, here=(VIEW.here[0]._replace(verified=False),)).verified_doubt is None
     assert replace(VIEW, doubt_since=None).verified_doubt is None
 
