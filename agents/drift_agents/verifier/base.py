@@ -2,6 +2,7 @@
 
 * `Verifier` - the protocol
 * `Prober` - the protocol of probing: repeating an action in a state
+* `LimitedProber` - a prober whose attempts can be limited
 * `FollowingProber` - a prober that observes the agent's steps
 * `Probed` - the responses of a probe and their cost
 * `BaseVerifier` - common defaults
@@ -31,10 +32,12 @@ class Probed(NamedTuple):
             cells it may be another one of the same cell); fewer than requested if the state could
             not be reached within the prober's bounds.
         cost: the cost, prefixes and retries included.
+        misses: the number of attempts without a response.
     """
 
     transitions: tuple[Transition, ...] = ()
     cost: ProbeCost = ProbeCost()
+    misses: int = 0
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -66,6 +69,23 @@ class Prober(Protocol):
 
     def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
         """Execute `action` in `state` up to `times` times."""
+        ...
+
+
+@runtime_checkable
+class LimitedProber(Prober, Protocol):
+    """A prober whose attempts can be limited, as `probes_per_episode` and `probes_total` of a verifier require."""
+
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
+        """Execute `action` in `state` up to `times` times.
+
+        Args:
+            state: the target state, as text.
+            action: the probed action.
+            prefix: the actions that led there since the episode began.
+            times: the maximum number of responses.
+            limit: the maximum number of responses and of attempts without one together.
+        """
         ...
 
 

@@ -146,6 +146,8 @@ class ProbeKeep(ProbingVerifier):
         persistence: the number of surprises in a row that starts the probing; positive.
         budget: the number of probes, as for `Glove`.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
+        probes_per_episode: the maximum number of probes in an episode (`drift_agents.verifier.glove.probing`).
+        probes_total: the maximum number of probes in the agent's life.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -154,13 +156,29 @@ class ProbeKeep(ProbingVerifier):
     name = "probe_keep"
 
     def __init__(
-        self, *, prober: Prober, epsilon: float = 0.5, persistence: int = 1, budget: Budget = 1, minimum: int = 1
+        self,
+        *,
+        prober: Prober,
+        epsilon: float = 0.5,
+        persistence: int = 1,
+        budget: Budget = 1,
+        minimum: int = 1,
+        probes_per_episode: int | None = None,
+        probes_total: int | None = None,
     ) -> None:
-        super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
+        super().__init__(
+            prober=prober,
+            epsilon=epsilon,
+            persistence=persistence,
+            budget=budget,
+            minimum=minimum,
+            probes_per_episode=probes_per_episode,
+            probes_total=probes_total,
+        )
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
-        probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
+        probed = self._probe(newest.state, newest.action, found.prefix, self.budget)
         verdict = Verdict(surprise=True, statistic=found.share, probed=probed.outcomes, cost=probed.cost)
         if not probed.transitions:
             return verdict._replace(observed=write_all(found.experiences, memory))
@@ -183,6 +201,8 @@ class RandomProbe(ProbingVerifier):
         persistence: the number of surprises in a row that starts the probing; positive.
         budget: the number of probes, as for `Glove`.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
+        probes_per_episode: the maximum number of probes in an episode (`drift_agents.verifier.glove.probing`).
+        probes_total: the maximum number of probes in the agent's life.
 
     Raises:
         ArgumentError: if an option is outside its range, or the prober is privileged.
@@ -191,9 +211,25 @@ class RandomProbe(ProbingVerifier):
     name = "random_probe"
 
     def __init__(
-        self, *, prober: Prober, epsilon: float = 0.5, persistence: int = 1, budget: Budget = 1, minimum: int = 1
+        self,
+        *,
+        prober: Prober,
+        epsilon: float = 0.5,
+        persistence: int = 1,
+        budget: Budget = 1,
+        minimum: int = 1,
+        probes_per_episode: int | None = None,
+        probes_total: int | None = None,
     ) -> None:
-        super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
+        super().__init__(
+            prober=prober,
+            epsilon=epsilon,
+            persistence=persistence,
+            budget=budget,
+            minimum=minimum,
+            probes_per_episode=probes_per_episode,
+            probes_total=probes_total,
+        )
         if prober.privileged:
             raise ArgumentError(
                 "`prober` should be one that can reach any state, as `ReplayProber`. "
@@ -219,7 +255,7 @@ class RandomProbe(ProbingVerifier):
         if not known:  # memory holds no record of a visited pair
             return verdict
         action, state, prefix = known[int(self._rng.integers(len(known)))]
-        probed = self.prober.probe(state, action, prefix, self.budget)
+        probed = self._probe(state, action, prefix, self.budget)
         verdict = verdict._replace(probed=probed.outcomes, cost=probed.cost)
         if not probed.transitions:
             return verdict

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.errors import ArgumentError
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.registry import VERIFIERS
 from drift_agents.types import Episode, ProbeCost
 from drift_agents.verifier.base import NoVerifier, Verifier, make_verifier
-from drift_agents.verifier.prober.replay import ReplayProber
+from drift_agents.verifier.prober.replay import ReplayLiveProber, ReplayProber
 
 PROBING = ("glove", "glove_spread", "glove_active", "probe_keep", "random_probe")
 PATIENT: dict[str, Any] = {"persistence": 2, "epsilon": 0.3, "minimum": 2}
@@ -193,3 +194,71 @@ def test_it_pickles(name: str, drifting) -> None:
     _, twin, _ = drifting(0)
     verifier = build(name, twin)
     assert pickle.loads(pickle.dumps(verifier)).name == name
+
+
+def count_probes(episode: Episode) -> int:
+    """The responses of all probes of an episode."""
+    return sum(len(verdict.probed) for _, _, verdict in episode.verdicts())
+
+
+@pytest.mark.parametrize("limits", [(0, None), (1, None), (3, 7), (None, 4)], ids=str)
+@pytest.mark.parametrize("live", [False, True], ids=["twin", "live"])
+@pytest.mark.parametrize("name", PROBING)
+def test_it_keeps_to_its_budget(name: str, live: bool, limits: tuple[int | None, int | None], drifting, Reader) -> None:
+    if live and name == "glove_spread":
+        pytest.skip("probes in the middle of an episode")
+    most, total = limits
+    for seed in range(2):
+        world, twin, drift = drifting(seed)
+        used = CountedTwin(TableWorldTwin(world)) if live else twin
+        prober = ReplayLiveProber(used) if live else ReplayProber(used, attempts=3)
+        options = {} if name == "glove_active" else {"budget": 4}
+        verifier = build(
+            name, used, prober=prober, probes_per_episode=most, probes_total=total, epsilon=0.9, minimum=1, **options
+        )
+        agent = Agent(Reader(), VanillaMemory(), verifier, seed=5)
+        spent = 0
+        for index in range(EPISODES):
+            if index % 5 == 4:
+                drift()
+            resets = used.resets
+            episode = agent.run_episode(world)
+            probes = count_probes(episode)
+            spent += probes
+            assert most is None or max(probes, used.resets - resets) <= most
+            assert episode.probes.resets == used.resets - resets
+        assert total is None or max(spent, used.resets) <= total
+
+
+class TableWorldTwin:
+    """The agent's own world, as a live prober uses it."""
+
+    def __init__(self, world: Any) -> None:
+        self.world, self.action_space = world, world.action_space
+
+    def reset(self) -> Any:
+        return self.world.reset()
+
+    def step(self, action: Any) -> Any:
+        return self.world.step(action)
+
+
+@pytest.mark.parametrize("name", PROBING)
+def test_a_budget_that_is_never_spent_changes_nothing(name: str, drifting, Reader) -> None:
+    played = []
+    for limits in ({}, {"probes_per_episode": 10**6, "probes_total": 10**6}):
+        _, episodes = play(name, *drifting(3), Reader(), VanillaMemory(), **limits)
+        played.append(in_full(episodes))
+    assert played[0] == played[1]
+    assert any(count_probes(episode) for episode in episodes)
+
+
+@pytest.mark.parametrize("name", PROBING)
+def test_a_budget_is_checked(name: str, drifting, ScriptedProber) -> None:
+    _, twin, _ = drifting(0)
+    for option in ("probes_per_episode", "probes_total"):
+        with pytest.raises(ArgumentError, match=f"`{option}` should be .*Received -1"):
+            build(name, twin, **{option: -1})
+        with pytest.raises(ArgumentError, match=r"whose `probe` takes `limit`.* Received ScriptedProber"):
+            make_verifier(name, prober=ScriptedProber(), **{option: 3})
+    assert make_verifier(name, prober=ScriptedProber()).name == name

@@ -63,6 +63,8 @@ class Glove(ProbingVerifier):
         minimum: the number of recorded responses from which on outcomes are tested; positive.
         spread: whether doubt spreads to all records older than a confirmed contradiction; by default not, and so for
             `GloveSpread`.
+        probes_per_episode: the maximum number of probes in an episode (`drift_agents.verifier.glove.probing`).
+        probes_total: the maximum number of probes in the agent's life.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -89,8 +91,18 @@ class Glove(ProbingVerifier):
         budget: Budget = 1,
         minimum: int = 1,
         spread: bool | None = None,
+        probes_per_episode: int | None = None,
+        probes_total: int | None = None,
     ) -> None:
-        super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=budget, minimum=minimum)
+        super().__init__(
+            prober=prober,
+            epsilon=epsilon,
+            persistence=persistence,
+            budget=budget,
+            minimum=minimum,
+            probes_per_episode=probes_per_episode,
+            probes_total=probes_total,
+        )
         self.spread = self.spreads_by_default if spread is None else check_flag("spread", spread)
         if self.spread and prober.live:
             raise ArgumentError(
@@ -119,10 +131,10 @@ class Glove(ProbingVerifier):
         if self._doubt.since is None:
             return None
         key, known = self._matching.state_key(state), memory.counterparts(state, action)
-        if not self._doubt.covers(key, action, known):
+        if not self._doubt.covers(key, action, known) or self._is_spent:
             return None
         self._doubt.note_check(key, action)
-        probed = self.prober.probe(state, action, prefix, self.budget)
+        probed = self._probe(state, action, prefix, self.budget)
         verdict = Verdict(probed=probed.outcomes, cost=probed.cost, about=(state, action))
         if not probed.transitions:
             return verdict
@@ -145,7 +157,7 @@ class Glove(ProbingVerifier):
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
-        probed = self.prober.probe(newest.state, newest.action, found.prefix, self.budget)
+        probed = self._probe(newest.state, newest.action, found.prefix, self.budget)
         if not probed.transitions:
             observed = write_all(found.experiences, memory)
             return Verdict(surprise=True, statistic=found.share, cost=probed.cost, observed=observed)

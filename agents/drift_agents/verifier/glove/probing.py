@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Transition, Verdict
-from drift_agents.verifier.base import FollowingProber, Prober
+from drift_agents.verifier.base import FollowingProber, LimitedProber, Probed, Prober
 from drift_agents.verifier.glove.evidence import contradicts, summarise
 from drift_agents.verifier.glove.statistics import probe_budget
 from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerifier
@@ -34,6 +35,10 @@ class ProbingVerifier(SurpriseVerifier):
     With a `live` prober the response is postponed to the end of the episode, since probing resets the
     agent's environment. Until then memory is unchanged.
 
+    A probe, as the two limits count it, is a response of the probed action or a replay that found none, so neither
+    the responses nor the resets exceed them. When nothing is left a surprise is handled as one whose state could
+    not be reached again.
+
     Args:
         prober: repeats an action in a state.
         epsilon: outcomes with a smaller share of the counterparts are surprises; in (0, 1].
@@ -41,12 +46,24 @@ class ProbingVerifier(SurpriseVerifier):
         budget: the number of probes; a positive whole number, or a mapping with `outcomes`, `accuracy`
             and `confidence`, from which theorem 4.2 computes it.
         minimum: the number of recorded responses from which on outcomes are tested; positive.
+        probes_per_episode: the maximum number of probes in an episode; no limit if not given.
+        probes_total: the maximum number of probes in the agent's life; no limit if not given.
 
     Raises:
         ArgumentError: if an option is outside its range.
     """
 
-    def __init__(self, *, prober: Prober, epsilon: float, persistence: int, budget: Budget, minimum: int) -> None:
+    def __init__(
+        self,
+        *,
+        prober: Prober,
+        epsilon: float,
+        persistence: int,
+        budget: Budget,
+        minimum: int,
+        probes_per_episode: int | None,
+        probes_total: int | None,
+    ) -> None:
         super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
         if not isinstance(prober, Prober):
             raise ArgumentError(
@@ -55,6 +72,13 @@ class ProbingVerifier(SurpriseVerifier):
             )
         self.prober = prober
         self.budget = read_budget(budget)
+        self.probes_per_episode = check_integer("probes_per_episode", probes_per_episode, 0, optional=True)
+        self.probes_total = check_integer("probes_total", probes_total, 0, optional=True)
+        if self._left() is not None and "limit" not in signature(prober.probe).parameters:
+            raise ArgumentError(
+                "`probes_per_episode` and `probes_total` should go with a prober whose `probe` takes `limit`, as "
+                f"`ReplayProber`'s does. Received {type(prober).__name__}"
+            )
         self._waiting: dict[tuple[Hashable, str], DetectedSurprise] = {}
         if prober.privileged:
             self.supervision = "privileged"
@@ -63,11 +87,44 @@ class ProbingVerifier(SurpriseVerifier):
         """Take the matching rule and a generator, and bind the prober to the rule."""
         super().bind(matching, rng)
         self._waiting.clear()
+        self._spent = self._spent_before = 0
         self.prober.bind(matching)
 
     def begin_episode(self) -> None:
         """Begin an episode of the prober."""
+        self._spent_before = self._spent
         self.prober.begin_episode()
+
+    _spent = 0
+    """The probes so far."""
+    _spent_before = 0
+    """Those of earlier episodes."""
+
+    def _left(self) -> int | None:
+        """How many probes are left; `None` without a limit."""
+        limits = []
+        if self.probes_per_episode is not None:
+            limits.append(self.probes_per_episode - (self._spent - self._spent_before))
+        if self.probes_total is not None:
+            limits.append(self.probes_total - self._spent)
+        return min(limits, default=None)
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether no probe is left."""
+        left = self._left()
+        return left is not None and left <= 0
+
+    def _probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
+        """Probe within the limits; no response when nothing is left."""
+        left = self._left()
+        if left is None:
+            return self.prober.probe(state, action, prefix, times)
+        if not isinstance(self.prober, LimitedProber) or self._is_spent:
+            return Probed()
+        probed = self.prober.probe(state, action, prefix, times, limit=left)
+        self._spent += len(probed.transitions) + probed.misses
+        return probed
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Write the experience, quarantine it, or respond to the surprise; notify the prober before and after."""

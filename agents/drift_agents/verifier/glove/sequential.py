@@ -101,6 +101,8 @@ class GloveActive(ProbingVerifier):
         outcomes: K, the number of outcomes of a pair; the number of observed ones, if that is larger.
         strict: whether the guarantee holds for every distribution instead of on average over the prior; it
             delays the detection of drift, and does not affect the confirmation of memory.
+        probes_per_episode: the maximum number of probes in an episode (`drift_agents.verifier.glove.probing`).
+        probes_total: the maximum number of probes in the agent's life.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -120,9 +122,19 @@ class GloveActive(ProbingVerifier):
         limit: int = 100,
         outcomes: int = 3,
         strict: bool = False,
+        probes_per_episode: int | None = None,
+        probes_total: int | None = None,
     ) -> None:
         check_integer("limit", limit)
-        super().__init__(prober=prober, epsilon=epsilon, persistence=persistence, budget=limit, minimum=minimum)
+        super().__init__(
+            prober=prober,
+            epsilon=epsilon,
+            persistence=persistence,
+            budget=limit,
+            minimum=minimum,
+            probes_per_episode=probes_per_episode,
+            probes_total=probes_total,
+        )
         self.delta = check_number("delta", delta, "(0, 1)")
         self.stable = check_number("stable", stable, "(0, 1)")
         self.outcomes = check_integer("outcomes", outcomes)
@@ -152,7 +164,7 @@ class GloveActive(ProbingVerifier):
         fresh: list[Transition] = []
         cost = ProbeCost()
         while len(fresh) < self.budget:
-            probed = self.prober.probe(newest.state, newest.action, found.prefix, 1)
+            probed = self._probe(newest.state, newest.action, found.prefix, 1)
             cost += probed.cost
             if not probed.transitions:
                 break

@@ -104,7 +104,7 @@ class ReplayProber:
     def moved(self) -> None:
         """Do nothing."""
 
-    def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
         """Execute `action` in `state` up to `times` times.
 
         Args:
@@ -112,6 +112,7 @@ class ReplayProber:
             action: the probed action.
             prefix: the actions that led there since the episode began.
             times: the maximum number of responses.
+            limit: the maximum number of responses and of replays without one together.
 
         Returns:
             At most `times` transitions, with their cost.
@@ -120,15 +121,19 @@ class ReplayProber:
             ArgumentError: if the twin does not show text.
         """
         key = self._matching.state_key(state)
+        times = times if limit is None else min(times, limit)
         target = ProbeTarget(key, action, tuple(prefix), self._agent_path.states_along(prefix), times)
         found = self._unused.take(key, action, times)
-        cost, missed, fruitless = ProbeCost(), 0, 0
-        while len(found) < times and missed < self.attempts and fruitless < self.max_steps:
+        cost, missed, fruitless, misses = ProbeCost(), 0, 0, 0
+        while len(found) < target.times and missed < self.attempts and fruitless < self.max_steps:
             before = len(found)
             spent = self._replay(target, found, self.max_steps - fruitless)
             cost += spent
             missed, fruitless = (0, 0) if len(found) > before else (missed + 1, fruitless + spent.steps)
-        return Probed(tuple(found), cost)
+            misses += len(found) == before
+            if limit is not None:
+                target = target._replace(times=min(times, limit - misses))
+        return Probed(tuple(found), cost, misses)
 
     def _replay(self, target: ProbeTarget, found: list[Transition], limit: int) -> ProbeCost:
         """One replay, from the twin's position or from a reset; appends to `found`, returns the cost."""
@@ -253,11 +258,11 @@ class ReplayLiveProber(ReplayProber):
     ) -> None:
         super().__init__(world, matching=matching, attempts=attempts, max_steps=max_steps)
 
-    def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
         """Execute `action` in `state` up to `times` times, from a reset, as `ReplayProber` does."""
         self._position = None
         self._unused.clear()
-        return super().probe(state, action, prefix, times)
+        return super().probe(state, action, prefix, times, limit)
 
 
 def step_text(world: Any, action: str) -> tuple[Outcome, bool]:

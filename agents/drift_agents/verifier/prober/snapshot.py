@@ -59,7 +59,7 @@ class SnapshotProber:
         """Save the state before the next step."""
         self._saved = self._save()
 
-    def probe(self, state: str, action: str, prefix: Sequence[str], times: int) -> Probed:
+    def probe(self, state: str, action: str, prefix: Sequence[str], times: int, limit: int | None = None) -> Probed:
         """Execute `action` `times` times in the state before the agent's last step.
 
         Args:
@@ -67,15 +67,16 @@ class SnapshotProber:
             action: the probed action.
             prefix: ignored.
             times: the number of responses.
+            limit: the maximum number of responses.
 
         Returns:
-            `times` transitions, with their cost; none before the first episode.
+            The transitions, with their cost; none before the first episode.
         """
         found: list[Transition] = []
         cost = ProbeCost()
         if self._saved is None:
             return Probed()
-        for _ in range(times):
+        for _ in range(times if limit is None else min(times, limit)):
             self._twin.reset()
             self._saved.restore(self._twin)
             outcome, _ = step_text(self._twin, action)

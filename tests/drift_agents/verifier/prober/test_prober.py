@@ -82,7 +82,7 @@ def test_it_gives_up_after_so_many_misses(corridor, TableWorld) -> None:
 def test_a_fall_on_the_way_is_charged(Rules, TableWorld, outcome) -> None:
     world = TableWorld(Rules({('"start"', "0"): [(outcome("hole", ended=True), 1.0)]}))
     probed = ReplayProber(world, attempts=2).probe('"a"', "1", ("0", "0"), 1)
-    assert probed == ((), ProbeCost(steps=2, resets=2, falls=2))
+    assert probed[:2] == ((), ProbeCost(steps=2, resets=2, falls=2))
 
 
 def test_running_out_of_time_is_neither_fall_nor_purchase(corridor, TableWorld) -> None:
@@ -169,7 +169,7 @@ class State:
 def test_a_snapshot_goes_back_to_the_state_before_the_last_step(corridor, TableWorld, outcome) -> None:
     world = TableWorld(corridor)
     prober = SnapshotProber(TableWorld(corridor), partial(State, world))
-    assert prober.probe('"start"', "0", (), 1) == ((), ProbeCost()), "no episode yet"
+    assert prober.probe('"start"', "0", (), 1)[:2] == ((), ProbeCost()), "no episode yet"
     world.reset()
     prober.begin_episode()
     world.step(0)

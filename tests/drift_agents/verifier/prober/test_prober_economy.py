@@ -76,7 +76,7 @@ def test_answers_on_the_way_count_once_and_for_this_episode_alone(line, TableWor
     walk(prober, "start", "a", "b", actions="00")
     assert prober.probe('"b"', "1", ("0", "0"), 1).cost == ProbeCost(steps=3, resets=1)
     result = prober.probe('"a"', "0", ("0",), 1)
-    assert result == ((Transition('"a"', "0", outcome("b")),), ProbeCost()), "it passed there"
+    assert result[:2] == ((Transition('"a"', "0", outcome("b")),), ProbeCost()), "it passed there"
     assert prober.probe('"a"', "0", ("0",), 1).cost == ProbeCost(steps=2, resets=1), "used up"
     walk(prober, "start", "a", "b", actions="00")
     prober.probe('"b"', "1", ("0", "0"), 1)
@@ -114,7 +114,9 @@ def test_a_twin_that_was_carried_elsewhere_takes_another_way(Rules, TableWorld, 
     assert twin.log[:3] == ["reset", "0", "1"]
     strange = ReplayProber(TableWorld(Rules(table)), attempts=2)
     walk(strange, "start", "a", "b", actions="00")
-    assert strange.probe('"a"', "0", ("0",), 1) == ((), ProbeCost(steps=2, resets=2)), "it knows no way, and turns back"
+    assert strange.probe('"a"', "0", ("0",), 1)[:2] == ((), ProbeCost(steps=2, resets=2)), (
+        "it knows no way, and turns back"
+    )
 
 
 def test_this_episode_is_believed_before_older_ones(line, TableWorld) -> None:
@@ -131,7 +133,7 @@ def test_this_episode_is_believed_before_older_ones(line, TableWorld) -> None:
 @pytest.mark.parametrize(("max_steps", "resets"), [(1, 1), (5, 3), (40, 20)])
 def test_it_gives_up_after_so_many_steps_without_an_answer(max_steps: int, resets: int, line, TableWorld) -> None:
     probed = ReplayProber(TableWorld(line), max_steps=max_steps).probe('"nowhere"', "1", ("0", "0"), 4)
-    assert probed == ((), ProbeCost(steps=max_steps, resets=resets))
+    assert probed[:2] == ((), ProbeCost(steps=max_steps, resets=resets))
 
 
 def test_steps_that_bring_answers_are_not_counted_against_it(line, TableWorld) -> None:
@@ -183,7 +185,7 @@ def test_a_blind_replay_waits_a_little_for_its_state(behind: int, steps: int | N
     walk(prober, "31", "34", "37", "40", "43", actions="1111")
     probed = prober.probe('"40"', "0", ("1", "1", "1"), 1)
     if steps is None:
-        assert probed == ((), ProbeCost(steps=3 + LAG, resets=1))
+        assert probed[:2] == ((), ProbeCost(steps=3 + LAG, resets=1))
     else:
         assert probed.cost == ProbeCost(steps=steps + 1, resets=1)
 
