@@ -66,6 +66,10 @@ test-extras-all:  ## the tests of every extra, one after the other
 	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable ".[agents,test,$*]"
 	@touch $@
 
+.PHONY: docs
+docs: .venvs/docs/.installed  ## build the site into build/site, which opens from files
+	NO_MKDOCS_2_WARNING=1 .venvs/docs/bin/python -m mkdocs build --quiet
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

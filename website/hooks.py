@@ -1,0 +1,98 @@
+"""Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
+
+* `on_config` - gives pages that `nav` does not name a place under "More"
+* `on_files` - adds the start page, the root's documents, the gallery and the site's own files
+* `on_page_markdown` - rewrites links to files outside `docs/`
+"""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from website import gallery
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS: str = runpy.run_path(str(ROOT / "drift_envs" / "_version.py"))["PROJECT_URL"]
+FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+GENERATED = {*FROM_ROOT.values(), "gallery.md"}
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+
+
+def pages_of(nav: Any) -> set[str]:
+    """The pages that a navigation names."""
+    if isinstance(nav, str):
+        return {nav}
+    parts = nav.values() if isinstance(nav, dict) else nav or []
+    return set().union(*(pages_of(part) for part in parts))
+
+
+def titled(path: Path) -> str:
+    """The first heading of a page."""
+    found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else path.stem
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Give pages that `nav` does not name a place."""
+    docs = Path(config.docs_dir)
+    found = {path.relative_to(docs).as_posix(): path for path in sorted(docs.rglob("*.md"))}
+    rest = [{titled(path): name} for name, path in found.items() if name not in pages_of(config.nav)]
+    if rest and config.nav is not None:
+        config.nav.append({"More": rest})
+    if ADDRESS:
+        config.site_url = config.repo_url = ADDRESS
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what `docs/` does not hold."""
+    for name, page in FROM_ROOT.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for asset in sorted((ROOT / "website" / "assets").iterdir()):
+        files.append(File.generated(config, f"assets/{asset.name}", abs_src_path=str(asset)))
+    pictures = ROOT / "build" / "gallery"
+    files.append(File.generated(config, "gallery.md", content=gallery.page(gallery.draw(pictures))))
+    for picture in sorted(pictures.glob("*.svg")) + sorted(pictures.glob("*.png")):
+        files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
+    return files
+
+
+def link(page: str, target: str) -> str:
+    """The target of a link in a page of the site, given the target as it stands in the repository's file.
+
+    A file that is no page of the site has its address in the repository, and none as long as that has none.
+    """
+    sources = {built: name for name, built in FROM_ROOT.items()}
+    here = ROOT / sources[page] if page in sources else ROOT / "docs" / page
+    path = (here.parent / target).resolve()
+    up = "../" * page.count("/")
+    if path.is_relative_to(ROOT / "docs"):
+        return up + path.relative_to(ROOT / "docs").as_posix()
+    name = path.relative_to(ROOT).as_posix()
+    if name in FROM_ROOT:
+        return up + FROM_ROOT[name]
+    return f"{ADDRESS}/blob/main/{name}" if ADDRESS else ""
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrite links to files outside `docs/`, and of pages that come from the root."""
+    name = page.file.src_uri
+    if name in GENERATED - set(FROM_ROOT.values()):
+        return markdown
+
+    def rewritten(match: re.Match[str]) -> str:
+        mark, text, target, anchor = match.groups()
+        if re.match(r"[a-z]+:", target):
+            return match[0]
+        found = link(name, target)
+        return f"{mark}[{text}]({found}{anchor or ''})" if found else text
+
+    pieces = re.split(r"(^```.*?^```)", markdown, flags=re.DOTALL | re.MULTILINE)
+    return "".join(piece if index % 2 else LINK.sub(rewritten, piece) for index, piece in enumerate(pieces))
