@@ -9,17 +9,18 @@ if (location.protocol === "file:") {
       frame.hidden = true
       document.body.append(frame)
       const inner = (this.inner = frame.contentWindow)
+      const base = new URL(url, document.baseURI)
       const load = (address) =>
         new Promise((done, failed) => {
           const script = inner.document.createElement("script")
-          script.src = new URL(address, url)
+          script.src = new URL(address, base)
           script.onload = done
           script.onerror = failed
           inner.document.head.append(script)
         })
       inner.importScripts = (...addresses) => addresses.reduce((before, next) => before.then(() => load(next)), Promise.resolve())
       inner.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }))
-      load(url).then(() => {
+      load(base).then(() => {
         this.ready = true
         this.queue.splice(0).forEach((data) => this.postMessage(data))
       }, () => this.dispatchEvent(new Event("error")))
