@@ -1,4 +1,4 @@
-"""Every notebook runs from its first cell to its last, in a kernel of its own; tests/extras/rl runs the one with SB3."""
+"""Every notebook runs from its first cell to its last, in a kernel of its own; that of SB3 is in tests/extras/rl."""
 
 from __future__ import annotations
 
