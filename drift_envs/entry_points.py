@@ -238,7 +238,8 @@ def _build_house(base: Any, schedule: Source, options: WrapperOptions, arguments
         return options.wrap(base(options.base_mode(schedule), **arguments), None)
     checked, conditions = _load_with_conditions(base, schedule, arguments, HOUSE_ARGUMENTS)
     tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
-    return options.wrap(base(options.base_mode(checked), **{**tasks, **arguments, "conditions": conditions}), checked)
+    own = {**tasks, **arguments, "conditions": conditions, "affected": not checked.control}
+    return options.wrap(base(options.base_mode(checked), **own), checked)
 
 
 def _load_with_conditions(

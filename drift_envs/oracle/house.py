@@ -69,6 +69,7 @@ class HouseOracle:
     ) -> None:
         self._world, self._pool, self._drawn = world, pool, drawn
         self._limit = check_integer("limit", limit, 1)
+        self._compared: dict[tuple[HouseModel, HouseModel, HouseTask], tuple[int, int]] = {}
 
     def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
         """Whether the response to this command differs between the two ticks.
@@ -159,7 +160,10 @@ class HouseOracle:
         carried = sum(replay_plans(old, new, task, self._limit) for task in tasks) / len(tasks)
         differing = compared = 0
         for task in tasks:
-            one, other = self._compare(old, new, task)
+            key = (old, new, task)
+            if key not in self._compared:
+                self._compared[key] = self._compare(old, new, task)
+            one, other = self._compared[key]
             differing, compared = differing + one, compared + other
         return ChangeEffect(differing / compared if compared else 0.0, before, carried, after, carried)
 

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import check_choice, check_flag, check_integer
 from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.knobs import HOUSE_KNOBS, MOST_HOUSES
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
@@ -85,6 +85,7 @@ class House(TunableEnv, gym.Env[str, str]):
         pool: the number of recurring tasks; `None` draws from all tasks of the house.
         order: `shuffled` (each task once in every round of the pool) or `fixed`.
         conditions: knob values under each of which every task of the pool can be done at 1.0.
+        affected: whether tasks come first that every change between two conditions affects, or that none does.
 
     Raises:
         ArgumentError: an argument breaks a rule.
@@ -128,6 +129,7 @@ class House(TunableEnv, gym.Env[str, str]):
         pool: int | None = None,
         order: str = "shuffled",
         conditions: Sequence[Mapping[str, Value]] = (),
+        affected: bool = True,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise ArgumentError(f"`render_mode` should be human, rgb_array, ansi or None. Received {render_mode!r}")
@@ -138,7 +140,7 @@ class House(TunableEnv, gym.Env[str, str]):
         self.observation_mode = observation_mode
         for name, value in HOUSE_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
-        self._tasks = TaskSequence(pool, order, freeze_conditions(conditions))
+        self._tasks = TaskSequence(pool, order, freeze_conditions(conditions), check_flag("affected", affected))
         self._keeps_tasks = False
         self._number = 0
         """The house that the seed has drawn; 0 before."""

@@ -131,7 +131,12 @@ class HouseModel:
         self.words: Mapping[str, str] = knobs.get("words") or {}
         self._habit = int(knobs.get("tidy") or 0)
         self._commands: dict[str, Command | None] = {}
-        self._gos = [f"go to {self.names[place]}" for place in self.shown]
+        # Listed by their present names, so that furniture that changed places looks as before.
+        kinds = list(dict.fromkeys(one.kind for one in self.furniture))
+        self._listed = sorted(
+            self.shown, key=lambda place: (kinds.index(self.furniture[place].kind), int(self.names[place].split()[1]))
+        )
+        self._gos = [f"go to {self.names[place]}" for place in self._listed]
         self._arrivals: dict[int, str] = {}
 
     def _set_furniture(self, knobs: Mapping[str, Value]) -> None:
@@ -383,8 +388,8 @@ class HouseModel:
 
     def introduce(self) -> str:
         """What is seen at the start: all furniture."""
-        seen = ", ".join(f"a {self.names[place]}" for place in self.shown[:-1])
-        last = f"a {self.names[self.shown[-1]]}"
+        seen = ", ".join(f"a {self.names[place]}" for place in self._listed[:-1])
+        last = f"a {self.names[self._listed[-1]]}"
         return f"You are in the middle of a room. Looking quickly around you, you see {seen}, and {last}."
 
     def list_things(self, things: tuple[int, ...]) -> str:

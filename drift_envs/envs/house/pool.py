@@ -77,12 +77,13 @@ def freeze_conditions(conditions: Sequence[Mapping[str, Value]]) -> Conditions:
 
 
 def draw_tasks(
-    house: int, count: int, conditions: Conditions, seed: int, without: Collection[int] = ()
+    house: int, count: int, conditions: Conditions, seed: int, without: Collection[int] = (), affected: bool = True
 ) -> tuple[int, ...]:
     """Draw tasks of a house that can be done with score 1.0 under all conditions.
 
     Tasks that every drift affects come first: between two successive conditions, the plans that were best before
-    reach at most 95 % of the best score after. If there are too few, others fill the pool. Types take turns.
+    reach at most 95 % of the best score after. For a control, tasks that no drift affects come first. If there are
+    too few, others fill the pool. Types take turns.
 
     Args:
         house: the number of the house.
@@ -90,6 +91,7 @@ def draw_tasks(
         conditions: knob values under which each can be done, in temporal order.
         seed: of the stream.
         without: the numbers of tasks that are excluded.
+        affected: whether every drift has to affect the tasks that come first, or none.
 
     Returns:
         The numbers of the tasks.
@@ -107,19 +109,19 @@ def draw_tasks(
         queues.append(queue)
     order = [queue[step] for step in range(max(map(len, queues))) for queue in queues if step < len(queue)]
     models = [_model_of(house, condition) for condition in conditions]
-    affected: list[int] = []
+    first: list[int] = []
     others: list[int] = []
     skipped = set(without)
     for tried, index in enumerate(order):
-        if len(affected) == count or (tried >= _TRIES * count and len(affected) + len(others) >= count):
+        if len(first) == count or (tried >= _TRIES * count and len(first) + len(others) >= count):
             break
         number = number_task(house, index)
         if number in skipped:
             continue
-        is_possible, is_affected = _check(tasks[index], models)
+        is_possible, is_first = _check(tasks[index], models, affected)
         if is_possible:
-            (affected if is_affected else others).append(number)
-    found = (affected + others)[:count]
+            (first if is_first else others).append(number)
+    found = (first + others)[:count]
     if len(found) < count:
         raise ArgumentError(
             f"house {house} should have {count} tasks that can be done at 1.0 in every phase of the schedule. "
@@ -132,20 +134,20 @@ def _model_of(house: int, condition: tuple[tuple[str, Value], ...]) -> HouseMode
     return make_model(house, dict(condition))
 
 
-def _check(task: HouseTask, models: Sequence[HouseModel]) -> tuple[bool, bool]:
-    """Whether a task can be done at 1.0 in all models, and whether every change between two affects it."""
-    is_affected = True
+def _check(task: HouseTask, models: Sequence[HouseModel], affected: bool) -> tuple[bool, bool]:
+    """Whether a task can be done at 1.0 in all models, and whether every change affects it, or none."""
+    is_first = True
     for number, model in enumerate(models):
         if solve_task(model, task).score < 1.0:
             return False, False
-        if number and is_affected and model is not models[number - 1]:
-            is_affected = replay_plans(models[number - 1], model, task) <= 1.0 - LEAST_LOSS
-    return True, is_affected
+        if number and is_first and model is not models[number - 1]:
+            is_first = (replay_plans(models[number - 1], model, task) <= 1.0 - LEAST_LOSS) == affected
+    return True, is_first
 
 
 @lru_cache(maxsize=512)
-def _pool(house: int, count: int, conditions: Conditions, seed: int) -> tuple[int, ...]:
-    return draw_tasks(house, count, conditions, seed)
+def _pool(house: int, count: int, conditions: Conditions, seed: int, affected: bool) -> tuple[int, ...]:
+    return draw_tasks(house, count, conditions, seed, affected=affected)
 
 
 class TaskSequence:
@@ -155,10 +157,11 @@ class TaskSequence:
         size: the number of recurring tasks; `None` draws from all tasks of the house.
         order: `shuffled` (repeated permutations of the pool) or `fixed`.
         conditions: knob values under which each task can be done, in temporal order.
+        affected: whether tasks come first that every change between two conditions affects, or that none does.
     """
 
-    def __init__(self, size: int | None, order: str, conditions: Conditions) -> None:
-        self._size, self._order, self._conditions = size, order, conditions
+    def __init__(self, size: int | None, order: str, conditions: Conditions, affected: bool = True) -> None:
+        self._size, self._order, self._conditions, self._affected = size, order, conditions, affected
         self._seed = 0
         self._queue: list[int] = []
         self._rng = np.random.default_rng(0)
@@ -179,7 +182,7 @@ class TaskSequence:
         Args:
             house: the number of the house.
         """
-        return None if self._size is None else _pool(house, self._size, self._conditions, self._seed)
+        return None if self._size is None else _pool(house, self._size, self._conditions, self._seed, self._affected)
 
     def next(self, house: int) -> int:
         """The number of the next task.
@@ -204,7 +207,8 @@ class TaskSequence:
             house: the number of the house.
             count: how many.
         """
-        return draw_tasks(house, count, self._conditions, self._stream(_OTHERS), self.pool(house) or ())
+        pool = self.pool(house) or ()
+        return draw_tasks(house, count, self._conditions, self._stream(_OTHERS), pool, self._affected)
 
     def elsewhere(self, house: int, count: int, houses: int) -> tuple[int, ...]:
         """Tasks of other houses, drawn by the same rules.

@@ -133,8 +133,7 @@ class _Choices:
         self._model, self._task = model, task
         kind = model.words.get(task.thing, task.thing)
         self._wanted = {index for index, one in enumerate(model.things) if one.kind == kind}
-        self._keys = {key for key in model.keys.values() if key != NOWHERE}
-        places = {model.place_of(start, thing) for thing in self._wanted | self._keys} - {NOWHERE}
+        places = {model.place_of(start, thing) for thing in self._wanted} - {NOWHERE}
         self._targets: set[int] = set()
         self._treating: set[int] = set()
         if task.is_light:
@@ -142,6 +141,9 @@ class _Choices:
         else:
             self._targets = {place for place in model.shown if model.furniture[place].kind == task.target}
             self._treating = {place for place, effect in model.effects.items() if effect == task.need}
+        locked = places | self._targets
+        self._keys = {key for place, key in model.keys.items() if key != NOWHERE and place in locked}
+        places |= {model.place_of(start, key) for key in self._keys} - {NOWHERE}
         shown = set(model.shown)
         self._places = sorted((places | self._targets | self._treating) & shown)
         self._gos = [Command(Verb.GO, NOWHERE, place) for place in self._places]
@@ -167,6 +169,7 @@ class _Choices:
         yield from self._gos
 
 
+@lru_cache(maxsize=50_000)
 def replay_plans(old: HouseModel, new: HouseModel, task: HouseTask, limit: int = LIMIT) -> float:
     """The best score that the shortest plans of one house reach in another, command by command.
 

@@ -29,6 +29,8 @@ CONTROLS = {
     "frozen_lake/null",
     "frozen_lake/harmless",
     "frozen_lake/shortcut",
+    "house/null",
+    "house/harmless",
     "mountain_car/null",
     "mountain_car/explicit",
     "mountain_car_continuous/null",
@@ -40,10 +42,16 @@ CONTROLS = {
 # What is left of the best sequences of actions, not of the best policies: in 999 steps a policy that
 # knows only the low flag finds its way up from wherever that one would have ended the episode.
 OPEN_LOOP = {"mountain_car_continuous/goal"}
+# Single days matter little, and not every one, and a walk may come back: weeks matter on average.
+DAILY = {"house/wander"}
+OTHER_RHYTHMS = {"house/wander", "house/weekly"}
+"""Schedules whose phases are not twenty episodes long."""
 LEAST_LOSS = 0.05
 ROUNDS = {"frozen_lake/slippery-long": 100}
 """Episodes of a phase, where they are not twenty."""
-FAMILIES = [name for name in NAMES if name.endswith("-family")] + ["frozen_lake/slippery-long"]
+FAMILIES = [name for name in NAMES if name.startswith("frozen_lake/") and name.endswith("-family")] + [
+    "frozen_lake/slippery-long"
+]
 FAMILY_SEEDS = range(8)
 SHOP_SEEDS = range(3)
 
@@ -79,6 +87,11 @@ def oracles(name: str):
 def effects(name: str):
     """What each drift does, phase by phase, at full weight."""
     for timeline, oracle in oracles(name):
+        if name in DAILY:
+            found = [oracle.effect(0, tick) for tick in (20, 40, 60)]
+            carried = sum(effect.carried for effect in found) / len(found)
+            yield "weeks", found[-1]._replace(carried=carried)
+            continue
         phases = timeline.phases(horizon(name))
         assert len(phases) > 1
         for before, after in pairwise(phases):
@@ -128,7 +141,9 @@ def test_no_control_misleads(name: str) -> None:
         assert (effect.magnitude == 0.0) == name.endswith(("/null", "/task-shift", "/task-mixed")), f"{phase}: {effect}"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if plan(name).clock == "episode"])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if plan(name).clock == "episode" and name not in OTHER_RHYTHMS]
+)
 def test_phases_have_their_rounds(name: str) -> None:
     (timeline, _), *_ = oracles(name)
     phases = timeline.phases(horizon(name))

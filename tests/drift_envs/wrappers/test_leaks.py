@@ -15,6 +15,10 @@ IMPLICIT = [
     for name in shipped_schedules()
     if load_schedule(name).env in IDS and load_schedule(name).visibility == "implicit"
 ]
+OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer")
+"""Actions whose answers are outcomes: purchases, things put down and examined, and locked drawers."""
+VISIBLE = {"house/appliances", "house/move", "house/renamed"}
+"""Explicit drifts of what stands in a house, and of its name."""
 SHOP = {"task", "actions", "score", "last_action_error"}
 HOUSE = {"task", "actions", "score"}
 OURS = [name for name in shipped_schedules() if load_schedule(name).env in IDS]
@@ -39,8 +43,8 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
         run = [env.reset(seed=0, options={"drift_tick": tick})]
         for _ in range(200):
             action = int(actions.integers(4))
-            if isinstance(env.action_space, gym.spaces.Text):  # anything but a purchase, whose score is an outcome
-                able = [name for name in run[-1][1]["actions"] if name != "click[buy now]"]
+            if isinstance(env.action_space, gym.spaces.Text):
+                able = [name for name in run[-1][1]["actions"] if not name.startswith(OUTCOMES)]
                 action = able[action % len(able)]
             observation, _, terminated, truncated, info = env.step(action)
             if terminated or truncated:
@@ -53,7 +57,7 @@ def test_an_implicit_drift_is_seen_in_rewards_alone(name, text):
         assert data_equivalence(runs[0], run, exact=True)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", [name for name in OURS if name not in VISIBLE])
 def test_the_first_sight_of_an_episode_tells_no_tick(name):
     """Before the first action, phases look alike."""
     env = make(name, text=True)
