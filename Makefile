@@ -82,6 +82,23 @@ hooks: $(STAMP)  ## check every commit: linter, formatter, spelling, types
 types: $(STAMP)
 	$(BIN)/mypy
 
+.PHONY: fuzz audit lock
+fuzz: $(STAMP)  ## a million inputs for all that reads files, addresses, actions and replies: INPUTS=100000 for less
+	$(BIN)/python -m tests.fuzz.run --inputs $(or $(INPUTS),1000000)
+
+AUDIT := .venvs/audit/.installed
+$(AUDIT): .ci/audit.txt
+	$(PYTHON) -m venv .venvs/audit
+	.venvs/audit/bin/python -m pip install --quiet --disable-pip-version-check --requirement .ci/audit.txt
+	@touch $@
+
+audit: $(AUDIT)  ## bandit and pip-audit: findings are fixed or explained in SECURITY.md
+	.venvs/audit/bin/python .ci/audit $(AUDIT_OPTIONS)
+
+lock: $(AUDIT)  ## make .ci/requirements.lock again, for all versions of Python
+	.venvs/audit/bin/uv pip compile setup.cfg --extra dev --universal --python-version 3.10 --no-header --no-annotate --quiet --upgrade --output-file .ci/lock.tmp
+	{ grep '^#' .ci/requirements.lock; cat .ci/lock.tmp; } > .ci/lock.new && mv .ci/lock.new .ci/requirements.lock && rm .ci/lock.tmp
+
 bench: $(STAMP)  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ContextLengthError
+from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
 from drift_agents.llm.reask import REASKS, ReaskingModel, RuleFallbackModel
 from drift_agents.llm.service import connect
@@ -157,7 +158,8 @@ class LanguageModelPolicy:
         view = arrange(view, self.order, rng)
         completion, dropped = self._complete(view, aside, self._sample(rng))
         data = completion.data or {}
-        reply = Reply(str(data.get("action", completion.text)), completion.usage._replace(dropped_records=dropped))
+        text = without_surrogates(str(data.get("action", completion.text)))  # not every model cleans its replies
+        reply = Reply(text, completion.usage._replace(dropped_records=dropped))
         return reply, aside is not None and data.get(aside.field) is True
 
     def messages(self, view: PromptView, aside: SideQuestion | None = None) -> list[Message]:

@@ -1,0 +1,175 @@
+"""Fuzzing: `make fuzz`, or `python -m tests.fuzz.run --inputs 100000 --targets schedules,logs`.
+
+Chunks of inputs go to worker processes; equal options give equal inputs. Every input has to be accepted or refused
+by an error of the project, within `tests.fuzz.targets.MOST_SECONDS`. What is found is written to
+`tests/fuzz/corpus/TARGET/`, which the tests read again, and the exit status is 1.
+
+`--engine atheris` (extra `fuzz`) lets the coverage of the code select the edits, for one target at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import random
+import sys
+import time
+import warnings
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CORPUS = Path(__file__).parent / "corpus"
+CHUNK = 2000
+"""Inputs of one Hypothesis test."""
+
+
+class Chunk(NamedTuple):
+    """Inputs of a target; with a seed of their own."""
+
+    target: str
+    inputs: int
+    seed: int
+
+
+class Outcome(NamedTuple):
+    """What a chunk gave: inputs, accepted ones, processor seconds, the longest of one input, the finding."""
+
+    chunk: Chunk
+    inputs: int
+    accepted: int
+    seconds: float
+    longest: float
+    finding: tuple[str, str] | None
+
+
+def play(chunk: Chunk) -> Outcome:
+    """Give a target its inputs, until one fails."""
+    from tests.fuzz.targets import TARGETS, make_test
+
+    warnings.simplefilter("error")
+    target = TARGETS[chunk.target]
+    target.prepare()
+    failed: list[str] = []
+    counted, begin = target.inputs, time.process_time()
+    accepted, target.longest = target.accepted, 0.0
+    finding = None
+    try:
+        make_test(target, chunk.inputs, chunk.seed, failed.append)()
+    except Exception as error:  # noqa: BLE001 - the finding
+        finding = (failed[-1] if failed else "", f"{type(error).__name__}: {str(error)[:500]}")
+    return Outcome(
+        chunk,
+        target.inputs - counted,
+        target.accepted - accepted,
+        time.process_time() - begin,
+        target.longest,
+        finding,
+    )
+
+
+def save(target: str, text: str, error: str) -> Path:
+    """Write a finding to the corpus."""
+    name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    path = CORPUS / target / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"input": text, "error": error}, indent=1) + "\n", "utf-8")
+    return path
+
+
+def split(names: list[str], inputs: int, seed: int) -> list[Chunk]:
+    """The chunks of so many inputs, by the targets' shares, in an order that mixes the targets."""
+    from tests.fuzz.targets import TARGETS
+
+    total = sum(TARGETS[name].share for name in names)
+    chunks = []
+    for name in names:
+        left = round(inputs * TARGETS[name].share / total)
+        while left > 0:
+            number = int.from_bytes(hashlib.sha256(f"{seed} {name} {left}".encode()).digest()[:8], "big")
+            chunks.append(Chunk(name, min(CHUNK, left), number))
+            left -= CHUNK
+    random.Random(seed).shuffle(chunks)
+    return chunks
+
+
+def run(names: list[str], inputs: int, jobs: int, seed: int) -> int:
+    """Fuzz with Hypothesis; the exit status."""
+    begin = time.perf_counter()
+    sums: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0, 0])
+    kinds: set[tuple[str, str]] = set()
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(play, chunk) for chunk in split(names, inputs, seed)]):
+            outcome = done.result()
+            row = sums[outcome.chunk.target]
+            row[0] += outcome.inputs
+            row[1] += outcome.accepted
+            row[2] += outcome.seconds
+            row[3] = max(row[3], outcome.longest)
+            if outcome.finding is not None:
+                kind = (outcome.chunk.target, outcome.finding[1][:80])
+                if kind not in kinds:
+                    path = save(outcome.chunk.target, *outcome.finding)
+                    print(f"{outcome.chunk.target}: {outcome.finding[1]}\n    {path}", flush=True)
+                kinds.add(kind)
+                row[4] += 1
+    seconds = time.perf_counter() - begin
+    print(f"{'target':12} {'inputs':>8} {'accepted':>9} {'ms each':>8} {'longest s':>10} {'findings':>9}")
+    for name in names:
+        count, accepted, used, longest, findings = sums[name]
+        if count:
+            share = f"{accepted / count:9.0%} {used / count * 1e3:8.2f}"
+            print(f"{name:12} {count:8.0f} {share} {longest:10.2f} {findings:9.0f}")
+    total = sum(row[0] for row in sums.values())
+    print(f"{total:.0f} inputs in {seconds:.0f} s: {total / seconds:.0f} a second")
+    return 1 if kinds else 0
+
+
+def run_atheris(name: str, inputs: int, seed: int) -> int:
+    """Fuzz one target with atheris; it ends the process, at a finding with a status other than 0."""
+    try:
+        import atheris
+    except ImportError:
+        print('atheris is not installed, run `pip install "drift-envs[fuzz]"`', file=sys.stderr)
+        return 2
+    with atheris.instrument_imports(include=["drift_envs", "drift_agents", "webshop_server"]):
+        from tests.fuzz.targets import TARGETS, make_test
+
+        TARGETS[name].prepare()
+
+    def report(text: str) -> None:
+        print(f"{name}: {save(name, text, 'found by atheris')}", flush=True)
+
+    test: Any = make_test(TARGETS[name], 1, 0, report).hypothesis.fuzz_one_input
+    print(f"{name}: {inputs} runs of atheris", flush=True)
+    atheris.Setup([sys.argv[0], f"-runs={inputs}", f"-seed={seed + 1}", "-max_len=512", "-len_control=0"], test)
+    atheris.Fuzz()
+    return 0
+
+
+def main() -> int:
+    """Read the options and fuzz."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description="Fuzz what reads files and replies.")
+    parser.add_argument("--inputs", type=int, default=1_000_000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--targets", default="", help="such as schedules,logs (default: all)")
+    parser.add_argument("--engine", choices=("hypothesis", "atheris"), default="hypothesis")
+    given = parser.parse_args()
+    if given.engine == "atheris":
+        if not given.targets or "," in given.targets:
+            parser.error("--engine atheris needs --targets with one name")
+        return run_atheris(given.targets, given.inputs, given.seed)
+    from tests.fuzz.targets import TARGETS
+
+    names = given.targets.split(",") if given.targets else list(TARGETS)
+    if unknown := sorted(set(names) - set(TARGETS)):
+        parser.error(f"no target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
+    return run(names, given.inputs, given.jobs, given.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

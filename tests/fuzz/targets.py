@@ -1,0 +1,428 @@
+"""What is fuzzed: everything that reads what somebody else wrote.
+
+* `TARGETS` - by name: how an input is made, and what reads it
+* `Target` - one of them; `run` reads an input and lets only errors pass that are not the project's own
+* `make_test` - a target as a Hypothesis test of so many inputs
+
+An input is one text. It begins as a text that is right, to which Hypothesis applies edits: it deletes, repeats,
+swaps and replaces tokens. Inputs therefore go deep, and a finding shrinks to the edits that matter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from drift_agents.errors import DriftAgentsError
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as with_seed
+from hypothesis import strategies as st
+
+from drift_envs.errors import DriftEnvsError
+from webshop_server.errors import ShopError
+
+OURS = (DriftAgentsError, DriftEnvsError, ShopError)
+"""The errors that a reader may raise."""
+
+MOST_SECONDS = 10.0
+"""The processor time that an input may take; a busy machine does not lengthen it."""
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_ODD_TEXT = """null ~ true No on 0 -1 1 0.5 -0.0 1e309 .inf .nan 1e-320 0x1F 0123 6e-4 9223372036854775807
+9223372036854775808 100000000 [] {} [[]] "" '' - : , * & ! | > # % @ ` ? ... --- !!python/object !!binary &a *a <<: [1,2 {a:1} }{ ][ NaN
+-Infinity "\\ud800" \ud800 \udfff \u0000 \x00 \n \t \r \u2028 \ufeff é ☃ 💥 \u202e ../ /etc/passwd %00 %2F %ZZ %C3%28 ;
+a/b http://x// fixed_7 fixed_99999999999 search[ click[ ]] <action> </action> <think> ```json ``` {"action": 2026-01-01
+12:30:45 0o17 +.5 None True __class__ {{7*7}} ${x} \\ \\\\ " ' 1_000 extends set add scale swap choice
+walk every for at over"""
+ODD = _ODD_TEXT.split(" ")
+DIGITS = ["1" * 400, "9" * 5000, "[" * 300, '{"a":' * 300, "a" * 3000]
+TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
+NUMBER = st.integers(0, 2**16)
+EDITS = st.lists(st.tuples(st.integers(0, 6), NUMBER, NUMBER), max_size=6)
+
+
+def edit(text: str, edits: Sequence[tuple[int, int, int]]) -> str:
+    """A text after some edits of its tokens; equal arguments give equal texts."""
+    tokens = TOKENS.findall(text)
+    for kind, one, other in edits:
+        place = one % (len(tokens) + 1)
+        end = place + other % 9
+        if kind == 0:
+            del tokens[place:end]
+        elif kind == 1:
+            tokens[place:place] = tokens[place:end]
+        elif kind == 2:
+            tokens[place : place + 1] = [ODD[other % len(ODD)]]
+        elif kind == 3:
+            tokens[place:place] = [ODD[other % len(ODD)]]
+        elif kind == 4 and tokens:
+            tokens[place : place + 1] = [tokens[other % len(tokens)]]
+        elif kind == 5:
+            tokens[place : place + 1] = [str(other - 2**15)]
+        elif kind == 6:
+            tokens[place : place + 1] = [DIGITS[other % len(DIGITS)] if one % 16 == 0 else chr(other)]
+    return "".join(tokens)
+
+
+class Target:
+    """Something that reads a text.
+
+    Args:
+        name: the folder of its corpus.
+        seeds: returns texts that are right, to begin with.
+        make_reader: returns the function that reads; it may make what it needs first.
+        share: its share of all inputs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        seeds: Callable[[], list[str]],
+        make_reader: Callable[[], Callable[[str], object]],
+        share: float,
+    ) -> None:
+        self.name, self.share = name, share
+        self._seeds, self._make_reader = functools.cache(seeds), functools.cache(make_reader)
+        self.inputs = self.accepted = 0
+        self.longest = 0.0
+
+    def prepare(self) -> None:
+        """Make what the reader needs, and read a first input."""
+        self._make_reader()(self._seeds()[0])
+
+    def make_input(self, number: int, edits: Sequence[tuple[int, int, int]]) -> str:
+        """The input that some edits of a seed give."""
+        return edit(self._seeds()[number % len(self._seeds())], edits)
+
+    def run(self, text: str) -> bool:
+        """Read an input; whether it was accepted. Every error that is not one of `OURS` passes through."""
+        read = self._make_reader()
+        self.inputs += 1
+        begin = time.process_time()
+        try:
+            read(text)
+        except OURS as error:
+            if not str(error).strip():
+                raise AssertionError(f"{type(error).__name__} without a message") from error
+            return False
+        finally:
+            seconds = time.process_time() - begin
+            self.longest = max(self.longest, seconds)
+        if seconds > MOST_SECONDS:
+            raise AssertionError(f"took {seconds:.1f} s")
+        self.accepted += 1
+        return True
+
+
+def make_test(target: Target, inputs: int, seed: int, report: Callable[[str], None] = lambda _: None) -> Any:
+    """A Hypothesis test that gives a target so many inputs; each input that fails is reported, the smallest last."""
+
+    @with_seed(seed)
+    @settings(
+        max_examples=inputs,
+        database=None,
+        derandomize=False,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.integers(0, 999), EDITS)
+    def test(number: int, edits: list[tuple[int, int, int]]) -> None:
+        text = target.make_input(number, edits)
+        try:
+            target.run(text)
+        except Exception:
+            report(text)
+            raise
+
+    return test
+
+
+def _files(pattern: str, most: int = 20_000) -> list[str]:
+    found = [path.read_text("utf-8") for path in sorted(ROOT.glob(pattern))]
+    return [text for text in found if len(text) < most]
+
+
+@functools.cache
+def _folder() -> Path:
+    place = tempfile.mkdtemp(prefix="fuzz-")
+    atexit.register(shutil.rmtree, place)
+    return Path(place)
+
+
+def _write(name: str, text: str) -> Path:
+    path = _folder() / name
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return path
+
+
+def _schedule_reader() -> Callable[[str], object]:
+    from drift_envs.cli.schedules import _table_for
+    from drift_envs.registration import IDS, knob_table_of
+    from drift_envs.schedule import Timeline, load_schedule
+
+    def table_for(content: Any) -> Any:
+        # The knobs of other environments need the environment itself, which anybody may register.
+        return _table_for(content) if content.get("env") in IDS and "knobs" not in content else None
+
+    def read(text: str) -> None:
+        schedule = load_schedule(_write("schedule.yaml", text), table=table_for)
+        if schedule.env in IDS and not schedule.knobs:
+            timeline = Timeline(schedule, knob_table_of(schedule.env), 0)
+            for tick in (0, 21, 10**6):
+                timeline.phase(tick)
+                timeline.values(tick)
+
+    return read
+
+
+def _experiment_reader() -> Callable[[str], object]:
+    from drift_agents.experiment.loader import parse_experiment, parse_text
+
+    def read(text: str) -> None:
+        data, line = parse_text(text, "experiment.yaml")
+        parse_experiment(data, "experiment.yaml", line)
+
+    return read
+
+
+def _catalogue_seeds() -> list[str]:
+    product = {
+        "asin": "B09ABCDEFG",
+        "name": "Red Mug",
+        "full_description": "A mug.",
+        "small_description": ["holds tea", "is red"],
+        "pricing": "$4.50 - $6.00",
+        "customization_options": {"Color": [{"value": "Red"}, {"value": "Blue"}], "size": None},
+        "product_category": "Kitchen › Mugs",
+        "category": "garden",
+        "query": "mugs",
+        "average_rating": 4.5,
+        "images": [],
+    }
+    plain = {"asin": "B000000001", "name": "Tea", "pricing": "", "query": "tea"}
+    return [json.dumps([product, plain]), json.dumps([plain], indent=1)]
+
+
+def _catalogue_reader() -> Callable[[str], object]:
+    from webshop_server.importer import import_products
+
+    attributes = json.dumps({"B09ABCDEFG": {"attributes": ["red"], "instruction": "buy", "instruction_attributes": []}})
+
+    def read(text: str) -> None:
+        report = import_products(
+            _folder() / "catalogue.sqlite", _write("items.json", text), _write("ins.json", attributes), resume=False
+        )
+        del report
+
+    return read
+
+
+@functools.cache
+def _inventory() -> Any:
+    from webshop_server.inventory import Inventory
+
+    return Inventory.default(products=100)
+
+
+def _address_seeds() -> list[str]:
+    product = _inventory().catalogue.at(3)
+    option = json.dumps(dict(product.options and [(product.options[0].name, product.options[0].values[0])]))
+    return [
+        "GET /",
+        "GET /?goal=3",
+        "POST /fixed_3 search_query=red+mug",
+        "GET /search_results/fixed_3/red+mug/1",
+        "GET /search_results/fixed_3/%5B'red'%2C'mug'%5D/2",
+        f"GET /item_page/fixed_3/{product.asin}/red+mug/1/%7B%7D",
+        f"GET /item_sub_page/fixed_3/{product.asin}/red/1/Description/{option}",
+        f"POST /ad/fixed_3/{product.asin}/%7B%7D/0 button=A",
+        f"POST /confirm/fixed_3/{product.asin}/%7B%7D",
+        f"POST /done/fixed_3/{product.asin}/{option}",
+        f"GET /image/{product.asin}.svg?color=red",
+        'PATCH /admin/settings {"ad_page": true, "ad_right_button": "B", "price_factor": 1.5, "sold_out": ["offer:0"]}',
+        'POST /admin/sessions {"goal": 7, "name": "fixed_3"}',
+        'PATCH /admin/sessions/fixed_3/settings {"button_labels": {"Buy Now": "Go"}, "color_classes": {"a": ["b"]}}',
+        "GET /admin/sessions/fixed_3",
+        "DELETE /admin/sessions/fixed_3",
+    ]
+
+
+def _address_reader() -> Callable[[str], object]:
+    from webshop_server.app import Config, create_app
+    from webshop_server.settings import Settings
+
+    token = "a token of tests"
+    app = create_app(Config(_inventory(), admin_token=token, max_sessions=50))
+    client = app.test_client()
+    shop = app.extensions["webshop"].shop
+
+    def read(text: str) -> None:
+        method, _, rest = text.partition(" ")
+        path, _, body = rest.partition(" ")
+        method = method if method in ("GET", "POST", "PATCH", "DELETE") else "GET"
+        environ = {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": _unquote(path.partition("?")[0]),
+            "QUERY_STRING": path.partition("?")[2].encode("utf-8", "surrogatepass").decode("latin-1"),
+            "HTTP_AUTHORIZATION": f"Bearer {token}",
+        }
+        shop.settings = Settings()
+        kind = "application/json" if path.startswith("/admin") else "application/x-www-form-urlencoded"
+        data = body.encode("utf-8", "surrogatepass")
+        answer = client.open(environ_overrides=environ, method=method, data=data, content_type=kind)
+        if answer.status_code >= 500:
+            raise AssertionError(f"status {answer.status_code}")
+
+    app.testing = True  # errors pass
+    return read
+
+
+def _unquote(path: str) -> str:
+    """The path as a server hands it on: bytes in Latin-1."""
+    from urllib.parse import unquote_to_bytes
+
+    return unquote_to_bytes(path.encode("utf-8", "surrogatepass")).decode("latin-1")
+
+
+def _action_seeds() -> list[str]:
+    asin = _inventory().catalogue.at(3).asin
+    return ["search[red mug]", "click[buy now]", f"click[{asin.lower()}]", "click[next >]", "0", "[0.5]", '{"1": 2}']
+
+
+def _action_reader() -> Callable[[str], object]:
+    import gymnasium as gym
+
+    import drift_envs
+    from webshop_server.shop import Shop
+
+    del drift_envs  # registers the ids
+    session = Shop(_inventory()).start(0)
+    session.act("search[shirt]")
+    worlds = [gym.make(name) for name in ("DriftFrozenLake-v0", "DriftMountainCarContinuous-v0")]
+    for world in worlds:
+        world.reset(seed=0)
+
+    def read(text: str) -> None:
+        session.act(text)
+        session.visit(session.page.url) if session.is_done else None
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = text
+        for world in worlds:
+            try:
+                *_, terminated, truncated, _ = world.step(value)
+            except DriftEnvsError:
+                continue
+            if terminated or truncated:
+                world.reset()
+
+    return read
+
+
+def _reply_seeds() -> list[str]:
+    usage = {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}
+    texts = (
+        'Down is safe.\n```json\n{"action": 1}\n```',
+        "<think>no</think><action>1</action>",
+        '{"action": "1", "why": [1, {"a": null}]}',
+    )
+    parts = [{"type": "text", "text": text} for text in texts]
+    return [
+        json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}], "usage": usage})
+        for content in (*texts, parts)
+    ] + [*texts]
+
+
+def _reply_reader() -> Callable[[str], object]:
+    from drift_agents.llm.openai_compatible import _read_probabilities, _read_reply
+    from drift_agents.llm.scripted import ScriptedModel
+    from drift_agents.policy.llm import LanguageModelPolicy
+    from drift_agents.prompt.view import PromptView
+
+    prompt = PromptView("Any task.", '{"at": 1}', ("0", "1")).render()
+
+    def as_object(data: Any) -> Any:
+        """The data as the client library gives them: mappings as objects with attributes."""
+        if isinstance(data, dict):
+            return SimpleNamespace(**{str(key): as_object(value) for key, value in data.items()})
+        return [as_object(value) for value in data] if isinstance(data, list) else data
+
+    def read(text: str) -> None:
+        try:
+            reply = as_object(json.loads(text))
+        except (ValueError, RecursionError):
+            reply = None
+        if reply is not None:
+            completion = _read_reply(reply, [{"content": "a"}], 1)
+            _read_probabilities(reply)
+            json.dumps(completion._asdict() if hasattr(completion, "_asdict") else completion.text).encode()
+            text = completion.text
+        policy = LanguageModelPolicy(ScriptedModel([text] * 4))
+        policy.decide(prompt, np.random.default_rng(0)).text.encode()
+
+    return read
+
+
+@functools.cache
+def _log_seeds() -> list[str]:
+    from drift_agents.experiment.logs import _KINDS
+
+    plain: dict[type, object] = {str: "lake", int: 3, bool: True, float: 0.5, type(None): None}
+    row = {field: plain[kinds[0]] for field, kinds in _KINDS.items()}
+    line = json.dumps(row) + "\n"
+    return [line, line * 3]
+
+
+def _log_reader() -> Callable[[str], object]:
+    from drift_agents.experiment.folder import read_manifest
+    from drift_agents.experiment.logs import read_rows
+    from drift_agents.experiment.trace import read_trace
+
+    def read(text: str) -> None:
+        path = _write("run.json", text)
+        refused = 0
+        for reader in (read_rows, lambda path: read_manifest(path.parent), lambda path: list(read_trace(path))):
+            try:
+                reader(path)
+            except OURS as error:
+                refused += 1
+                last = error
+        if refused == 3:
+            raise last
+
+    return read
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("schedules", lambda: _files("schedules/*/*.yaml"), _schedule_reader, 0.2),
+        Target(
+            "experiments", lambda: _files("agents/drift_agents/experiment/experiments/*.yaml"), _experiment_reader, 0.2
+        ),
+        Target("catalogues", _catalogue_seeds, _catalogue_reader, 0.02),
+        Target("addresses", _address_seeds, _address_reader, 0.18),
+        Target("actions", _action_seeds, _action_reader, 0.15),
+        Target("replies", _reply_seeds, _reply_reader, 0.15),
+        Target("logs", _log_seeds, _log_reader, 0.1),
+    )
+}
+
+
+def read_corpus(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Target, name and input of every finding that is kept."""
+    for path in sorted(folder.glob("*/*.json")):
+        yield path.parent.name, path.stem, json.loads(path.read_text("utf-8"))["input"]

@@ -1,0 +1,69 @@
+"""The short form of `make fuzz`, and its findings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import run
+from tests.fuzz.targets import TARGETS, Target, edit, make_test, read_corpus
+
+CORPUS = list(read_corpus(Path(__file__).parent / "corpus"))
+SHORT = 2000
+"""Inputs in all."""
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_every_input_is_accepted_or_refused_by_an_error_of_the_project(target):
+    target.prepare()
+    before = target.inputs
+    make_test(target, round(SHORT * target.share), seed=7)()
+    assert target.inputs - before >= round(SHORT * target.share) * 0.9
+    assert target.accepted  # the inputs go deeper than the first check
+
+
+@pytest.mark.parametrize(("target", "name", "text"), CORPUS, ids=[f"{target}-{name}" for target, name, _ in CORPUS])
+def test_findings_stay_fixed(target, name, text):
+    TARGETS[target].run(text)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_seeds_are_accepted(target):
+    assert all(target.run(target.make_input(number, ())) for number in range(10))
+
+
+def test_a_fault_is_found_and_shrunk():
+    def read(text):
+        if "☃" in text:
+            raise KeyError(text)
+
+    target = Target("planted", lambda: ["one two three " * 5], lambda: read, 1.0)
+    found: list[str] = []
+    with pytest.raises(KeyError):
+        make_test(target, 2000, 3, found.append)()
+    assert "☃" in found[-1]
+    assert len(found[-1]) <= min(map(len, found)) + 20
+
+
+def test_edits_are_a_function_of_their_arguments():
+    edits = [(0, 3, 5), (3, 2, 77), (4, 1, 4), (6, 16, 2), (5, 9, 1)]
+    assert edit("a b c d e f g", edits) == edit("a b c d e f g", edits)
+    assert edit("a b", []) == "a b"
+    assert edit("", [(4, 3, 3), (0, 1, 1), (2, 0, 0)])
+
+
+def test_the_runner_writes_what_it_finds(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "CORPUS", tmp_path)
+    path = run.save("logs", "\ud800 {", "KeyError: 'x'")
+    assert [*read_corpus(tmp_path)] == [("logs", path.stem, "\ud800 {")]
+    assert json.loads(path.read_text())["error"] == "KeyError: 'x'"
+
+
+def test_inputs_are_split_by_the_targets_shares():
+    chunks = run.split(["schedules", "logs"], 30_000, 0)
+    assert chunks == run.split(["schedules", "logs"], 30_000, 0) != run.split(["schedules", "logs"], 30_000, 1)
+    assert sum(chunk.inputs for chunk in chunks if chunk.target == "schedules") == 20_000
+    assert sum(chunk.inputs for chunk in chunks) == 30_000
+    assert len({chunk.seed for chunk in chunks}) == len(chunks)
