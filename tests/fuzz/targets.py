@@ -40,7 +40,8 @@ MOST_SECONDS = 10.0
 ROOT = Path(__file__).resolve().parents[2]
 
 _ODD_TEXT = """null ~ true No on 0 -1 1 0.5 -0.0 1e309 .inf .nan 1e-320 0x1F 0123 6e-4 9223372036854775807
-9223372036854775808 100000000 [] {} [[]] "" '' - : , * & ! | > # % @ ` ? ... --- !!python/object !!binary &a *a <<: [1,2 {a:1} }{ ][ NaN
+9223372036854775808 100000000 [] {} [[]] "" '' - : , * & ! | > # % @ ` ? ... --- !!python/object !!binary
+&a *a <<: [1,2 {a:1} }{ ][ NaN
 -Infinity "\\ud800" \ud800 \udfff \u0000 \x00 \n \t \r \u2028 \ufeff é ☃ 💥 \u202e ../ /etc/passwd %00 %2F %ZZ %C3%28 ;
 a/b http://x// fixed_7 fixed_99999999999 search[ click[ ]] <action> </action> <think> ```json ``` {"action": 2026-01-01
 12:30:45 0o17 +.5 None True __class__ {{7*7}} ${x} \\ \\\\ " ' 1_000 extends set add scale swap choice
