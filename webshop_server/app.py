@@ -130,7 +130,7 @@ def _inventory(config: Config) -> Inventory:
 
 
 def _check_url() -> Response | None:
-    if len(request.full_path) > MAX_URL:
+    if len(request.path) + 1 + len(request.query_string) > MAX_URL:  # `full_path` fails where a query is not UTF-8
         text = render_message("This URL is too long", f"A URL has at most {MAX_URL} characters.")
         return Response(text, status=414, mimetype="text/html")
     return None

@@ -1,4 +1,4 @@
-"""What is fuzzed: everything that reads what somebody else wrote.
+"""What is fuzzed: everything that reads what comes from outside.
 
 * `TARGETS` - by name: how an input is made, and what reads it
 * `Target` - one of them; `run` reads an input and lets only errors pass that are not the project's own
@@ -174,7 +174,7 @@ def _schedule_reader() -> Callable[[str], object]:
     from drift_envs.schedule import Timeline, load_schedule
 
     def table_for(content: Any) -> Any:
-        # The knobs of other environments need the environment itself, which anybody may register.
+        # Other environments would be imported and made.
         return _table_for(content) if content.get("env") in IDS and "knobs" not in content else None
 
     def read(text: str) -> None:
