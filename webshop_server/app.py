@@ -130,9 +130,15 @@ def _inventory(config: Config) -> Inventory:
 
 
 def _check_url() -> Response | None:
-    if len(request.path) + 1 + len(request.query_string) > MAX_URL:  # `full_path` fails where a query is not UTF-8
+    query = request.query_string
+    if len(request.path) + 1 + len(query) > MAX_URL:
         text = render_message("This URL is too long", f"A URL has at most {MAX_URL} characters.")
         return Response(text, status=414, mimetype="text/html")
+    try:
+        query.decode()
+    except UnicodeDecodeError:
+        text = render_message("This URL cannot be read", "The part after `?` is not UTF-8.")
+        return Response(text, status=400, mimetype="text/html")
     return None
 
 
