@@ -20,7 +20,7 @@ ORDER: dict[str, list[list[str]]] = {
     "webshop_server": [
         ["command_line", "errors", "product", "vocabulary"],
         ["catalogue", "checks", "jsonstream", "urls"],
-        ["generate", "goals", "importer", "page_model", "search", "settings"],
+        ["generate", "goals", "importer", "page_model", "picture", "search", "settings"],
         ["action", "inventory", "parser", "renderer", "reward"],
         ["page_builder"],
         ["shop"],

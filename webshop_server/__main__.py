@@ -90,6 +90,13 @@ def _serve(
     max_client_sessions: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum number of sessions of one client address.")
     ] = 1000,
+    images: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder of photos named by asin, as in B01.jpg; others are drawn.")
+    ] = None,
+    remote_images: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HOST", help="Host from which browsers may load photos of the catalogue (default: none)."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Start the shop at a local address, which is printed."""
@@ -111,6 +118,8 @@ def _serve(
         log_dir=log,
         max_sessions=max_sessions,
         max_client_sessions=max_client_sessions,
+        image_dir=images,
+        remote_images=tuple(remote_images or ()),
     )
     application = create_app(config)
     if application.extensions["webshop"].shop.goal_kind == BROWSE:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from flask import Flask, Response, request
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from webshop_server.catalogue import KINDS, Catalogue
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.goals import BROWSE
 from webshop_server.inventory import Inventory
+from webshop_server.picture import PhotoSource
 from webshop_server.renderer import SECURITY_HEADERS, render_message
 from webshop_server.routes import admin_routes, shop_routes, show_error, show_session_over
 from webshop_server.sessions import SessionLog, SessionStore
@@ -48,6 +49,9 @@ class Config:
         max_sessions: the maximum number of sessions.
         max_client_sessions: the maximum number of sessions of one client address.
         idle_seconds: sessions that are idle for longer are deleted.
+        image_dir: a directory of photos, named by asin or as in the addresses of the catalogue; others are drawn.
+        remote_images: hosts from which browsers may load the photos of an imported catalogue; by default none, and
+            pages load nothing from other hosts.
     """
 
     catalogue: str | os.PathLike[str] | Inventory | None = None
@@ -60,6 +64,8 @@ class Config:
     max_sessions: int = 10_000
     max_client_sessions: int = 1000
     idle_seconds: float = 3600.0
+    image_dir: str | os.PathLike[str] | None = None
+    remote_images: tuple[str, ...] = ()
 
 
 def create_app(config: Config | None = None) -> Flask:
@@ -93,6 +99,7 @@ def create_app(config: Config | None = None) -> Flask:
         SEND_FILE_MAX_AGE_DEFAULT=STYLE_SECONDS,
         WEBSHOP_ADMIN_TOKEN=config.admin_token,
     )
+    app.extensions["webshop_photos"] = PhotoSource(config.image_dir, config.remote_images)
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
     app.extensions["webshop"] = _make_store(shop, config)
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
@@ -154,6 +161,11 @@ def _check_origin() -> Response | None:
 
 
 def _add_security_headers(response: Response) -> Response:
+    hosts = current_app.extensions["webshop_photos"].hosts
+    if hosts:
+        policy = SECURITY_HEADERS["Content-Security-Policy"]
+        sources = " ".join(("img-src 'self'", *(f"https://{host}" for host in hosts)))
+        response.headers["Content-Security-Policy"] = policy.replace("img-src 'self'", sources)
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     return response

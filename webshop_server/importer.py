@@ -35,6 +35,7 @@ MAX_TEXT = 20_000
 
 _BATCH = 1000
 _MAX_PROBLEMS = 100
+_PHOTO = re.compile(r"https://[\w.-]+/(?!\S*transparent-pixel)[\w./%+-]{1,300}")
 _NOT_PRICE = re.compile(r"[^\d.]")
 
 
@@ -269,6 +270,7 @@ def parse_product(record: object, side: Mapping[str, Any] | None = None) -> Prod
         reviews=tuple(_reviews(reviewed.get("reviews"))),
         synthetic=synthetic,
         human=tuple(_human(side.get("human"))),
+        image=_image(record.get("images")),
     )
 
 
@@ -297,6 +299,12 @@ def _text(value: object) -> str:
 def _texts(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list) else []
     return tuple(text for text in map(_text, items[:MAX_VALUES]) if text)
+
+
+def _image(value: object) -> str:
+    """The first photo; the original's lists end with the address of a transparent pixel."""
+    found = (_text(address) for address in value[:MAX_VALUES]) if isinstance(value, list) else ()
+    return next((address for address in found if _PHOTO.fullmatch(address)), "")
 
 
 def _bullets(value: object) -> tuple[str, ...]:

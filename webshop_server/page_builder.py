@@ -172,7 +172,9 @@ def build_sub_page(instruction: str, settings: Settings, url: PageUrl, product: 
         body = [PageSection("bullet", (_text(attribute),)) for attribute in product.attributes]
         places = (product.category, product.query, product.product_category)
         body.append(PageSection("paragraph", tuple(_text(place) for place in places if place)))
-    return _instruction(instruction), PageSection("toolbar", tools), PageSection("body", (), tuple(body))
+    # The name of the listing is not among the texts: agents read the same as on the original's page.
+    listing = PageSection("listing", (Element("listing", "", name=product.title),))
+    return _instruction(instruction), PageSection("toolbar", tools), listing, PageSection("body", (), tuple(body))
 
 
 def build_ad_page(instruction: str, settings: Settings, url: PageUrl) -> tuple[PageSection, ...]:

@@ -31,7 +31,8 @@ class Element(NamedTuple):
 
     Args:
         kind: `title`, `text`, `search` (the search bar), `button` (a link to a page), `submit` (changes
-            state: search, purchase), `option`, or `product`.
+            state: search, purchase), `option`, `product`, or `listing` (picture and title of a listing, which stand
+            beside the texts; `name` is the title).
         text: the visible text.
         target: where a click leads, or `None`.
         label: the argument of `click[...]`, in lower case, or "".

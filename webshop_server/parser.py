@@ -138,6 +138,8 @@ class _Reader(HTMLParser):
         elif found.get("id") == "search_input" and self._is_inside:
             self.search = self._form[1]
             self.elements.append(Element("search", ""))
+        elif "data-title" in found and self._is_inside:
+            self.elements.append(Element("listing", "", name=found["data-title"]))
         elif tag in ("a", "button"):
             self._tag = (tag, found)
         elif found.get("id") == "reward":

@@ -94,6 +94,7 @@ class Product(NamedTuple):
         synthetic: the instruction generated from its attributes, or `None`.
         human: instructions written by people.
         by_class: instructions that require a class of colours.
+        image: the address of its photo, as an imported catalogue has it, or "".
     """
 
     asin: str
@@ -114,6 +115,7 @@ class Product(NamedTuple):
     synthetic: Instruction | None = None
     human: tuple[Instruction, ...] = ()
     by_class: tuple[Instruction, ...] = ()
+    image: str = ""
 
     @property
     def combinations(self) -> int:
@@ -129,8 +131,8 @@ class Product(NamedTuple):
         return self.synthetic is not None and bool(self.synthetic.attributes)
 
     def to_json(self) -> str:
-        """Return the record as one line of JSON."""
-        return json.dumps(self, ensure_ascii=False, separators=(",", ":"))
+        """Return the record as one line of JSON; without an image as versions wrote it that had none."""
+        return json.dumps(self if self.image else self[:-1], ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Product:

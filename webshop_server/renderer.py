@@ -1,8 +1,8 @@
-"""Page models as HTML, and the pictures in it.
+"""Page models as HTML.
 
 * `render_html` - the document of a page
 * `render_message` - the document of an error
-* `draw_picture` - an SVG of a listing, by department and colour
+* `build_image_path` - the path of a listing's picture
 * `SECURITY_HEADERS` - the headers of every response
 
 All HTML comes from `templates/`; it needs no script and nothing from another host. Inside `<main id="page">`
@@ -11,13 +11,13 @@ the text nodes are exactly `PageModel.parts`, in order; the last element of the 
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from webshop_server.page_model import PageModel, PageSection
+from webshop_server.page_model import Element, PageModel, PageSection
+from webshop_server.picture import find_colored_choice
 from webshop_server.urls import PageUrl, build_path
 
 if TYPE_CHECKING:
@@ -33,26 +33,6 @@ SECURITY_HEADERS = {
 }
 """Browsers load nothing from other hosts and store nothing. With `no-referrer`, they would send a form with the origin
 `null`, so that the server could not recognise its own."""
-
-HUES = {
-    "black": "#2b2b2e",
-    "white": "#f7f7f5",
-    "red": "#c8372d",
-    "yellow": "#ecc531",
-    "blue": "#2f6fc4",
-    "green": "#3c8d4f",
-    "orange": "#e58a2b",
-    "purple": "#7a4fa3",
-    "pink": "#e58bb0",
-    "brown": "#80583a",
-    "gray": "#8d9499",
-    "grey": "#8d9499",
-    "teal": "#1f8a88",
-}
-"""The fill of a picture by colour word; other words take one of `_FALLBACK`."""
-
-_PASTELS = ("#e8eff5", "#f3ece4", "#e9f2ea", "#f4e9ec", "#efecf6", "#f5f1df")
-_FALLBACK = ("#4d7ea8", "#8a6d4f", "#5f8f6b", "#a8677c", "#7b6ca8", "#a39042")
 
 
 _CACHED_DOCUMENTS = 2048
@@ -113,7 +93,8 @@ def _with_mark(section: PageSection, task: str) -> PageSection:
 @lru_cache(maxsize=_CACHED_DOCUMENTS)
 def _render(url: PageUrl, sections: tuple[PageSection, ...], charset: frozenset[str]) -> str:
     page = PageModel(url, _SESSION_MARK, sections, charset)
-    if not all(element.text.isascii() and element.text.isprintable() for element in page.elements):
+    shown = (f"{element.text}{element.name}" for element in page.elements)
+    if not all(text.isascii() and text.isprintable() for text in shown):
         page = PageModel(url, _SESSION_MARK, _fit(sections, page), charset)
     return _template("page.html").render(page=page)
 
@@ -122,11 +103,16 @@ def _fit(sections: tuple[PageSection, ...], page: PageModel) -> tuple[PageSectio
     """Return sections in which characters that the page cannot show are replaced."""
     return tuple(
         section._replace(
-            elements=tuple(element._replace(text=page.fit(element.text)) for element in section.elements),
+            elements=tuple(_fit_element(element, page) for element in section.elements),
             sections=_fit(section.sections, page),
         )
         for section in sections
     )
+
+
+def _fit_element(element: Element, page: PageModel) -> Element:
+    name = page.fit(element.name) if element.kind == "listing" else element.name  # a title, which is shown
+    return element._replace(text=page.fit(element.text), name=name)
 
 
 def render_message(title: str, text: str) -> str:
@@ -140,32 +126,11 @@ def render_message(title: str, text: str) -> str:
 
 
 def build_image_path(asin: str, options: tuple[tuple[str, str], ...] = ()) -> str:
-    """Return the path of a listing's picture, in the chosen colour.
+    """Return the path of a listing's picture, in the chosen colour, finish or flavor.
 
     Example:
         >>> build_image_path("B01", (("color", "red"),))
         '/image/B01.svg?color=red'
     """
-    color = dict(options).get("color")
+    color = find_colored_choice(options)
     return f"/image/{quote(asin, safe='')}.svg" + (f"?color={quote(color, safe='')}" if color else "")
-
-
-def draw_picture(asin: str, category: str, color: str = "") -> str:
-    """Draw a listing.
-
-    Args:
-        asin: the listing; selects the background.
-        category: the department; selects the shape.
-        color: a colour word; any text.
-
-    Returns:
-        An SVG document; it contains none of the arguments' text.
-
-    Example:
-        >>> draw_picture("B01", "fashion", "red").startswith("<svg ")
-        True
-    """
-    number = hashlib.blake2b(asin.encode("utf-8", "replace"), digest_size=2).digest()
-    hue = next((HUES[word] for word in color.lower().split() if word in HUES), _FALLBACK[number[1] % len(_FALLBACK)])
-    ground = _PASTELS[number[0] % len(_PASTELS)]
-    return _template("picture.svg").render(category=category, hue=hue, ground=ground)

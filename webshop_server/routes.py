@@ -28,7 +28,8 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from webshop_server.checks import refuse
 from webshop_server.errors import ArgumentError, SessionError, SettingsError, ShopError
-from webshop_server.renderer import draw_picture, render_html, render_message
+from webshop_server.picture import PHOTO_TYPES, PhotoSource, draw_picture
+from webshop_server.renderer import render_html, render_message
 from webshop_server.sessions import RESERVED, SessionLog, SessionStore, check_name
 from webshop_server.shop import Session
 from webshop_server.urls import (
@@ -45,6 +46,8 @@ shop_routes = Blueprint("shop", __name__)
 admin_routes = Blueprint("admin", __name__, url_prefix="/admin")
 
 BOTH = ("GET", "POST")
+PICTURE_SECONDS = 3600
+"""How long a browser may cache a picture, in seconds."""
 
 
 def get_store() -> SessionStore:
@@ -162,14 +165,21 @@ def buy(session_id: str, asin: str, options: str) -> BaseResponse:
 
 
 @shop_routes.get("/image/<asin>.svg")
-def show_picture(asin: str) -> Response:
-    """Send the drawn picture of a listing; `?color=red` selects the colour."""
+def show_picture(asin: str) -> BaseResponse:
+    """Send the photo of a listing where the operator provides it, else a drawing; `?color=red` selects its colour."""
     product = get_store().shop.inventory.catalogue.product(asin)
     if product is None:
         raise ArgumentError(f"there is no product {asin[:40]!r}")
-    picture = draw_picture(product.asin, product.category, request.args.get("color", "")[:64])
-    response = Response(picture, mimetype="image/svg+xml")
-    response.headers["Cache-Control"] = "private, max-age=3600"
+    photos: PhotoSource = current_app.extensions["webshop_photos"]
+    file, address = photos.find_file(product), photos.find_address(product)
+    if file is not None:
+        response = Response(file.read_bytes(), mimetype=PHOTO_TYPES[file.suffix])
+    elif address:
+        return redirect(address)
+    else:
+        picture = draw_picture(product, request.args.get("color", "")[:64])
+        response = Response(picture, mimetype="image/svg+xml")
+    response.headers["Cache-Control"] = f"private, max-age={PICTURE_SECONDS}"
     return response
 
 

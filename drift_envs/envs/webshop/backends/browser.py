@@ -72,7 +72,6 @@ class BrowserBackend(ServerBackend):
         self._native = options.native_clicks
         self._session_id: str | None = None
         self._page: ParsedPage | None = None
-        self._document = ""
 
     @property
     def page(self) -> ParsedPage:
@@ -127,8 +126,15 @@ class BrowserBackend(ServerBackend):
         return ActionResult(self.page, reward or 0.0, reward is not None, error_text)
 
     def html(self) -> str:
-        """The document of the page, from the DOM."""
-        return self._document
+        """The document that the browser shows, as the server sent it: browsers write the same DOM in other words.
+
+        Raises:
+            StateError: the browser shows another page.
+        """
+        document = self.server.document(str(self._session_id))
+        if parse_html(document, max_length=self.max_length).parts != self.page.parts:
+            raise StateError(f"the browser does not show the page of the session: {self.page.path}")
+        return document
 
     def screenshot(self) -> bytes | None:
         """The page as a PNG image."""
@@ -193,8 +199,8 @@ class BrowserBackend(ServerBackend):
             with contextlib.suppress(WebDriverException):  # polled during a change of pages
                 seen = self.driver.execute_script(_LOOK)
             if seen is not None:
-                self._document, path, kind = seen
-                self._page = parse_html(self._document, path, max_length=self.max_length)
+                document, path, kind = seen
+                self._page = parse_html(document, path, max_length=self.max_length)
                 return str(kind)
             time.sleep(_PAUSE)
         raise StateError(f"the page was not ready after {_POLLS * _PAUSE:g} seconds: {self.driver.current_url}")

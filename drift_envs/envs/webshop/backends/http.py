@@ -23,7 +23,9 @@ from webshop_server.app import Config, create_app
 from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ShopError
 from webshop_server.parser import FormRequest, ParsedPage, parse_html
+from webshop_server.renderer import render_html
 from webshop_server.serving import make_server
+from webshop_server.sessions import SessionStore
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
@@ -50,7 +52,9 @@ class LocalServer:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.bind(("127.0.0.1", 0))
         self._map: dict[int, Any] = {}
-        self._server = make_server(create_app(config), listener, threads=2, sockets=self._map)
+        application = create_app(config)
+        self._store: SessionStore = application.extensions["webshop"]
+        self._server = make_server(application, listener, threads=2, sockets=self._map)
         self.base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._server.run, name="webshop", daemon=True)
         self._thread.start()
@@ -84,6 +88,15 @@ class LocalServer:
             settings: the new settings.
         """
         self.client.configure(**settings.to_dict())
+
+    def document(self, session_id: str) -> str:
+        """The document of a session's page as the server sent it.
+
+        Args:
+            session_id: the session's name.
+        """
+        with self._store.use(session_id) as session:
+            return render_html(session.page)
 
     def close(self) -> None:
         """End the server and its thread."""

@@ -226,9 +226,9 @@ def test_a_missing_chromium_says_how_to_install_it(make_shop, monkeypatch):
     assert shutil.which("chromium") == "chromium"
 
 
-def test_documents_are_equal_in_process_and_over_http():
+def test_documents_are_equal_on_every_backend(chromium):
     documents = []
-    for backend in ("in_process", "http"):
+    for backend in ("in_process", "http", "browser"):
         with contextlib.closing(gym.make("DriftWebShop-v0", backend=backend, observation_mode="html")) as env:
             shown = [env.reset(seed=3)[0], env.reset()[0], env.reset(seed=3)[0]]
             assert shown[0] == shown[2]
@@ -236,3 +236,47 @@ def test_documents_are_equal_in_process_and_over_http():
                 shown.append(env.step(action)[0])
             documents.append(shown)
     assert documents[0] == documents[1]
+    assert documents[0] == documents[2]
+
+
+LAYOUT = """
+const box = element => element.getBoundingClientRect().toJSON();
+const style = element => {
+  const {color, backgroundColor, fontSize, borderColor} = getComputedStyle(element);
+  return [color, backgroundColor, fontSize, borderColor, element.offsetWidth, element.offsetHeight].join();
+};
+const all = selector => [...document.querySelectorAll(selector)];
+return {width: document.documentElement.scrollWidth, options: all('.option').map(box), ads: all('.btn-ad').map(style),
+  images: [...document.images].map(image => image.naturalWidth)};
+"""
+
+
+def test_options_are_in_sight_and_advertised_buttons_look_alike(make_shop, chromium):
+    env = make_shop(
+        {"version": 1, "name": "ads", "base": {"ad_page": True, "ad_right_button": "C"}},
+        backend="browser",
+        render_mode="rgb_array",
+    )
+    most = 0
+    for episode in range(3):
+        _, info = env.reset(seed=episode)
+        driver = env.unwrapped.backend.driver
+        size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        env.step(info["actions"][0])
+        _, *_, info = env.step(
+            next(one for one in env.step("click[nothing]")[4]["actions"] if one.startswith("click[b0"))
+        )
+        env.render()
+        seen = driver.execute_script(LAYOUT)
+        assert seen["width"] <= 1280
+        assert min(seen["images"]) > 0, "every picture was drawn"
+        most = max(most, len(seen["options"]))
+        assert all(box["top"] >= 0 and box["bottom"] <= 900 and box["right"] <= 1280 for box in seen["options"])
+        env.step("click[buy now]")
+        env.render()
+        seen = driver.execute_script(LAYOUT)
+        assert len(seen["ads"]) == 5
+        assert len(set(seen["ads"])) == 1, "size, colour and letters"
+        assert min(seen["images"]) > 0
+    assert most > 2
