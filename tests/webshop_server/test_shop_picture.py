@@ -54,7 +54,7 @@ def test_features_do_not_change_a_shape():
     ("title", "query", "shape"),
     [
         ("Stoneware Mug, Set of 2", "", "mug"),
-        ("Henn&Hart Mid-Century Modern Metal Table Lamp with Fabric Shade", "table lamps", "floor-lamp"),
+        ("Ridge&Co Mid-Century Modern Metal Table Lamp with Fabric Shade", "table lamps", "floor-lamp"),
         ("Noise Cancelling Earbuds (pillow included)", "accessories", "headphones"),
         ("Something nobody has named", "", "parcel"),
     ],
