@@ -56,7 +56,7 @@ def test_features_do_not_change_a_shape():
         ("Stoneware Mug, Set of 2", "", "mug"),
         ("Ridge&Co Mid-Century Modern Metal Table Lamp with Fabric Shade", "table lamps", "floor-lamp"),
         ("Noise Cancelling Earbuds (pillow included)", "accessories", "headphones"),
-        ("Something nobody has named", "", "parcel"),
+        ("Something without a name", "", "parcel"),
     ],
 )
 def test_shapes_of_other_catalogues(title, query, shape):
