@@ -80,12 +80,13 @@ LEGEND = (
 """How to read the tables."""
 
 
-def write_report(folder: Path, console: Console | None = None) -> Path:
+def write_report(folder: Path, console: Console | None = None, name: str | None = None) -> Path:
     """Read a run's folder, print the report and write `report.md` there.
 
     Args:
         folder: the run's folder.
         console: where to print; nothing is printed if not given.
+        name: how the printed text calls the folder; its path if not given.
 
     Returns:
         The file.
@@ -105,7 +106,7 @@ def write_report(folder: Path, console: Console | None = None) -> Path:
             _print(section, console)
         console.print(Text("\n".join(("", *sentences))))
         console.print("\nThe same as Markdown, how to read it, and more tables:")
-        console.print(str(path), soft_wrap=True)  # a path is copied: it stays in one line
+        console.print(f"{name or folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
     return path
 
 

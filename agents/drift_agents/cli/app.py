@@ -114,7 +114,9 @@ def _show_version(is_given: bool) -> None:
         raise typer.Exit
 
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the run.")]
+Folder = Annotated[
+    str, typer.Argument(metavar="DIR", help="Folder of the run, or its address in an object store (extra `remote`).")
+]
 
 
 @app.callback()
@@ -147,7 +149,13 @@ def _run(
             metavar="NAME|FILE", autocompletion=_complete_experiments, help="Shipped experiment, or path of a file."
         ),
     ],
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the run (default: runs/NAME).")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the run, or an address as s3://bucket/run (extra `remote`) (default: runs/NAME).",
+        ),
+    ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Play the file's first N seeds.")
     ] = None,
@@ -320,12 +328,14 @@ def _report(
 ) -> None:
     """Print the report of a finished run, and write it to report.md in the run's folder."""
     from drift_agents.analysis.report import write_report
+    from drift_agents.experiment.remote import open_run
 
-    write_report(folder, _make_console())
-    if html:
-        from drift_agents.analysis.html.report import write_html
+    with open_run(folder, steps=html) as path:
+        write_report(path, _make_console(), folder)
+        if html:
+            from drift_agents.analysis.html.report import write_html
 
-        print(f"With plots, and links to the steps: {write_html(folder)}")
+            print(f"With plots, and links to the steps: {folder}/{write_html(path).name}")
 
 
 @app.command(
@@ -350,17 +360,19 @@ def _inspect(
         raise refuse("--out", "`--out` should not be given with `--serve`", str(out))
     from drift_agents.analysis.inspect.page import LARGE, write_page
     from drift_agents.analysis.inspect.serve import make_server
+    from drift_agents.experiment.remote import open_run
 
     if serve:
-        with make_server(folder, port or 0) as server:
+        with open_run(folder, steps=True) as run, make_server(run, port or 0) as server:
             print(f"serving {folder} at {server.url}; Ctrl-C ends it", flush=True)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
                 return  # the documented way to end it
-    path = write_page(folder, out)
-    size = path.stat().st_size
-    print(f"wrote {path} ({size / 2**20:.1f} MB)")
+    with open_run(folder, steps=True) as run:
+        path = write_page(run, out)
+        size = path.stat().st_size
+    print(f"wrote {f'{folder}/{path.name}' if out is None else path} ({size / 2**20:.1f} MB)")
     if size > LARGE:
         print(
             f"drift-agents: browsers are slow with a file of this size; use: drift-agents inspect {folder} --serve",
@@ -384,8 +396,10 @@ def _leaderboard(
     bytes.
     """
     from drift_agents.analysis.leaderboard import write_leaderboard
+    from drift_agents.experiment.remote import open_run
 
-    print(f"wrote {write_leaderboard(folder, out)}")
+    with open_run(folder) as path:
+        print(f"wrote {write_leaderboard(path, out)}")
 
 
 @app.command(
@@ -408,8 +422,10 @@ def _export_stepmft(
     adamem with effort high.
     """
     from drift_agents.analysis.finetuning_sets import export
+    from drift_agents.experiment.remote import open_run
 
-    kept, made = export(folder, out, outcome_only)
+    with open_run(folder, steps=True) as path:
+        kept, made = export(path, out, outcome_only)
     print(f"wrote {out}: {kept} of {made} strategies")
 
 
@@ -434,8 +450,10 @@ def _export_choices(
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
     from drift_agents.analysis.finetuning_sets import export_choices
+    from drift_agents.experiment.remote import open_run
 
-    print(f"wrote {out}: {export_choices(folder, out, format, only == 'successes')} decisions")
+    with open_run(folder, steps=True) as path:
+        print(f"wrote {out}: {export_choices(path, out, format, only == 'successes')} decisions")
 
 
 @app.command(

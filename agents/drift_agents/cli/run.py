@@ -35,6 +35,7 @@ from drift_agents.cli.models import ModelOptions, describe_totals, make_service,
 from drift_agents.errors import DriftAgentsError, ExperimentError, ModelError
 from drift_agents.experiment.folder import MANIFEST
 from drift_agents.experiment.loader import AXES, load_experiment
+from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 
@@ -45,7 +46,7 @@ class RunOptions:
 
     Args:
         experiment: a shipped name or the path of a file.
-        out: folder of the run; `None` for `runs/NAME`.
+        out: folder of the run, a path or an address of an object store; `None` for `runs/NAME`.
         seeds: number of the file's seeds to play; `None` for all.
         rounds: episodes of every phase to play; `None` for the file's.
         axes: for each axis that is replaced, names of parts.
@@ -61,7 +62,7 @@ class RunOptions:
     """
 
     experiment: str
-    out: Path | None
+    out: str | None
     seeds: int | None
     rounds: int | None
     axes: Mapping[str, Sequence[str]]
@@ -90,25 +91,27 @@ def run(options: RunOptions, console: Console) -> None:
     if options.dry_run:
         print_estimate(experiment, options.models, console)
         return
-    folder = options.out or Path("runs") / experiment.name
+    folder = options.out or str(Path("runs") / experiment.name)
     service = make_service(experiment, options.models, _print_note)
     jobs = options.jobs
     if jobs is None and service is not None:
         jobs = options.models.concurrency
     try:
         with _interrupted_by_signals(), ProgressBars(service) as bars:
-            run_experiment(
-                experiment,
-                folder,
-                jobs=jobs,
-                backend=options.backend,
-                address=options.address,
-                resume=options.resume,
-                fresh=options.fresh,
-                trace=options.trace,
-                progress=bars,
-                service=service,
-            )
+            settings: dict[str, Any] = {
+                "jobs": jobs,
+                "backend": options.backend,
+                "address": options.address,
+                "resume": options.resume,
+                "fresh": options.fresh,
+                "trace": options.trace,
+                "progress": bars,
+                "service": service,
+            }
+            if is_remote(folder):
+                run_remote_experiment(experiment, folder, **settings)
+            else:
+                run_experiment(experiment, Path(folder), **settings)
     except KeyboardInterrupt:
         if hint := _describe_resume(options, folder):
             print(f"drift-agents: {hint}", file=sys.stderr)
@@ -122,7 +125,8 @@ def run(options: RunOptions, console: Console) -> None:
         if service is not None:
             service.close()
             print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
-    write_report(folder, console)
+    with open_run(folder) as path:
+        write_report(path, console, folder)
 
 
 @contextmanager
@@ -170,9 +174,15 @@ def _choose_parts(names: Sequence[str], parts: Sequence[Mapping[str, Any]]) -> l
     return chosen
 
 
-def _describe_resume(options: RunOptions, folder: Path) -> str:
+def _describe_resume(options: RunOptions, folder: str) -> str:
     """How to continue the run; empty if nothing has been played."""
-    if not (folder / MANIFEST).exists():
+    try:
+        begun = (
+            RemoteFolder(folder).read(MANIFEST) is not None if is_remote(folder) else (Path(folder) / MANIFEST).exists()
+        )
+    except DriftAgentsError:  # the store cannot be reached, which the error itself says
+        begun = True
+    if not begun:
         return ""
     words = shlex.join(word for word in options.words if word not in ("--fresh", "--resume"))
     return f"What is done is kept; continue with: drift-agents {words} --resume"
