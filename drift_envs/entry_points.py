@@ -166,7 +166,7 @@ class EntryPoint:
         unknown = [name for name in arguments if name not in known]
         if unknown:
             rules = "; ".join(
-                f"there is no argument `{name}`{_suggest(name, known)}. Received {name}={arguments[name]!r}"
+                f"there is no argument `{name}`.{_suggest(name, known)} Received {name}={arguments[name]!r}"
                 for name in unknown
             )
             raise ArgumentError(f"{rules}. Known: {', '.join(known)}")
@@ -195,7 +195,7 @@ class EntryPoint:
 
 def _suggest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f". Did you mean `{close[0]}`?" if close else ""
+    return f" Did you mean `{close[0]}`?" if close else ""
 
 
 def _build_lake(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
