@@ -39,7 +39,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["vector"],
         ["metrics", "oracle"],
         ["registration"],
-        ["entry_points", "functional", "sb3"],
+        ["alfworld", "entry_points", "functional", "sb3"],
         ["cli"],
         ["__init__", "__main__"],
     ],

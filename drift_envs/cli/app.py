@@ -223,7 +223,7 @@ def _schema(debug: Debug = False) -> None:
 
 @app.command(
     "play",
-    short_help="Play in a window.",
+    short_help="Play in a window, or in the terminal.",
     epilog="Example: drift-envs play DriftMountainCar-v0 --schedule mountain_car/reversed --every 2",
 )
 def _play(
@@ -236,11 +236,14 @@ def _play(
     seed: SeedOption = 0,
     debug: Debug = False,
 ) -> None:
-    """Play an environment in a window, with its drifts; q, escape or closing the window ends it."""
-    from drift_envs.cli.play import KEYS, play_in_window
+    """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
+    from drift_envs.cli.play import KEYS, TEXT_WORLDS, play_in_terminal, play_in_window
 
+    if env_id in TEXT_WORLDS:
+        play_in_terminal(env_id, schedule, episodes, every, seed)
+        return
     if env_id not in KEYS:
-        raise refuse("ID", f"should be one of {', '.join(KEYS)}", env_id)
+        raise refuse("ID", f"should be one of {', '.join((*KEYS, *TEXT_WORLDS))}", env_id)
     play_in_window(env_id, schedule, episodes, every, seed)
 
 

@@ -1,6 +1,6 @@
 """The command `play`: control an environment by the keyboard.
 
-* `play_in_window` - the command
+* `play_in_window`, `play_in_terminal` - the command, in a window or, for worlds of text, in the terminal
 * `KEYS` - the keys of each environment
 * `play` - the loop between keyboard and environment
 """
@@ -58,6 +58,9 @@ KEYS = {
         "left and right or a d: push",
     ),
 }
+TEXT_WORLDS = ("DriftHouse-v0", "DriftWebShop-v0")
+"""Environments that are played in the terminal."""
+
 QUIT = ("q", "escape")
 GIVE_UP = "r"
 
@@ -76,10 +79,7 @@ def play_in_window(env_id: str, schedule: str | None, episodes: int | None, ever
         ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
     """
     world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
-    if every > 1 and world.schedule.clock != "episode":
-        raise ArgumentError(
-            f"`--every` needs a schedule whose ticks are episodes. Received clock {world.schedule.clock}"
-        )
+    _check_every(every, world.schedule.clock)
     require_display()
     env = gym.make(env_id, schedule=world.schedule, render_mode="human")
     print(f"{KEYS[env_id].help}; {GIVE_UP}: give up the episode; q: quit")
@@ -88,6 +88,63 @@ def play_in_window(env_id: str, schedule: str | None, episodes: int | None, ever
     finally:
         env.close()
     print(f"{len(successes)} episodes, {sum(successes)} reached the goal")
+
+
+def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, every: int, seed: int) -> None:
+    """Play an environment of text line by line, and print the number of episodes with a score.
+
+    Args:
+        env_id: an environment whose actions are texts.
+        schedule: a shipped schedule or a file; `None` for that of the id.
+        episodes: after how many to end; `None` plays until the player quits.
+        every: ticks from one episode to the next.
+        seed: of the first reset.
+
+    Raises:
+        ArgumentError: if `every` does not fit the schedule's clock.
+    """
+    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
+    _check_every(every, world.schedule.clock)
+    env = gym.make(env_id, schedule=world.schedule, render_mode="ansi", overlay=True)
+    print("type an action; ?: the admissible ones; r: give up the episode; q: quit")
+    begun = 0
+    scores: list[float] = []
+    _, info = env.reset(seed=seed)
+    print(env.render())
+    while episodes is None or len(scores) < episodes:
+        line = _read_line()
+        if line is None or line == "q":
+            break
+        if line == "?":
+            print(", ".join(info["actions"]))
+            continue
+        over = line == GIVE_UP
+        if not over:
+            _, _, terminated, truncated, info = env.step(line)
+            print(env.render())
+            over = terminated or truncated
+            if over:
+                scores.append(info["score"])
+                print(f"episode {begun}: score {info['score']:g}, {info['task']}")
+        if over and (episodes is None or len(scores) < episodes):
+            begun += 1
+            _, info = env.reset(options={"drift_tick": begun * every} if every > 1 else None)
+            print(env.render())
+    env.close()
+    print(f"{len(scores)} episodes, {sum(score > 0 for score in scores)} with a score")
+
+
+def _read_line() -> str | None:
+    """A line that was typed, `None` at the end of the input."""
+    try:
+        return input("> ").strip()
+    except EOFError:
+        return None
+
+
+def _check_every(every: int, clock: str) -> None:
+    if every > 1 and clock != "episode":
+        raise ArgumentError(f"`--every` needs a schedule whose ticks are episodes. Received clock {clock}")
 
 
 def require_display() -> None:

@@ -41,7 +41,8 @@ class HouseEpisode:
         self.model, self.task = model, task
         self.state = HouseState()
         self.done: tuple[Command, ...] = ()
-        self.visited: tuple[int, ...] = ()
+        self.seen: dict[int, tuple[int, ...]] = {}
+        """What was seen in or on furniture when the agent last looked, in the order of the first looks."""
         self.answer = ""
         self._says = ""
         self.score = 0.0
@@ -74,9 +75,8 @@ class HouseEpisode:
             if command.verb in _LASTING:
                 self.done = (*self.done, command)
                 self.score = score_task(model, self.task, after)
-            at = after.at
-            if at not in self.visited and model.is_accessible(after, at):
-                self.visited = (*self.visited, at)
+            if model.is_accessible(after, after.at):
+                self.seen[after.at] = model.contents(after, after.at)
         self.answer = answer
         return answer
 
@@ -103,7 +103,7 @@ class HouseEpisode:
                 "holds": "nothing" if state.held == NOWHERE else things[state.held].name,
                 "done": [model.write(one) for one in self.done],
                 "opened": [names[one] for one in sorted(state.opened)],
-                "visited": [names[one] for one in self.visited],
+                "visited": [names[one] for one in self.seen],
                 "says": self._says,
             }
         )
@@ -114,7 +114,7 @@ class HouseEpisode:
             "task": tuple(self.task),
             "state": tuple(self.state),
             "done": self.done,
-            "visited": self.visited,
+            "seen": dict(self.seen),
             "answer": self.answer,
             "says": self._says,
             "score": self.score,
@@ -128,7 +128,7 @@ class HouseEpisode:
         """
         self.task = HouseTask(*saved["task"])
         self.state = HouseState(*saved["state"])
-        self.done, self.visited = saved["done"], saved["visited"]
+        self.done, self.seen = saved["done"], dict(saved["seen"])
         self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
 
 
@@ -158,12 +158,13 @@ def restore_episode(model: HouseModel, task: HouseTask, text: str) -> HouseEpiso
             done.append(command)
             state = _force(model, state, command)
         at = model.by_name.get(shown["at"], NOWHERE)
-        visited = tuple(model.by_name[name] for name in shown["visited"] if name in model.by_name)
+        visited = [model.by_name[name] for name in shown["visited"] if name in model.by_name]
         says = str(shown["says"])
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise ArgumentError(f"`state` should be a state of a house as JSON. Received {str(text)[:200]!r}") from error
     episode.state = state._replace(at=at)
-    episode.done, episode.visited, episode._says = tuple(done), visited, says
+    episode.done, episode._says = tuple(done), says
+    episode.seen = {place: model.contents(episode.state, place) for place in visited}
     return episode
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drift_envs.envs.house.blueprint import Blueprint, draw_house
 from drift_envs.envs.house.vocabulary import EFFECTS, ROOMS, THINGS, VERBS
@@ -221,6 +221,17 @@ class HouseModel:
         if state.at == NOWHERE or not self.is_accessible(state, state.at):
             return ()
         return self.contents(state, state.at)
+
+    def facts(self, place: int) -> tuple[Any, ...]:
+        """Everything about a receptacle that knobs decide. For evaluators.
+
+        Args:
+            place: the receptacle.
+        """
+        things = tuple(sorted(thing for thing, start in enumerate(self.starts) if start == place))
+        tidy = tuple(thing for thing in range(len(self.things)) if self._habit and self.is_tidy(thing, place))
+        locks = (place in self.locked, self.keys.get(place), self.furniture[place].room in self.shut_rooms)
+        return (self.names[place], place in self.shown, things, self.effects.get(place), locks, tidy)
 
     def is_tidy(self, thing: int, place: int) -> bool:
         """Whether this is the place where the household wants such a thing, among furniture of its kind."""

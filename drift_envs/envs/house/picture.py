@@ -1,7 +1,7 @@
 """The floor plan of a house as a picture, with pygame, which only `render` needs.
 
 * `draw_house_picture` - an episode as an RGB array
-* `boxes` - where each receptacle stands on it
+* `boxes`, `room_boxes` - where each receptacle and each room stands on it
 * `WIDTH`, `HEIGHT` - its size in pixels
 """
 
@@ -44,7 +44,7 @@ def boxes(number: int) -> dict[int, Box]:
     """
     furniture = draw_house(number).furniture
     found: dict[int, Box] = {}
-    for room, (left, top, width, height) in _room_boxes().items():
+    for room, (left, top, width, height) in room_boxes().items():
         places = [place for place, one in enumerate(furniture) if one.room == room]
         rows = -(-len(places) // _COLUMNS)
         across = (width - (_COLUMNS + 1) * _GAP) // _COLUMNS
@@ -60,7 +60,8 @@ def boxes(number: int) -> dict[int, Box]:
     return found
 
 
-def _room_boxes() -> dict[str, Box]:
+def room_boxes() -> dict[str, Box]:
+    """Left edge, top edge, width and height of each room."""
     width, height = WIDTH // 2, (HEIGHT - _TOP - _FOOT)
     upper = height * 3 // 5  # kitchens have the most furniture
     return {
@@ -74,7 +75,8 @@ def _room_boxes() -> dict[str, Box]:
 def draw_house_picture(episode: HouseEpisode) -> NDArray[np.uint8]:
     """Draw the floor plan, with what the agent has seen in this episode.
 
-    Receptacles that it has not looked into are grey: the picture shows no more than the agent knows.
+    The picture shows no more than the agent knows: furniture is as it was when the agent last looked, and grey if it
+    never did.
 
     Args:
         episode: the episode.
@@ -90,22 +92,20 @@ def draw_house_picture(episode: HouseEpisode) -> NDArray[np.uint8]:
     surface = pygame.Surface((WIDTH, HEIGHT))
     surface.fill(_PAPER)
     _write(pygame, surface, f"Task: {episode.task_text}", (_GAP, 9), 24, _INK, WIDTH - 2 * _GAP)
-    for room, (left, top, width, height) in _room_boxes().items():
+    for room, (left, top, width, height) in room_boxes().items():
         pygame.draw.rect(surface, _ROOMS[room], (left + 2, top + 2, width - 4, height - 4), border_radius=6)
-        closed = " (locked)" if room in model.shut_rooms else ""
-        _write(pygame, surface, f"{room}{closed}", (left + _GAP, top + 6), 20, _FAINT, width)
-    seen = set(episode.visited)
+        _write(pygame, surface, room, (left + _GAP, top + 6), 20, _FAINT, width)
     for place, (x, y, width, height) in boxes(model.number).items():
         if place not in model.shown:
             continue
-        is_seen = place in seen and model.is_accessible(state, place)
+        is_seen = place in episode.seen
         paper = _BOX if is_seen and place not in model.opens else _OPEN if is_seen else _CLOSED
         pygame.draw.rect(surface, paper, (x, y, width, height), border_radius=4)
         here = place == state.at
         pygame.draw.rect(surface, _HERE if here else _FAINT, (x, y, width, height), 3 if here else 1, border_radius=4)
         _write(pygame, surface, model.names[place], (x + 4, y + 3), 16, _INK, width - 8)
         if is_seen:
-            things = ", ".join(model.things[thing].name for thing in model.contents(state, place))
+            things = ", ".join(model.things[thing].name for thing in episode.seen[place])
             lines = _wrap(pygame, things, 14, width - 8)
             room_for = max((height - 18) // 11, 1)
             for number, line in enumerate(lines[:room_for]):

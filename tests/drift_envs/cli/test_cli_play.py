@@ -146,3 +146,16 @@ def test_every_needs_a_clock_of_episodes(tmp_path, capsys: pytest.CaptureFixture
     file.write_text("version: 1\nname: steps\nenv: DriftFrozenLake-v0\nclock: step\n", encoding="utf-8")
     assert main(["play", "DriftFrozenLake-v0", "--schedule", str(file), "--every", "3"]) == 1
     assert "`--every` needs a schedule whose ticks are episodes" in capsys.readouterr().err
+
+
+def test_worlds_of_text_are_played_in_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter(["go to fridge 1", "?", "r", "look"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(lines, "q"))
+    assert main(["play", "DriftHouse-v0", "--every", "20"]) == 0
+    shown = capsys.readouterr().out
+    assert "You arrive at fridge 1. The fridge 1 is closed." in shown
+    assert "open fridge 1, " in shown
+    assert "phase drift-1, tick 20, episode 1" in shown
+    assert shown.endswith("0 episodes, 0 with a score\n")

@@ -224,3 +224,16 @@ def test_pages_of_a_shop_stay_as_they_are():
     env.reset(options={"drift_tick": 25})
     assert not drawn(env, env.render()).any()
     env.close()
+
+
+def test_a_house_shows_locks_and_changes_in_the_overlay_alone():
+    pictures_of = {}
+    for name in ("house/locked", "house/keys", "house/implicit"):
+        for overlay in (False, True):
+            env = gym.make("DriftHouse-v0", schedule=name, render_mode="rgb_array", overlay=overlay)
+            for tick in (0, 20):
+                env.reset(seed=0, options={"drift_tick": tick})
+                pictures_of[name, overlay, tick] = env.render()[:-STRIP] if overlay else env.render()
+            env.close()
+        assert np.array_equal(pictures_of[name, False, 0], pictures_of[name, False, 20])
+        assert not np.array_equal(pictures_of[name, True, 0], pictures_of[name, True, 20])
