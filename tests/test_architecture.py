@@ -26,6 +26,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["shop"],
         ["client", "oracle", "serving", "sessions"],
         ["routes", "shared_sessions"],
+        ["compat"],
         ["app"],
         ["__init__", "__main__"],
     ],
@@ -216,6 +217,7 @@ SMALL = 150
 
 REASONS: dict[str, tuple[str, ...]] = {
     "one environment a file; the package collects them": ("drift_envs.functional.car",),
+    "the original's server beside its text environment, as its sibling": ("webshop_server.compat.routes",),
     "one command a file, imported when the command runs": (
         "drift_agents.analysis.finetuning_sets",
         "drift_agents.analysis.html.report",

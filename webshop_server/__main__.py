@@ -87,6 +87,14 @@ def _serve(
         int, typer.Option(min=1, max=64, metavar="N", help="Server processes; more than one need --state.")
     ] = 1,
     max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of sessions.")] = 10_000,
+    compat: Annotated[
+        bool,
+        typer.Option("--compat", help="Pages for clients of the original: its elements, and GET requests that buy."),
+    ] = False,
+    spacy_model: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Model of spaCy that selects nouns, with --compat (default: a rule)."),
+    ] = None,
     max_client_sessions: Annotated[
         int, typer.Option(min=1, metavar="N", help="Maximum number of sessions of one client address.")
     ] = 1000,
@@ -109,6 +117,8 @@ def _serve(
     token = os.environ.get("WEBSHOP_ADMIN_TOKEN") or None
     if admin_token_file:
         token = _read_first_line(admin_token_file)
+    if spacy_model is not None and not compat:
+        raise refuse("--spacy-model", "should stand with `--compat`", spacy_model)
     config = Config(
         catalogue,
         goal_kind=goals,
@@ -120,6 +130,8 @@ def _serve(
         max_client_sessions=max_client_sessions,
         image_dir=images,
         remote_images=tuple(remote_images or ()),
+        compat=compat,
+        spacy_model=spacy_model,
     )
     application = create_app(config)
     if application.extensions["webshop"].shop.goal_kind == BROWSE:

@@ -13,11 +13,14 @@ from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from webshop_server.catalogue import KINDS, Catalogue
+from webshop_server.compat.nouns import count_nouns, load_tagger
+from webshop_server.compat.routes import original_routes
 from webshop_server.errors import ArgumentError, SessionError, ShopError
 from webshop_server.goals import BROWSE
 from webshop_server.inventory import Inventory
 from webshop_server.picture import PhotoSource
 from webshop_server.renderer import SECURITY_HEADERS, render_message
+from webshop_server.reward import NounRule, extract_nouns
 from webshop_server.routes import admin_routes, shop_routes, show_error, show_session_over
 from webshop_server.sessions import SessionLog, SessionStore
 from webshop_server.settings import Settings
@@ -52,6 +55,9 @@ class Config:
         image_dir: a directory of photos, named by asin or as in the addresses of the catalogue; others are drawn.
         remote_images: hosts from which browsers may load the photos of an imported catalogue; by default none, and
             pages load nothing from other hosts.
+        compat: serve pages with the original's elements and ids, for clients of the original: any name starts a
+            session, a `GET` request buys, and nouns are counted as the original counts them.
+        spacy_model: a model of spaCy that selects the nouns in this mode; without one a rule does.
     """
 
     catalogue: str | os.PathLike[str] | Inventory | None = None
@@ -66,6 +72,8 @@ class Config:
     idle_seconds: float = 3600.0
     image_dir: str | os.PathLike[str] | None = None
     remote_images: tuple[str, ...] = ()
+    compat: bool = False
+    spacy_model: str | None = None
 
 
 def create_app(config: Config | None = None) -> Flask:
@@ -90,7 +98,9 @@ def create_app(config: Config | None = None) -> Flask:
         raise ArgumentError("`admin_token` should have at least 8 characters")
     inventory = _inventory(config)
     has_goals = any(inventory.catalogue.goal_counts(kind, 1) for kind in KINDS)
-    shop = Shop(inventory, config.settings, goal_kind=config.goal_kind if has_goals else BROWSE)
+    shop = Shop(
+        inventory, config.settings, goal_kind=config.goal_kind if has_goals else BROWSE, nouns=_noun_rule(config)
+    )
     len(shop.goals)  # a catalogue without goals of this kind is refused here, not at the first request
     app = Flask("webshop_server")
     app.config.update(
@@ -98,6 +108,7 @@ def create_app(config: Config | None = None) -> Flask:
         MAX_FORM_MEMORY_SIZE=MAX_BODY,
         SEND_FILE_MAX_AGE_DEFAULT=STYLE_SECONDS,
         WEBSHOP_ADMIN_TOKEN=config.admin_token,
+        WEBSHOP_TEMPLATE="original.html" if config.compat else "page.html",
     )
     app.extensions["webshop_photos"] = PhotoSource(config.image_dir, config.remote_images)
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
@@ -105,7 +116,7 @@ def create_app(config: Config | None = None) -> Flask:
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
     if config.admin_token is not None:
         app.register_blueprint(admin_routes)
-    app.register_blueprint(shop_routes)
+    app.register_blueprint(original_routes if config.compat else shop_routes)
     app.register_error_handler(ArgumentError, show_error)
     app.register_error_handler(SessionError, show_session_over)
     app.register_error_handler(ShopError, _show_failure)
@@ -114,6 +125,12 @@ def create_app(config: Config | None = None) -> Flask:
     app.before_request(_check_origin)
     app.after_request(_add_security_headers)
     return app
+
+
+def _noun_rule(config: Config) -> NounRule:
+    if not config.compat:
+        return extract_nouns
+    return load_tagger(config.spacy_model) if config.spacy_model is not None else count_nouns
 
 
 def _make_store(shop: Shop, config: Config) -> SessionStore:
@@ -161,9 +178,13 @@ def _check_origin() -> Response | None:
 
 
 def _add_security_headers(response: Response) -> Response:
+    if current_app.config["WEBSHOP_TEMPLATE"] == "original.html":
+        # Choosing an option opens a page, by a script of the server's own.
+        policy = f"script-src 'self'; {SECURITY_HEADERS['Content-Security-Policy']}"
+        response.headers["Content-Security-Policy"] = policy
     hosts = current_app.extensions["webshop_photos"].hosts
     if hosts:
-        policy = SECURITY_HEADERS["Content-Security-Policy"]
+        policy = response.headers["Content-Security-Policy"]
         sources = " ".join(("img-src 'self'", *(f"https://{host}" for host in hosts)))
         response.headers["Content-Security-Policy"] = policy.replace("img-src 'self'", sources)
     for name, value in SECURITY_HEADERS.items():

@@ -61,10 +61,14 @@ def _build_marked_path(target: PageUrl) -> str:
     return build_path(target, _SESSION_MARK)
 
 
-def render_html(page: PageModel) -> str:
+def render_html(page: PageModel, template: str = "page.html") -> str:
     """Return the document of a page.
 
     Documents are cached: pages that differ in the session and the task alone are rendered once.
+
+    Args:
+        page: the page.
+        template: `page.html`, or `original.html` with the elements and ids of the original's pages.
 
     Example:
         >>> from webshop_server.page_model import Element, PageSection
@@ -80,7 +84,7 @@ def render_html(page: PageModel) -> str:
         sections.append(section)
     from markupsafe import escape  # which Jinja2 escapes with
 
-    document = _render(page.url, tuple(sections), page.charset)
+    document = _render(template, page.url, tuple(sections), page.charset)
     return document.replace(_SESSION_MARK, quote(page.session_id, safe="")).replace(_TASK_MARK, escape(page.fit(task)))
 
 
@@ -91,12 +95,12 @@ def _with_mark(section: PageSection, task: str) -> PageSection:
 
 
 @lru_cache(maxsize=_CACHED_DOCUMENTS)
-def _render(url: PageUrl, sections: tuple[PageSection, ...], charset: frozenset[str]) -> str:
+def _render(template: str, url: PageUrl, sections: tuple[PageSection, ...], charset: frozenset[str]) -> str:
     page = PageModel(url, _SESSION_MARK, sections, charset)
     shown = (f"{element.text}{element.name}" for element in page.elements)
     if not all(text.isascii() and text.isprintable() for text in shown):
         page = PageModel(url, _SESSION_MARK, _fit(sections, page), charset)
-    return _template("page.html").render(page=page)
+    return _template(template).render(page=page)
 
 
 def _fit(sections: tuple[PageSection, ...], page: PageModel) -> tuple[PageSection, ...]:

@@ -3,7 +3,7 @@
 * `Score` - the score and its parts
 * `score_purchase` - the original's formula
 * `COLORS`, `normalize_color` - the colour words, and the first of them in a seller's colour name
-* `extract_nouns` - the nouns of a title, by rule
+* `extract_nouns`, `NounRule` - the nouns of a title, by rule; another rule
 * `matches_option` - whether a chosen value matches a wanted one
 
 The formula is WebShop's (Yao et al., 2022, section 3 and its published code):
@@ -13,7 +13,7 @@ The formula is WebShop's (Yao et al., 2022, section 3 and its published code):
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -182,13 +182,17 @@ def matches_class(name: str, chosen: str, classes: Mapping[str, frozenset[str]])
     return chosen in colors or normalize_color(chosen) in colors
 
 
-def _type_parts(product: Product, goal: Goal) -> tuple[float, float, bool, bool]:
+NounRule = Callable[[str], Collection[str]]
+"""The nouns of a title; of a sequence, a repeated noun counts each time."""
+
+
+def _type_parts(product: Product, goal: Goal, nouns: NounRule) -> tuple[float, float, bool, bool]:
     query_match = product.query == goal.query
     bought = {part.strip() for part in product.product_category.split("›")}
     wanted = {part.strip() for part in goal.product_category.split("›")}
     category_match = len(bought & wanted) >= 2
-    goal_nouns = extract_nouns(goal.title)
-    title_score = len(extract_nouns(product.title) & goal_nouns) / len(goal_nouns) if goal_nouns else 0.2
+    goal_nouns = nouns(goal.title)
+    title_score = len(set(nouns(product.title)) & set(goal_nouns)) / len(goal_nouns) if goal_nouns else 0.2
     r_type = 1.0 if query_match or category_match or title_score > 0.2 else 0.5
     if title_score < 0.1:
         r_type = 0.1
@@ -216,6 +220,7 @@ def score_purchase(
     price: float | None,
     options: Mapping[str, str] | Iterable[tuple[str, str] | str],
     classes: Mapping[str, frozenset[str]] | None = None,
+    nouns: NounRule = extract_nouns,
 ) -> Score:
     """Return the score of a purchase.
 
@@ -225,6 +230,7 @@ def score_purchase(
         price: the price paid, in dollars; `None` (unknown) is never within a limit.
         options: the chosen options: a mapping, `(name, value)` pairs, or values.
         classes: the colours of each class.
+        nouns: returns the nouns of a title.
 
     Example:
         >>> mug = Product("M1", "Coffee Mug", query="mugs", attributes=("dishwasher safe",))
@@ -237,7 +243,7 @@ def score_purchase(
     """
     pairs = options.items() if isinstance(options, Mapping) else options
     chosen = [pair if isinstance(pair, str) else pair[1] for pair in pairs]
-    r_type, title_score, query_match, category_match = _type_parts(product, goal)
+    r_type, title_score, query_match, category_match = _type_parts(product, goal, nouns)
     met = _met_attributes(product, goal)
     taken = sum(any(matches_option(value, own) for own in chosen) for _, value in goal.options)
     asked = len(goal.options)

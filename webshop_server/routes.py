@@ -70,7 +70,7 @@ def respond(session: Session) -> Response:
     log: SessionLog | None = current_app.extensions["webshop_log"]
     if log is not None:
         log.write(session, request.host_url.rstrip("/") + session.page.path)
-    return Response(render_html(session.page), mimetype="text/html")
+    return Response(render_html(session.page, current_app.config["WEBSHOP_TEMPLATE"]), mimetype="text/html")
 
 
 def show_error(error: Exception) -> Response:

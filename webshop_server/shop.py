@@ -34,7 +34,7 @@ from webshop_server.page_builder import (
 )
 from webshop_server.page_model import MAX_LENGTH, PageModel, PageSection
 from webshop_server.product import Product
-from webshop_server.reward import Score, score_purchase
+from webshop_server.reward import NounRule, Score, extract_nouns, score_purchase
 from webshop_server.settings import Changes, Settings, merge_settings
 from webshop_server.urls import SUB_PAGES, OptionPairs, PageKind, PageUrl
 
@@ -49,6 +49,7 @@ class Shop:
         settings: the initial settings.
         goal_kind: `synthetic`, `human` or `color_class`.
         max_length: the maximum length of a page's text, in characters.
+        nouns: returns the nouns of a title, for the score.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -66,11 +67,13 @@ class Shop:
         *,
         goal_kind: str = "synthetic",
         max_length: int = MAX_LENGTH,
+        nouns: NounRule = extract_nouns,
     ) -> None:
         self.inventory = inventory
         self.settings = settings or Settings()
         self.goal_kind = goal_kind
         self.max_length = max_length
+        self.nouns = nouns
 
     @property
     def charset(self) -> frozenset[str]:
@@ -106,7 +109,7 @@ class Shop:
     def score(self, goal: Goal, product: Product, options: OptionPairs, settings: Settings) -> Score:
         """Return the score of a purchase under the settings."""
         price = self.inventory.price(product, settings)
-        return score_purchase(product, goal, price, options, settings.classes)
+        return score_purchase(product, goal, price, options, settings.classes, self.nouns)
 
 
 class Session:

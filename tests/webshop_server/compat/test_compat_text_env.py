@@ -1,0 +1,203 @@
+"""The original's text environment: its arguments, methods, four values and texts."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from webshop_server.compat import WebAgentTextEnv, install
+from webshop_server.compat.text_env import MODES, SimServer
+from webshop_server.errors import ArgumentError, ShopError
+
+
+@pytest.fixture(scope="module")
+def server():
+    return SimServer(num_products=400)
+
+
+def make(server, mode="text", **options):
+    return WebAgentTextEnv(observation_mode=mode, server=server, **options)
+
+
+def shop(env, number):
+    """Buy the goal's own listing with its own options, by actions alone; the values of the last step."""
+    env.reset(session=number)
+    goal = env.server.goals[number]
+    env.step(f"search[{goal['name']}]")
+    while f"{goal['asin'].lower()}" not in env.get_available_actions()["clickables"]:
+        env.step("click[next >]")
+    env.step(f"click[{goal['asin'].lower()}]")
+    for value in goal["goal_options"].values():
+        env.step(f"click[{value}]")
+    return env.step("click[buy now]")
+
+
+def test_a_goal_can_be_bought(server):
+    env = make(server)
+    for number in range(8):
+        observation, reward, done, info = shop(env, number)
+        assert (reward, done, info) == (1.0, True, None)
+        assert observation.startswith("Thank you for shopping with us! [SEP] ")
+        assert server.user_sessions[str(number)]["done"] is True
+        assert server.goals[number]["asin"] not in observation  # the answer is not on the page
+
+
+def test_texts_are_the_originals(server):
+    env = make(server)
+    first, info = env.reset(session=3)
+    text = server.goals[3]["instruction_text"]
+    assert (first, info) == (f"WebShop [SEP] Instruction: [SEP] {text} [SEP] Search", None)
+    assert env.get_instruction_text() == f"Instruction: {text}"
+    results = env.step("search[Red Mug]")[0].split(" [SEP] ")
+    assert results[:3] == ["Instruction:", text, "Back to Search"]
+    assert re.fullmatch(r"Page 1 \(Total results: \d+\)", results[3])
+    assert env.get_available_actions()["clickables"][0] == "back to search"
+    asin = next(label for label in env.get_available_actions()["clickables"] if label.startswith("b0"))
+    env.step(f"click[{asin}]")
+    labels = env.get_available_actions()["clickables"]
+    assert labels[:2] == ["back to search", "< prev"]
+    options = labels[labels.index("buy now") + 1 :]  # options come last, as in the original
+    assert options == [
+        value for values in server.product_item_dict[asin.upper()]["options"].values() for value in values
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes(server, mode):
+    env = make(server, mode)
+    shown = [env.reset(session=0)[0]]
+    for action in ("search[shirt cotton]", "click[back to search]"):
+        shown.append(env.step(action)[0])
+    if mode == "url":
+        assert shown == [f"{env.base_url}/0", f"{env.base_url}/search_results/0/shirt+cotton/1", f"{env.base_url}/0"]
+    elif mode == "html":
+        assert 'id="search_input"' in shown[0]
+        assert 'class="product-link"' in shown[1]
+    else:
+        assert shown[0] == shown[2] != shown[1]
+        assert ("[button] Search [button_]" in shown[0]) == (mode == "text_rich")
+    state = env.state
+    assert set(state) == {"url", "html", "instruction_text"}
+
+
+def test_the_url_has_the_originals_form(server):
+    env = make(server, "url")
+    env.reset(session=0)
+    env.step("search[shirt]")
+    asin = next(label for label in env.get_available_actions()["clickables"] if label.startswith("b0"))
+    assert env.step(f"click[{asin}]")[0].endswith(f"/item_page/0/{asin.upper()}/shirt/1/{{}}")
+    name, values = next(iter(server.product_item_dict[asin.upper()]["options"].items()))
+    assert env.step(f"click[{values[0]}]")[0].endswith(f'/shirt/1/{{"{name}": "{values[0]}"}}')
+    assert env.step("click[features]")[0].endswith(f"/shirt/1/Features/{{'{name}': '{values[0]}'}}")
+    assert env.step("click[buy now]")[0].endswith("}")  # not on this page: nothing changes
+    env.step("click[< prev]")
+    assert f"/done/0/{asin.upper()}/" in env.step("click[buy now]")[0]
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["", "nonsense", "click[]", "click[search]", "click[nothing]", "search[]", "search[ ]", "buy[it]", None, 3],
+)
+def test_an_invalid_action_changes_nothing(server, action):
+    env = make(server)
+    before, _ = env.reset(session=1)
+    assert env.step(action) == (before, 0.0, False, None)
+
+
+def test_search_is_valid_on_every_page_and_after_a_purchase(server):
+    env = make(server)
+    env.reset(session=1)
+    env.step("search[shirt]")
+    assert "Page 1" in env.step("search[mug]")[0]
+    shop(env, 2)
+    assert env.get_available_actions() == {"has_search_bar": False, "clickables": []}
+    observation, reward, done, _ = env.step("search[shirt]")
+    assert "Page 1" in observation
+    assert server.goals[2]["instruction_text"] in observation
+    assert (reward, done) == (0.0, False)
+
+
+def test_earlier_observations_and_actions_stand_before(server):
+    env = make(server, num_prev_obs=1, num_prev_actions=1)
+    first, _ = env.reset(session=1)
+    state = env.step("search[shirt]")[0]
+    assert state == f"{first} [SEP] search[shirt] [SEP] {env.observation}"
+
+
+def test_a_name_keeps_its_goal(server):
+    env = make(server, session_prefix="a-")
+    env.reset(session="person")
+    text = env.instruction_text
+    assert env.session == "a-person"
+    env.reset(session=5)
+    env.reset(session="person")
+    assert env.instruction_text == text
+    env.reset(session="other", instruction_text="another")
+    assert env.state["instruction_text"] == "another"
+
+
+def test_equal_seeds_give_equal_sessions():
+    one, other = (make(SimServer(num_products=400, seed=4)) for _ in range(2))
+    for _ in range(3):
+        assert one.reset() == other.reset()
+        assert one.session == other.session
+        assert len(one.session) == 10
+
+
+def test_goals_are_filtered_and_limited():
+    server = SimServer(num_products=400, filter_goals=lambda number, goal: number % 2 and goal["price_upper"] < 100)
+    assert server.goals
+    assert all(goal["price_upper"] < 100 for goal in server.goals)
+    env = make(server)
+    env.reset(session=1)
+    assert server.goals[1]["instruction_text"] in env.observation
+    limited = SimServer(num_products=400, limit_goals=5)
+    assert len(limited.goals) == len(limited.weights) == 5
+    assert limited.goals == SimServer(num_products=400, limit_goals=5).goals
+    make(limited).reset()
+    with pytest.raises(ArgumentError, match="`session` should be a whole number in the interval"):
+        make(limited).reset(session=5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"observation_mode": "image"}, "`observation_mode` should be one of html, text, text_rich, url"),
+        ({"get_image": 1}, "`get_image` should be 0"),
+        ({"nouns": "all"}, "`nouns` should be one of rule, spacy"),
+        ({"num_products": 0}, "`num_products` should be a whole number"),
+        ({"num_product": 5}, "should have other arguments"),
+        ({"file_path": "missing.json"}, "`file_path` should be a file that can be read"),
+        ({"file_path": "missing.sqlite"}, "there is no catalogue"),
+        ({"num_products": 400, "filter_goals": lambda number, goal: False}, "`filter_goals` should be a function"),
+    ],
+)
+def test_wrong_arguments_are_refused(options, message):
+    with pytest.raises(ShopError, match=message):
+        WebAgentTextEnv(**options)
+
+
+def test_the_originals_import_finds_the_class():
+    names = [name for name in sys.modules if name.partition(".")[0] == "web_agent_site"]
+    assert not names
+    try:
+        install()
+        from web_agent_site.envs import WebAgentTextEnv as Original
+
+        assert Original is WebAgentTextEnv
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "web_agent_site"]:
+            del sys.modules[name]
+
+
+def test_the_originals_files(real_files, tmp_path, monkeypatch):
+    monkeypatch.setenv("WEBSHOP_CACHE", str(tmp_path))
+    env = WebAgentTextEnv("text", real_files[0], num_products=100, human_goals=1)
+    assert len(env.server.product_item_dict) == 100
+    assert isinstance(env.server.goals[0]["goal_options"], list)
+    assert [path.suffix for path in tmp_path.glob("imported-*")].count(".sqlite") == 1
+    again = WebAgentTextEnv("text", real_files[0], num_products=100, human_goals=1)
+    assert again.server.shop.inventory is env.server.shop.inventory
+    assert WebAgentTextEnv("text", real_files[0]).server.product_prices.keys() > env.server.product_prices.keys()
