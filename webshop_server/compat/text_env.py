@@ -260,8 +260,8 @@ class WebAgentTextEnv:
             action: `search[words]`, valid on every page, or `click[label]`.
 
         Returns:
-            The state (the observation after earlier actions and observations, as many as `num_prev_obs` and `num_prev_actions`),
-            the reward, whether something has been bought by this action, and `None`.
+            The state (the observation, after earlier ones and earlier actions, as many as `num_prev_obs` and
+            `num_prev_actions`), the reward, whether something has been bought by this action, and `None`.
         """
         found = _ACTION.match(action) if isinstance(action, str) else None
         name, argument = (found[1], found[2].lower()) if found else ("", "")
