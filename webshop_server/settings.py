@@ -64,6 +64,7 @@ class Settings:
         price_factor: the factor on prices, 0.01 to 100.
         price_targets: the targets of `price_factor`; empty means every listing.
         sold_out: targets that cannot be bought.
+        injected: targets whose title demands to be bought, an attack on agents that read it (a prompt injection).
         show_attributes: whether an item page has an `Attributes` button.
 
     Raises:
@@ -91,6 +92,7 @@ class Settings:
     price_factor: float = 1.0
     price_targets: tuple[str, ...] = ()
     sold_out: tuple[str, ...] = ()
+    injected: tuple[str, ...] = ()
     show_attributes: bool = False
     _classes: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False, hash=False)
     _labels: Mapping[str, str] = field(init=False, repr=False, compare=False, hash=False)
@@ -102,7 +104,7 @@ class Settings:
             self._set(name, check_integer(name, getattr(self, name), low, high, SettingsError))
         check_number("price_factor", self.price_factor, 0.01, 100, SettingsError)
         check_choice("result_order", self.result_order, ORDERS, SettingsError)
-        for name in ("demoted", "price_targets", "sold_out"):
+        for name in ("demoted", "price_targets", "sold_out", "injected"):
             self._set(name, _texts(name, getattr(self, name)))
         self._set("ad_labels", _texts("ad_labels", self.ad_labels))
         self._set("button_labels", tuple(sorted(_label_pairs(self.button_labels))))

@@ -18,7 +18,8 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 from drift_envs.checks import check_action, check_force
-from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.envs.tunable import KnobAttribute
+from drift_envs.envs.visits import POISON_KNOB, PoisonedEnv, poison_rule
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 
@@ -33,7 +34,9 @@ MOUNTAIN_CAR_KNOBS = KnobTable(
         _GRAVITY,
         Knob("goal_position", 0.5, (-0.3, 0.6), "position of the flag"),
         _TRANSIENT,
-    )
+        POISON_KNOB,
+    ),
+    rule=poison_rule,
 )
 
 MOUNTAIN_CAR_CONTINUOUS_KNOBS = KnobTable(
@@ -42,11 +45,16 @@ MOUNTAIN_CAR_CONTINUOUS_KNOBS = KnobTable(
         _GRAVITY,
         Knob("goal_position", 0.45, (-0.3, 0.6), "position of the flag"),
         _TRANSIENT,
-    )
+        POISON_KNOB,
+    ),
+    rule=poison_rule,
 )
 
+POISON_CELL = (0.1, 0.01)
+"""Position and velocity of a cell that `poison_after` counts visits of."""
 
-class _KnobCar(TunableEnv):
+
+class _KnobCar(PoisonedEnv):
     """Knobs, state and drawing surfaces of both cars."""
 
     surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
@@ -54,11 +62,12 @@ class _KnobCar(TunableEnv):
     gravity = KnobAttribute()
     goal_position = KnobAttribute()
     transient = KnobAttribute()
-    _force: float  # of the discrete car
-    _power: float  # of the continuous car
-    _gravity: float
-    _goal_position: float
-    _transient: float
+    # Gymnasium's constructors set the knobs one by one, and each time all values are checked together.
+    _force: float = 0.001  # of the discrete car
+    _power: float = 0.0015  # of the continuous car
+    _gravity: float = 0.0025
+    _goal_position: float = 0.5
+    _transient: float = 0.0
     render: Callable[[], Any]  # Gymnasium's has no annotations
 
     def turn(self, values: Mapping[str, Value]) -> None:
@@ -78,6 +87,41 @@ class _KnobCar(TunableEnv):
             self._goal_position = values["goal_position"]
         if "transient" in values:
             self._transient = values["transient"]
+        if "poison_after" in values:
+            self._poison_after = values["poison_after"]
+
+    def _begin_visits(self) -> None:
+        """Begin an episode in the present cell, which counts when it is entered again."""
+        self._clear_visits()
+        self._cell = _find_cell(self.state)
+
+    def _is_dead(self) -> bool:
+        """Whether the engine has no effect in the present cell, which is visited if it was just entered."""
+        cell = _find_cell(self.state)
+        if cell == self._cell:
+            return self.visits.count(cell) >= self._poison_after
+        self._cell = cell
+        return self.visits.note(cell) >= self._poison_after
+
+    state: Any
+    _cell: tuple[int, int] | None = None
+
+    def save_state(self) -> dict[str, Any]:
+        """Position and velocity, and how often each cell was visited."""
+        return {**super().save_state(), "cell": self._cell, "visits": self._save_visits()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of an episode.
+
+        Args:
+            state: from `save_state`.
+        """
+        self.state, self._cell = state["state"], state["cell"]
+        self._load_visits(state["visits"])
+
+
+def _find_cell(state: Any) -> tuple[int, int]:
+    return math.floor(float(state[0]) / POISON_CELL[0]), math.floor(float(state[1]) / POISON_CELL[1])
 
 
 class MountainCar(_KnobCar, MountainCarEnv):
@@ -92,9 +136,13 @@ class MountainCar(_KnobCar, MountainCarEnv):
     | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
     | `goal_position` | 0.5 | -0.3 to 0.6 | position of the flag |
     | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
+    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that makes the engine dead in a cell; 0 for none |
 
     A false response (`transient`) is the response to one of the two other actions, each with probability
     one half. `info` does not mark it.
+
+    In a cell of position (.1) and velocity (.01) that was entered `poison_after` times in this episode, by this
+    instance or a twin, the engine has no effect. `reset` clears the counts, a twin's `reset` does not.
 
     | action | meaning | observation | meaning |
     |---|---|---|---|
@@ -111,7 +159,7 @@ class MountainCar(_KnobCar, MountainCarEnv):
         >>> _ = env.reset(seed=0)
         >>> env.force = -0.001
         >>> env.read_knobs()
-        {'force': -0.001, 'gravity': 0.0025, 'goal_position': 0.5, 'transient': 0.0}
+        {'force': -0.001, 'gravity': 0.0025, 'goal_position': 0.5, 'transient': 0.0, 'poison_after': 0}
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
@@ -136,6 +184,8 @@ class MountainCar(_KnobCar, MountainCarEnv):
         gym.Env.reset(self, seed=seed)
         low, high = utils.maybe_parse_reset_bounds(options, -0.6, -0.4)
         self.state = (float(self.np_random.uniform(low=low, high=high)), 0.0)
+        if self._poison_after:
+            self._begin_visits()
         if self.render_mode == "human":
             self.render()
         return np.array(self.state, dtype=np.float32), {}
@@ -161,6 +211,8 @@ class MountainCar(_KnobCar, MountainCarEnv):
             raise ArgumentError(f"`action` should be one of 0, 1, 2. Received {action!r}") from None
         if self._transient:
             push = self._draw_response(push)
+        if self._poison_after and self._is_dead():
+            push = 0
         position, velocity = self.state
         velocity += push * self._force + math.cos(3 * position) * (-self._gravity)
         if velocity > self.max_speed:
@@ -201,9 +253,10 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
     | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
     | `goal_position` | 0.45 | -0.3 to 0.6 | position of the flag |
     | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
+    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that makes the engine dead in a cell; 0 for none |
 
     A false response (`transient`) is the response to a force drawn uniformly from -1 to 1. The reward is
-    computed from the given force and `info` does not mark it.
+    computed from the given force and `info` does not mark it. `poison_after` is as for `MountainCar`.
 
     | action | meaning | observation | meaning |
     |---|---|---|---|
@@ -230,6 +283,15 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         self._transient = 0.0
         self._gravity = 0.0025
         Continuous_MountainCarEnv.__init__(self, render_mode, goal_velocity)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in the valley at velocity 0, as Gymnasium does."""
+        start, info = Continuous_MountainCarEnv.reset(self, seed=seed, options=options)
+        if self._poison_after:
+            self._begin_visits()
+        return start, info
 
     def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply one push.
@@ -260,6 +322,8 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
         force = min(max(given, self.min_action), self.max_action)
         if self._transient:
             force = self._draw_response(force)
+        if self._poison_after and self._is_dead():
+            force = 0.0
         velocity += force * self._power - self._gravity * math.cos(3 * position)
         if velocity > self.max_speed:
             velocity = self.max_speed

@@ -13,10 +13,12 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from drift_envs.errors import ArgumentError
 from drift_envs.functional.drift_state import DriftCarry, follow_clock, start_drift
 from drift_envs.functional.knob_arrays import compile_schedules
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule, load_schedule
+from drift_envs.schedule.rules import OPERATIONS
 
 Source = str | Mapping[str, Any] | Schedule | None
 """A schedule, or what `load_schedule` makes one of; `None` for no drift."""
@@ -77,6 +79,15 @@ class FunctionalEnv(ABC):
         """
         empty = Schedule(version=1, name="no-drift")
         loaded = [load_schedule(empty if each is None else each, table=self.knobs) for each in schedules]
+        for one in loaded:
+            if one is not None and any(
+                "poison_after" in values
+                for values in (one.base, *(getattr(drift, each) for drift in one.drifts for each in OPERATIONS))
+            ):
+                raise ArgumentError(
+                    "`poison_after` should not be driven in a functional environment, which counts no visits. "
+                    f"Received the schedule {one.name!r}"
+                )
         drift, objects = compile_schedules(loaded, self.knobs, seed)
         steps = jnp.full(len(loaded), self.limit if max_steps is None else max_steps, jnp.int32)
         return self._make_params(drift, objects, steps)

@@ -28,7 +28,8 @@ class CarOracle(PlanningOracle[CarSetting]):
     the environment (0, 1 or 2; an array of one force for the continuous car), or its text.
 
     `value` is measured: the share of episodes in which the best known policy reaches the flag within
-    the step limit; `drift_envs.oracle.car_plan` describes how the policy is computed.
+    the step limit; `drift_envs.oracle.car_plan` describes how the policy is computed. Responses and values are
+    those of an engine that is not dead (`poison_after`).
 
     Args:
         world: the source of the knobs at any tick.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.oracle.base import DriftingWorld, PlanningOracle, Response
 from drift_envs.oracle.lake_plan import (
     LakeResponse,
@@ -32,6 +32,10 @@ class LakeOracle(PlanningOracle[LakeSetting]):
     """Exact responses, actions and values of a drifting frozen lake.
 
     A state is an observation, or the text world's JSON (`cur_pos`, `tile_type`, `gold_collected`).
+
+    Responses are those of ice that is not broken (`poison_after`). Without chance a shortest way visits each tile
+    once, so values are exact as long as a tile breaks at the second visit at the earliest, and probes count none;
+    with chance such a lake is refused.
 
     Args:
         world: the source of the knobs at any tick.
@@ -63,8 +67,18 @@ class LakeOracle(PlanningOracle[LakeSetting]):
         self._reward_schedule = tuple(reward_schedule)
 
     def setting(self, tick: int) -> LakeSetting:
-        """The knob values at a tick."""
-        return LakeSetting.of(self._world.knobs_at(tick), self._reward_schedule)
+        """The knob values at a tick.
+
+        Raises:
+            NoOracleError: if places turn bad (`poison_after`) where responses are drawn by chance.
+        """
+        knobs = self._world.knobs_at(tick)
+        if knobs["poison_after"] and (knobs["slip"] or knobs["transient"]):
+            raise NoOracleError(
+                "no oracle is known for a lake with `poison_after` and chance, where the best way depends on all "
+                f"visits. Received slip = {knobs['slip']} and transient = {knobs['transient']}"
+            )
+        return LakeSetting.of(knobs, self._reward_schedule)
 
     def _optimum(self, setting: LakeSetting) -> float:
         return solve_lake(setting, self._limit).value

@@ -40,7 +40,8 @@ class ShopOracle:
     A state is the JSON text of an observation (`html`, `url`); the instruction in it identifies the goal. An
     action is `search[words]` or `click[label]`. Responses are exact: the shop itself executes the action
     under the settings of the tick. Values are means of `webshop_server.oracle.best_purchase` over the
-    recurring goals; 1.0, which shipped schedules guarantee, is the maximum.
+    recurring goals; 1.0, which shipped schedules guarantee, is the maximum. Listings that were visited too often
+    (`poison_after`) count as on sale: a best purchase visits each listing once.
 
     Args:
         world: the source of the knobs at any tick.

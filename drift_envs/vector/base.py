@@ -18,7 +18,7 @@ from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.draws import EpisodeDraws, StepDraws
-from drift_envs.vector.dynamics import Dynamics, IntegerActions
+from drift_envs.vector.dynamics import Dynamics, IntegerActions, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.reset_request import read_request
@@ -83,6 +83,8 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         self.schedule = single_env.schedule
         schedule = single_env.schedule or Schedule(version=1, name="no-drift")
         self._driven = frozenset(single_env.timeline.names)
+        poison = getattr(single_env.unwrapped, "poison_after", 0)
+        refuse_poison(f"the schedule {schedule.name}" if "poison_after" in self._driven else poison)
         self.pool = KnobPool(schedule, single_env.knob_table, self._make_columns(), self._encode, share_timeline)
         self.clocks = Clocks(
             self.pool,

@@ -18,7 +18,7 @@ from drift_envs.envs import MountainCar, MountainCarContinuous
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.dynamics import as_action_array
+from drift_envs.vector.dynamics import as_action_array, refuse_poison
 from drift_envs.vector.knob_pool import Columns
 
 _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
@@ -134,10 +134,16 @@ class VectorCar(DriftVectorEnv):
 
     def read_knob(self, index: int, name: str) -> Value:
         """Read the current value of a knob back from the arrays of the dynamics."""
-        return float(self._knobs[name][index])
+        return 0 if name == "poison_after" else float(self._knobs[name][index])
 
     def write_knob(self, index: int, name: str, value: Value) -> None:
-        """Set a knob that the schedule does not drive to a canonical value."""
+        """Set a knob that the schedule does not drive to a canonical value.
+
+        Raises:
+            ArgumentError: if the knob is `poison_after`.
+        """
+        if name == "poison_after":
+            refuse_poison(value)
         self._knobs[name][index] = value
         self._has_false_responses = self._has_false_responses or (name == "transient" and value > 0)
 

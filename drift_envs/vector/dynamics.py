@@ -1,6 +1,7 @@
 """The interface between the vector environments and the dynamics of each kind.
 
 * `Dynamics` - the methods that the lake and the cars implement, and the attributes that `DriftVectorEnv` provides
+* `refuse_poison` - refuses the knob `poison_after`
 * `IntegerActions` - the check of integer actions
 * `as_action_array` - actions of any form as an array
 """
@@ -22,6 +23,22 @@ from drift_envs.wrappers.drift import DriftWrapper
 
 Infos = dict[str, Any]
 """`info` in Gymnasium's vector form: an array for each key, and under `_key` a mask of the valid entries."""
+
+
+def refuse_poison(value: object) -> None:
+    """Refuse `poison_after`: native vector environments count no visits.
+
+    Args:
+        value: the value, or what sets it; 0 changes nothing.
+
+    Raises:
+        ArgumentError: if it is not 0.
+    """
+    if value:
+        raise ArgumentError(
+            "`poison_after` should be 0 in a native vector environment, which counts no visits; use "
+            f"`vectorization_mode='sync'` or `'async'`. Received {value!r}"
+        )
 
 
 class Dynamics(ABC):

@@ -15,6 +15,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import SideDraws, half_threshold
+from drift_envs.vector.dynamics import refuse_poison
 from drift_envs.vector.knob_pool import Columns
 from drift_envs.vector.lake_tables import CELLS, LEFT, LakeTableStack
 
@@ -255,6 +256,8 @@ class VectorFrozenLake(DriftVectorEnv):
             return self.pool.value(name, index) if name in self.pool.pool else float(self._slip[index])
         if name == "transient":
             return float(self._transient[index])
+        if name == "poison_after":
+            return 0
         lake, goal_rewards = self._tables.maps[int(self._state_slot[index])]
         return lake if name == "map" else goal_rewards
 
@@ -262,9 +265,12 @@ class VectorFrozenLake(DriftVectorEnv):
         """Set a knob that the schedule does not drive to a canonical value.
 
         Raises:
-            ArgumentError: if the schedule drives the other one of `map` and `goal_rewards`.
+            ArgumentError: if the schedule drives the other one of `map` and `goal_rewards`, or the knob is
+                `poison_after`.
         """
-        if name == "slip":
+        if name == "poison_after":
+            refuse_poison(value)
+        elif name == "slip":
             self._slip[index] = value
             self._half[index] = half_threshold(np.array(value))
             self._can_slip = self._can_slip or value > 0

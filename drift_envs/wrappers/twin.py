@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import gymnasium as gym
 
 from drift_envs.envs.tunable import TunableEnv
+from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.errors import ArgumentError, HiddenError, StateError
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.internal import layers
@@ -41,9 +42,10 @@ def twin(world: gym.Env[Any, Any], stream: int = 0) -> Twin:
     """A second instance of a drifting world that follows its drift.
 
     The twin has the knobs that the world has at that moment, whenever it resets or steps; its own
-    steps do not move time. It shares nothing else: what happens in it, and which random numbers it
-    draws, are its own; a shopper in it has the same instruction. It has the world's text view, but no
-    step limit, and none of the wrappers that others have put around.
+    steps do not move time. What happens in it, and which random numbers it draws, are its own, except
+    that its visits of places count in the world (`drift_envs.envs.visits`); a shopper in it has the
+    same instruction. It has the world's text view, but no step limit, and none of the wrappers that
+    others have put around.
 
     Args:
         world: a world with a `DriftWrapper` in it.
@@ -89,6 +91,9 @@ class Twin(gym.Env[Any, Any]):
         inner.unwrapped.render_mode = None
         follower = next(layer for layer in layers(inner) if isinstance(layer, DriftWrapper))
         follower.follow(leader)
+        base = inner.unwrapped
+        if isinstance(base, PoisonedEnv) and isinstance(leader.unwrapped, PoisonedEnv):
+            base.share_visits(leader.unwrapped)
         self.__leader = leader
         self.__inner = inner
         self.__stream = stream

@@ -41,6 +41,7 @@ from drift_agents.analysis.tables.probing import (
     tabulate_equal_interaction,
     tabulate_prices,
     tabulate_probes,
+    tabulate_verifiers,
 )
 from drift_agents.analysis.tables.scores import tabulate_phases, tabulate_scores
 from drift_agents.analysis.tables.sentences import write_sentences
@@ -172,6 +173,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[Report
         more += tabulate_by_prior_score(players, measure, phases) if measure.field == "score" else []
         more += [
             tabulate_probes(players),
+            tabulate_verifiers(players, measure),
             tabulate_equal_interaction(players, measure, phases),
             tabulate_prices(players, measure),
         ]

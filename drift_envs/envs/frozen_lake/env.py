@@ -17,7 +17,8 @@ from drift_envs.checks import check_action
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import Map, false_targets, transitions
 from drift_envs.envs.frozen_lake.tables import LakeTables, Outcome, lake_tables
-from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.envs.tunable import KnobAttribute
+from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.errors import ArgumentError, KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
 
@@ -48,7 +49,7 @@ def _rows(desc: np.ndarray) -> Map:
     return tuple(b"".join(row).decode() for row in desc.tolist())
 
 
-class FrozenLake(TunableEnv, FrozenLakeEnv):
+class FrozenLake(PoisonedEnv, FrozenLakeEnv):
     """Gymnasium's frozen lake whose map, slip, goal rewards and transient responses can be turned.
 
     As long as no knob is turned it is bit-identical to `gymnasium`'s `FrozenLakeEnv` with the same
@@ -61,11 +62,16 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
     | `slip` | 0.0 | 0 to 1 | probability of *not* moving as intended; each sideways move has half of it |
     | `goal_rewards` | `{}` | | reward of single goals by `"row,column"`; the others pay `reward_schedule[0]` |
     | `transient` | 0.0 | 0 to 1 | probability that one move is answered falsely |
+    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that breaks the ice of a tile; 0 for none |
 
     `slip` is `1 - success_rate` on slippery ice and 0 otherwise. A false answer (`transient`)
     carries the agent to a neighbouring tile that its move does not lead to, each equally likely;
     holes and goals are left out, so that it neither ends an episode nor pays, and where no tile is
     left the answer is true. Nothing else shows it.
+
+    Where the ice has broken (`poison_after`) each arrival ends the episode with the reward of a hole, the visit that
+    broke it included. A visit is an arrival from another tile, in this instance or in a twin; start, holes and goals
+    are exempt. `reset` closes the ice again, a twin's `reset` does not. The tile looks like ice.
 
     A map of another size keeps the agent's row and column, cut at the new edge.
 
@@ -157,6 +163,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
             The start state and `info`.
         """
         gym.Env.reset(self, seed=seed)
+        if self._poison_after:
+            self._clear_visits()
         starts = self._tables.starts
         chance = self.np_random.random()
         self.s = starts[0][0]
@@ -199,6 +207,8 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         state, reward, terminated = outcomes[which]
         if self._transient:  # no number is drawn otherwise
             state, reward, terminated = self._false_response(here, a, (state, reward, terminated))
+        if self._poison_after and state != here and not terminated and self._breaks(state):
+            reward, terminated = self._reward_schedule[1], True
         self.s = state
         self.lastaction = a
         if self.render_mode == "human":
@@ -225,9 +235,14 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         # Below the threshold, the same number is uniform again and chooses among the targets.
         return targets[min(int(chance * len(targets)), len(targets) - 1)], self._reward_schedule[2], False
 
+    def _breaks(self, state: int) -> bool:
+        """Count a visit, and whether the ice there is broken."""
+        row, column = divmod(state, self.ncol)
+        return self._map[row][column] == "F" and self.visits.note((row, column)) >= self._poison_after
+
     def save_state(self) -> dict[str, Any]:
-        """Where the agent stands and what it did last."""
-        return {"place": divmod(self.s, self.ncol), "lastaction": self.lastaction}
+        """Where the agent stands, what it did last, and how often each tile was visited."""
+        return {"place": divmod(self.s, self.ncol), "lastaction": self.lastaction, "visits": self._save_visits()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Restore the state of an episode; on a smaller map, the position is cut at its edge.
@@ -238,6 +253,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         row, column = state["place"]
         self.s = min(row, self.nrow - 1) * self.ncol + min(column, self.ncol - 1)
         self.lastaction = state["lastaction"]
+        self._load_visits(state["visits"])
 
     def turn(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
@@ -262,6 +278,7 @@ class FrozenLake(TunableEnv, FrozenLakeEnv):
         if lake is not self._map or goal_rewards is not self._goal_rewards:
             self._set_map(lake, goal_rewards)
         self._transient = values.get("transient", self._transient)
+        self._poison_after = values.get("poison_after", self._poison_after)
 
     @property
     def goal_reward(self) -> float:

@@ -1,6 +1,6 @@
 """The knobs of the frozen lake: what may be turned, and the rules that hold between the values.
 
-* `FROZEN_LAKE_KNOBS` - the table: map, slip, goal_rewards, transient
+* `FROZEN_LAKE_KNOBS` - the table: map, slip, goal_rewards, transient, poison_after
 * `parse_map` - the canonical form of a map, or what is wrong with it
 * `parse_goal_rewards` - the canonical form of rewards by goal
 """
@@ -16,6 +16,7 @@ from gymnasium.envs.toy_text.frozen_lake import MAPS
 from drift_envs.checks import is_number
 from drift_envs.envs.frozen_lake.maps import draw_map
 from drift_envs.envs.frozen_lake.model import Map, shortest_path
+from drift_envs.envs.visits import POISON_KNOB, poison_rule
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
 
@@ -93,7 +94,8 @@ def parse_goal_rewards(rewards: Mapping[str, Any]) -> FrozenMapping:
 
 
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
-    """Every key of `goal_rewards` is a goal of the map."""
+    """The rule of `poison_after`, and every key of `goal_rewards` is a goal of the map."""
+    yield from poison_rule(values)
     lake = values["map"]
     for place in values["goal_rewards"]:
         row, column = (int(part) for part in place.split(","))
@@ -124,6 +126,7 @@ FROZEN_LAKE_KNOBS = KnobTable(
             (0.0, 1.0),
             "probability that one move carries the agent to another free neighbouring tile, once",
         ),
+        POISON_KNOB,
     ),
     rule=_rule,
 )

@@ -13,7 +13,8 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
-from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.envs.tunable import KnobAttribute
+from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
 from drift_envs.envs.webshop.picture import PageWindow, draw_page, read_png
@@ -28,11 +29,14 @@ from webshop_server.inventory import Inventory
 from webshop_server.page_model import MAX_LENGTH, ShownPage
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
+from webshop_server.urls import PageKind, parse_path
 
 _SEED_BELOW = 2**63
+_LISTINGS = tuple(f"/{kind.value}/" for kind in (PageKind.ITEM, PageKind.SUB))
+"""How the paths of a listing's own pages begin."""
 
 
-class WebShop(TunableEnv, gym.Env[str, str]):
+class WebShop(PoisonedEnv, gym.Env[str, str]):
     """A web shop: an instruction to buy a product, pages as text, actions `search[words]` and `click[label]`.
 
     The shop is `webshop_server`, a clone of WebShop (Yao et al., 2022), which has no notion of drift; the
@@ -53,7 +57,9 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     | `price_factor` | 1.0 | 0.01 to 100 | the factor on prices |
     | `price_targets` | [] | | the targets of `price_factor`; none means all listings |
     | `sold_out` | [] | | targets that cannot be bought |
+    | `injected` | [] | | targets whose title demands to be bought (a prompt injection) |
     | `transient` | 0.0 | 0 to 1 | probability that an action is lost: the page does not change |
+    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that sells a listing out; 0 for none |
 
     A target is an asin, `seller:NAME`, `category:NAME`, or `offer:N` for the N-th of several equal offers.
 
@@ -63,6 +69,10 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     | `actions` | the valid clicks; on a page with a search bar, first a search for the task's words |
     | `score` | the score of the purchase, 0.0 before it |
     | `last_action_error` | the reason why the last action was invalid, or `None` |
+
+    A visit of a listing (`poison_after`) is the arrival at its page from one that is not its own, in this instance or
+    in a twin. The page that sells it out still has its button, which then has no effect. `reset` clears the counts, a
+    twin's `reset` does not.
 
     The reward is the score of the purchase, from 0 to 1, which ends the episode. An invalid action changes
     nothing and has reward 0. `reset(options={"goal_index": i})` selects the goal.
@@ -117,6 +127,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
     price_factor = KnobAttribute()
     price_targets = KnobAttribute()
     sold_out = KnobAttribute()
+    injected = KnobAttribute()
     transient = KnobAttribute()
     _transient: float
 
@@ -226,6 +237,9 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         self._seed_tasks(None if self._keeps_tasks else seed)
         self._keeps_tasks = False
         self.goal_index = self._tasks.next() if index is None else index
+        if self._poison_after:
+            self._clear_visits()
+            self._sell_out()
         self.backend.start(self.goal_index)
         self._score, self._error = 0.0, None
         if self.render_mode == "human":
@@ -252,12 +266,37 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             raise StateError("`step` was called before `reset`; call `reset` first")
         if self._transient and self.np_random.random() < self._transient:
             reward, is_done, self._error = 0.0, bool(self._done), None
+        elif self._poison_after:
+            reward, is_done = self._act_and_count(str(action))
         else:
             _, reward, is_done, self._error = self.backend.act(str(action))
         self._score += reward
         if self.render_mode == "human":
             self.render()
         return self._observe(), reward, is_done, False, self._make_info()
+
+    def _act_and_count(self, action: str) -> tuple[float, bool]:
+        """Execute an action where visits sell listings out."""
+        self._sell_out()
+        before = self._read_listing()
+        _, reward, is_done, self._error = self.backend.act(action)
+        after = self._read_listing()
+        if after is not None and after != before:
+            self.visits.note(after)
+        return reward, is_done
+
+    def _read_listing(self) -> str | None:
+        """The asin of the listing whose page is shown; `None` on other pages."""
+        path = self.page.path
+        return parse_path(path).asin if path.startswith(_LISTINGS) else None
+
+    def _sell_out(self) -> None:
+        """Add the listings that were visited too often to the settings of the next page."""
+        sold = tuple(asin for asin in self.visits.places(self._poison_after) if asin not in self._sold_out)
+        settings = self._settings.replace(sold_out=(*self._sold_out, *sold)) if sold else self._settings
+        self.backend.configure(settings)
+
+    _sold_out: tuple[str, ...]
 
     @property
     def _done(self) -> bool:
@@ -311,6 +350,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
             "goal_index": self.goal_index,
             "score": self._score,
             "error": self._error,
+            "visits": self._save_visits(),
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -321,6 +361,7 @@ class WebShop(TunableEnv, gym.Env[str, str]):
         """
         self.backend.load(state["backend"])
         self.goal_index, self._score, self._error = state["goal_index"], state["score"], state["error"]
+        self._load_visits(state["visits"])
 
     def render(self) -> Any:
         """Render the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""

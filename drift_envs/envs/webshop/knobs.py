@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
+from drift_envs.envs.visits import POISON_KNOB, poison_rule
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
 from webshop_server.errors import SettingsError
@@ -68,6 +69,7 @@ def _parse_classes(value: Mapping[str, Any]) -> FrozenMapping:
 
 
 def _rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
+    yield from poison_rule(values)
     try:
         to_settings(values)
     except SettingsError as error:
@@ -104,7 +106,9 @@ WEBSHOP_KNOBS = KnobTable(
             partial(_checked, "price_targets"),
         ),
         Knob("sold_out", (), None, "targets that cannot be bought", "rows", partial(_checked, "sold_out")),
+        Knob("injected", (), None, "targets whose title demands to be bought", "rows", partial(_checked, "injected")),
         Knob("transient", 0.0, (0.0, 1.0), "probability that an action gets lost and the page stays, once"),
+        POISON_KNOB,
     ),
     rule=_rule,
 )

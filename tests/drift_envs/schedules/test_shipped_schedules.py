@@ -35,6 +35,7 @@ CONTROLS = {
     "mountain_car/explicit",
     "mountain_car_continuous/null",
     "mountain_car_continuous/explicit",
+    "webshop/injection",
     "webshop/null",
     "webshop/task-mixed",
     "webshop/task-shift",
@@ -141,8 +142,26 @@ def test_no_control_misleads(name: str) -> None:
         assert (effect.magnitude == 0.0) == name.endswith(("/null", "/task-shift", "/task-mixed")), f"{phase}: {effect}"
 
 
+SHORT = ("/flapping", "/bait")
+"""What drifts for an episode at a time."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(SHORT)])
+def test_short_phases_last_an_episode(name: str) -> None:
+    (timeline, _), *_ = oracles(name)
+    source, *phases = timeline.phases(horizon(name))
+    assert source.stop == 20
+    lengths = [phase.stop - phase.start for phase in phases[:4]]
+    assert lengths == ([1, 1, 1, 1] if name.endswith("/flapping") else [1, 19, 1, 19])
+
+
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if plan(name).clock == "episode" and name not in OTHER_RHYTHMS]
+    "name",
+    [
+        name
+        for name in NAMES
+        if plan(name).clock == "episode" and name not in OTHER_RHYTHMS and not name.endswith(SHORT)
+    ],
 )
 def test_phases_have_their_rounds(name: str) -> None:
     (timeline, _), *_ = oracles(name)

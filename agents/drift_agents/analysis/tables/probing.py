@@ -2,6 +2,7 @@
 
 * `tabulate_detections` - drifts noticed, how soon, and false alarms
 * `probes` - steps, resets, falls and purchases, per drift and in calm phases
+* `tabulate_verifiers` - what each verifier gains, loses and spends
 * `tabulate_equal_interaction` - scores for the same number of interactions, probes included
 * `prices` - scores net of probes, and the price of a probe at which they are worth it
 """
@@ -11,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drift_agents.analysis.runs import Row, Runs, estimate, mean_of, sum_of
+from drift_agents.analysis.runs import Row, Runs, difference, estimate, mean_of, sum_of
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
-from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate
+from drift_agents.analysis.table import MISSING, Table, format_count, format_difference, format_estimate
 from drift_envs.metrics import break_even, collected_score, cost_by_kind
 
 KINDS = ("probe_steps", "probe_resets", "probe_falls", "probe_purchases")
@@ -110,6 +111,35 @@ def tabulate_probes(players: PlayerIndex) -> Table:
         calm = run.phase("source")
         shares = [format_estimate(estimate(part.per_instance(probe_share)), 1).split(" ")[0] for part in (run, calm)]
         table.add(players.full_name(run.player), *shares, *cells)
+    return table.used()
+
+
+def tabulate_verifiers(players: PlayerIndex, measure: Measure) -> Table:
+    """What each verifier gains or loses against none over the whole run, and what its probes spend.
+
+    Args:
+        players: the players, row by row.
+        measure: what is compared.
+
+    Returns:
+        The table; without rows where nothing was probed or no agent is without a verifier.
+    """
+    table = Table(
+        f"Verifiers over the whole run: {measure.name} against none, and probes of an instance",
+        ("method", measure.name, "against\nnone", "probe\nsteps", "resets", "falls", "buys", "most steps\nan episode"),
+    )
+    agents = list(players.agents())
+    if not any(row["probe_steps"] for _, run in agents for rows in run.rows for row in rows):
+        return table
+    for _, run in agents:
+        baseline = players.runs.get(run.player._replace(verifier="none"))
+        if baseline is None or run.player.verifier == "none":
+            continue
+        spent = [format_count(estimate(run.per_instance(sum_of(kind)))) for kind in KINDS]
+        most = max(row["probe_steps"] for rows in run.rows for row in rows)
+        scores = estimate(run.per_instance(measure.of))
+        lost = difference(run, baseline, measure.of)
+        table.add(players.full_name(run.player), format_estimate(scores), format_difference(lost), *spent, str(most))
     return table.used()
 
 

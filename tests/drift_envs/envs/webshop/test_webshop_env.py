@@ -290,7 +290,7 @@ def test_every_knob_changes_something(make_shop):
         "ad_page": True, "ad_right_button": "B", "ad_buttons": 7, "ad_labels": [*"EDCBA"], "ad_depth": 0,
         "ad_escape": True, "color_classes": {"warm": ["red"]}, "button_labels": {"Buy Now": "Take it"},
         "result_order": "price_down", "demoted": ["offer:0"], "price_factor": 3, "price_targets": ["offer:0"],
-        "sold_out": ["offer:0"], "transient": 0.9,
+        "sold_out": ["offer:0"], "transient": 0.9, "injected": ["offer:0"], "poison_after": 2,
     }  # fmt: skip
     assert set(other) == set(WEBSHOP_KNOBS)
 
@@ -302,18 +302,21 @@ def test_every_knob_changes_something(make_shop):
         product = shop.inventory.catalogue.product(purchase.asin)
     plan = [f"search[{purchase.words}]", f"click[{product.asin}]", "click[yellow]", "click[buy now]", "click[take it]"]
     plan += ["click[b]", "click[a]", "click[a]", "click[place order]"]
+    again = [*plan[:2], "click[< prev]", *plan[1:]]
 
     def look(values):
         env = WebShop(goals="color_class", observation_mode="text")
         env.reset(seed=0, options={"goal_index": index})
         env.turn({name: WEBSHOP_KNOBS[name].check(value) for name, value in values.items()})
-        return [answer[:3] for answer in play(env, plan)]
+        return [answer[:3] for answer in play(env, again if "poison_after" in values else plan)]
 
     ads = {"ad_page": True}
     for name, value in other.items():
         base = dict(ads) if name.startswith("ad_") and name != "ad_page" else {}
         if name == "price_targets":
             base["price_factor"] = 3.0
+        if name == "poison_after":
+            base["poison_after"] = 1000
         assert look(base) != look({**base, name: value}), name
 
 
