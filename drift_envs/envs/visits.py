@@ -3,7 +3,7 @@
 * `POISON_KNOB` - the knob `poison_after`
 * `poison_rule` - the rule of its values
 * `PoisonedEnv` - the mixin: counts the visits of an episode, its twins' included
-* `Visits` - the counts
+* `VisitCounts` - the counts
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def poison_rule(values: Mapping[str, Value]) -> Iterator[tuple[str, str]]:
         yield "poison_after", "should be 0 or at least 2. Received 1"
 
 
-class Visits:
+class VisitCounts:
     """How often each place was visited in an episode.
 
     Example:
-        >>> visits = Visits()
+        >>> visits = VisitCounts()
         >>> [visits.note("a"), visits.note("b"), visits.note("a")], visits.count("a")
         ([1, 1, 2], 2)
     """
@@ -87,9 +87,9 @@ class PoisonedEnv(TunableEnv):
     def _clear_visits(self) -> None:
         """Begin an episode: forget all visits, unless they are another instance's."""
         if not self._shares_visits:
-            self._visits = Visits()
+            self._visits = VisitCounts()
 
-    _visits: Visits
+    _visits: VisitCounts
 
     def share_visits(self, leader: TunableEnv) -> None:
         """Count the visits of another instance from now on, instead of own ones.
@@ -102,13 +102,13 @@ class PoisonedEnv(TunableEnv):
     _leader: TunableEnv
 
     @property
-    def visits(self) -> Visits:
+    def visits(self) -> VisitCounts:
         """The visits of the present episode. For evaluators."""
         owner = self
         while owner._shares_visits:
             owner = owner._leader  # type: ignore[assignment]
         if "_visits" not in vars(owner):
-            owner._visits = Visits()
+            owner._visits = VisitCounts()
         return owner._visits
 
     def _save_visits(self) -> list[tuple[Any, int]]:
