@@ -72,7 +72,7 @@ def _vary(line: dict[str, Any], seed: int, draw: random.Random) -> dict[str, Any
     }
 
 
-def measure(command: str, folder: Path) -> tuple[float, float]:
+def measure(command: str, folder: Path) -> tuple[float, float, float]:
     """Run one command on a run.
 
     Args:
@@ -80,7 +80,7 @@ def measure(command: str, folder: Path) -> tuple[float, float]:
         folder: the run.
 
     Returns:
-        Peak memory in MB and seconds.
+        Peak memory in MB, seconds, and seconds of processor time, which other work on the machine changes less.
     """
     begin = time.perf_counter()
     arguments = [sys.executable, "-m", "drift_agents", command, str(folder)]
@@ -91,7 +91,7 @@ def measure(command: str, folder: Path) -> tuple[float, float]:
     _, status, usage = os.wait4(pid, 0)
     if status:
         raise RuntimeError(f"drift-agents {command} ended with status {os.waitstatus_to_exitcode(status)}")
-    return usage.ru_maxrss / 1024, time.perf_counter() - begin
+    return usage.ru_maxrss / 1024, time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
 
 
 def run_benchmark(sizes: Sequence[int] = SIZES) -> None:
@@ -105,8 +105,11 @@ def run_benchmark(sizes: Sequence[int] = SIZES) -> None:
             folder = Path(scratch) / f"run-{size}"
             count = make_run(folder, size)
             for command in COMMANDS:
-                memory, seconds = measure(command, folder)
-                print(f"{command:<12} {count:>9} episodes {memory:>7.0f} MB {seconds:>7.1f} s", flush=True)
+                memory, seconds, used = measure(command, folder)
+                print(
+                    f"{command:<12} {count:>9} episodes {memory:>7.0f} MB {seconds:>7.1f} s, {used:.1f} s of a processor",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

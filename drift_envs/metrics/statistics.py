@@ -28,7 +28,8 @@ from drift_envs.errors import ArgumentError, MissingDependencyError
 RESAMPLES = 4000
 """Bootstrap resamples."""
 
-_AT_ONCE = 2**22
+_AT_ONCE = 2**18
+"""Numbers that are drawn at once: few enough for a processor's cache."""
 
 
 def check_numbers(name: str, values: ArrayLike | Sequence[float], *, least: int = 1) -> np.ndarray:
