@@ -106,10 +106,8 @@ def run_benchmark(sizes: Sequence[int] = SIZES) -> None:
             count = make_run(folder, size)
             for command in COMMANDS:
                 memory, seconds, used = measure(command, folder)
-                print(
-                    f"{command:<12} {count:>9} episodes {memory:>7.0f} MB {seconds:>7.1f} s, {used:.1f} s of a processor",
-                    flush=True,
-                )
+                times = f"{seconds:>7.1f} s, {used:>6.1f} s of a processor"
+                print(f"{command:<12} {count:>9} episodes {memory:>7.0f} MB {times}", flush=True)
 
 
 if __name__ == "__main__":

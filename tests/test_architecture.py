@@ -216,7 +216,7 @@ SMALL = 150
 """Lines; a shorter file that only one other file imports needs a reason."""
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "one environment a file; the package collects them": ("drift_envs.functional.car",),
+    "one environment a file; the package collects them": ("drift_envs.functional.car", "drift_envs.vector.watched"),
     "the original's server beside its text environment, as its sibling": ("webshop_server.compat.routes",),
     "one command a file, imported when the command runs": (
         "drift_agents.analysis.finetuning_sets",
