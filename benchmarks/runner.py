@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from drift_agents.experiment import runner
 from drift_agents.experiment.loader import parse_experiment
@@ -57,7 +58,7 @@ def measure(seeds: int, folder: Path) -> RunCost:
         folder: where to.
     """
     experiment = parse_experiment({**PLAYED, "seeds": seeds})
-    play = runner.play
+    play = runner.__dict__["play"]
     spent, episodes, first = 0.0, 0, 0.0
 
     def timed(cell: Cell, *rest: Any, **options: Any) -> Iterator[dict[str, Any]]:
@@ -73,12 +74,9 @@ def measure(seeds: int, folder: Path) -> RunCost:
             episodes += 1
             yield row
 
-    runner.play = timed
     begin = time.perf_counter()
-    try:
+    with patch.object(runner, "play", timed):
         runner.run_experiment(experiment, folder)
-    finally:
-        runner.play = play
     return RunCost(episodes, time.perf_counter() - begin, spent, first - begin)
 
 
