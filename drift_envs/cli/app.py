@@ -280,7 +280,7 @@ def _record(
 ) -> None:
     """Record an episode of each phase without a display.
 
-    As a film (.gif, .mp4), or as one picture with the first frames of all phases (.png).
+    As a film (.gif, .mp4), or as one picture with frames of each phase in a row (.png).
     """
     from drift_envs.cli.record import RecordOptions, record
 

@@ -38,6 +38,9 @@ WRAPPER_KNOBS = (
     "reward_scale",
     "reward_sign",
 )
+WIDE = 100
+"""Columns from which drifts and descriptions of schedules stand side by side."""
+
 MAX_DRIFTS = 4
 """Drifts of a schedule that the list names."""
 
@@ -66,19 +69,17 @@ def print_list(console: Console, env_id: str | None = None) -> None:
         env_id: the only environment to list; `None` for all.
     """
     chosen = [env_id] if env_id else list(IDS)
-    environments = Table(title="Environments", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("id", "steps", "default schedule", "knobs"):
-        environments.add_column(heading, justify="right" if heading == "steps" else "left", no_wrap=heading == "id")
+    environments = _make_table("Environments", "id", "steps", "default schedule")
+    knobs = _make_table("Knobs", "id", "knobs")
     for each in chosen:
         table: KnobTable = load_object(KNOB_TABLES[each])
-        environments.add_row(each, str(IDS[each].limit), IDS[each].schedule, ", ".join(table))
-    console.print(environments)
+        environments.add_row(each, str(IDS[each].limit), IDS[each].schedule)
+        knobs.add_row(each, ", ".join(table))
+    console.print(environments, "", knobs)
     console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
     console.print()
-    schedules = Table(title="Schedules", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    schedules.add_column("name", no_wrap=True)
-    schedules.add_column("drifts, with the first tick of each")
-    schedules.add_column("description")
+    schedules = _make_table("Schedules", "name", "drifts, with the first tick of each", "description")
+    is_narrow = console.width < WIDE
     for name, summary in read_summaries().items():
         if summary.env in chosen:
             shown = [f"{drift} {'at random' if tick is None else tick}" for drift, tick in summary.drifts[:MAX_DRIFTS]]
@@ -86,8 +87,23 @@ def print_list(console: Console, env_id: str | None = None) -> None:
             description = Text(summary.description)
             if summary.is_control:
                 description.append(" (control)", style="dim")
-            schedules.add_row(name, ", ".join(shown), description)
+            if is_narrow:
+                schedules.add_row(name, Text(", ".join(shown)))
+                schedules.add_row("", description)
+            else:
+                schedules.add_row(name, ", ".join(shown), description)
+    if is_narrow:  # the description under the drifts, where three columns would break words
+        schedules.columns[1].header = "drifts, with the first tick of each; description"
+        del schedules.columns[2]
     console.print(schedules)
+
+
+def _make_table(title: str, *heads: str) -> Table:
+    """A table without lines, in whose first column nothing is broken."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for head in heads:
+        table.add_column(head, justify="right" if head == "steps" else "left", no_wrap=head in (heads[0], "steps"))
+    return table
 
 
 def read_summaries() -> dict[str, ScheduleSummary]:

@@ -26,6 +26,7 @@ from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
+SHOP = "DriftWebShop-v0"
 POLICIES = ("oracle", "random")
 RECORDING_SUFFIX = ".jsonl.gz"
 """The ending of files with the steps of a finished run."""
@@ -35,6 +36,9 @@ HOLD = 6
 
 GAP = 12
 """Pixels between the frames of a sheet."""
+
+ACROSS = 3
+"""Frames of a phase in a sheet, at the most."""
 
 Clip = tuple[str, list[np.ndarray]]
 """A phase's id and its frames."""
@@ -86,7 +90,7 @@ def record(options: RecordOptions) -> None:
     recording = _read_policy(options)
     clips, fps = _film_policy(options) if recording is None else _film_recording(recording, options)
     if suffix == ".png":
-        write_sheet(clips, options.out)
+        write_sheet(clips, options.out, pick_before_last if options.env_id == SHOP else pick_thirds)
     else:
         frames = [frame for _, clip in clips for frame in [*clip, *[clip[-1]] * HOLD]]
         write_film(frames, options.out, options.fps or fps)
@@ -267,24 +271,48 @@ def write_film(frames: Sequence[np.ndarray], path: Path, fps: int) -> None:
             writer.append_data(np.pad(frame, padding, mode="edge"))
 
 
-def write_sheet(clips: Sequence[Clip], path: Path) -> None:
-    """Write the first frame of each phase, side by side.
+def write_sheet(clips: Sequence[Clip], path: Path, pick: Callable[[int], Sequence[int]] | None = None) -> None:
+    """Write a row for each phase: frames from its course, up to the last one.
 
     Args:
         clips: phases with their frames.
         path: a .png file.
+        pick: from the number of frames to the indices of those that are shown; `pick_thirds` by default.
     """
     import pygame
 
-    first = [clip[0] for _, clip in clips]
-    height = max(frame.shape[0] for frame in first)
-    width = sum(frame.shape[1] for frame in first) + GAP * (len(first) - 1)
-    sheet = np.full((height, width, 3), 255, dtype=np.uint8)
-    left = 0
-    for frame in first:
-        sheet[: frame.shape[0], left : left + frame.shape[1]] = frame
-        left += frame.shape[1] + GAP
+    rows = [[frames[index] for index in (pick or pick_thirds)(len(frames))] for _, frames in clips]
+    width = max(sum(frame.shape[1] for frame in row) + GAP * (len(row) - 1) for row in rows)
+    heights = [max(frame.shape[0] for frame in row) for row in rows]
+    sheet = np.full((sum(heights) + GAP * (len(rows) - 1), width, 3), 255, dtype=np.uint8)
+    top = 0
+    for row, height in zip(rows, heights, strict=True):
+        left = 0
+        for frame in row:
+            sheet[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
+            left += frame.shape[1] + GAP
+        top += height + GAP
     pygame.image.save(pygame.surfarray.make_surface(sheet.swapaxes(0, 1)), path)
+
+
+def pick_thirds(count: int) -> list[int]:
+    """The frames at the end of each third.
+
+    Example:
+        >>> pick_thirds(30), pick_thirds(2), pick_thirds(1)
+        ([9, 19, 29], [0, 1], [0])
+    """
+    return sorted({max(0, -(-count * part // ACROSS) - 1) for part in range(1, ACROSS + 1)})
+
+
+def pick_before_last(count: int) -> list[int]:
+    """The frames before the last one: of a shop's episode the pages on which its drifts show.
+
+    Example:
+        >>> pick_before_last(8), pick_before_last(2), pick_before_last(1)
+        ([4, 5, 6], [0], [0])
+    """
+    return list(range(max(0, count - 1 - ACROSS), max(1, count - 1)))
 
 
 def load_imageio(suffix: str) -> Any:

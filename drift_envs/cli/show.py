@@ -15,8 +15,12 @@ from rich.text import Text
 
 from drift_envs.cli.worlds import ScheduledWorld
 from drift_envs.knobs import Value
+from drift_envs.oracle import ChangeEffect
 from drift_envs.schedule import NEVER, Phase
 from drift_envs.wrappers.overlay.overlay import describe_change, show_value
+
+MEASURED = 10_000
+"""Columns of a console in which nothing is broken."""
 
 TILE_STYLES = {"S": "bold cyan", "G": "bold green", "H": "bold red", "F": "dim"}
 TILE_SIGNS = {"F": "."}
@@ -47,7 +51,13 @@ def print_phases(console: Console, world: ScheduledWorld, count: int) -> None:
     facts += ["control"] if schedule.control else []
     console.print(Text(", ".join(facts), style="dim"))
     console.print()
-    console.print(_table(world, phases))
+    effects = _effects(world, phases)
+    rest = _table(world, phases, effects, with_knobs=False)
+    longest = max(len(word) for index in range(len(phases)) for word in _knobs(world, phases, index).split())
+    if console.measure(rest, options=console.options.update(max_width=MEASURED)).maximum + longest + 2 <= console.width:
+        console.print(_table(world, phases, effects, with_knobs=True))
+    else:  # the knobs below, where words would be broken
+        console.print(rest, "", _knob_table(world, phases))
     if is_cut:
         console.print(Text(f"and more from tick {phases[-1].stop} on; --phases N shows them", style="dim"))
     if "map" in world.timeline.names:
@@ -59,23 +69,29 @@ def print_phases(console: Console, world: ScheduledWorld, count: int) -> None:
         console.print(Text(f"{LEGEND} {REPLAYED}" if is_car else LEGEND, style="dim"))
 
 
-def _table(world: ScheduledWorld, phases: list[Phase]) -> Table:
+def _effects(world: ScheduledWorld, phases: list[Phase]) -> list[ChangeEffect]:
+    """What each phase changes against the one before; nothing without an oracle."""
+    if world.oracle is None:
+        return []
+    ticks = [world.full_tick(phase) for phase in phases]
+    return [world.oracle.effect(old, new) for old, new in pairwise([ticks[0], *ticks])]
+
+
+def _table(world: ScheduledWorld, phases: list[Phase], effects: list[ChangeEffect], *, with_knobs: bool) -> Table:
     """One row for each phase."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("phase", no_wrap=True)
     table.add_column("ticks", no_wrap=True)
-    table.add_column("knobs")
-    effects = []
-    if world.oracle is not None:
-        ticks = [world.full_tick(phase) for phase in phases]
-        effects = [world.oracle.effect(old, new) for old, new in pairwise([ticks[0], *ticks])]
+    if with_knobs:
+        table.add_column("knobs")
+    if effects:
         headings = ["table", "optimum", "old best", "loss"]
         if effects[0].replayed is not None:
             headings.insert(3, "replayed")
         for heading in headings:
             table.add_column(heading, justify="right", no_wrap=True)
     for index, phase in enumerate(phases):
-        cells = [phase.id, _ticks(world, phase), _knobs(world, phases, index)]
+        cells = [phase.id, _ticks(world, phase), *([_knobs(world, phases, index)] if with_knobs else [])]
         if effects:
             effect = effects[index]
             values = [f"{effect.magnitude:.0%}", f"{effect.after:.2f}", f"{effect.carried:.2f}", f"{effect.loss:.0%}"]
@@ -83,6 +99,16 @@ def _table(world: ScheduledWorld, phases: list[Phase]) -> Table:
                 values.insert(3, f"{effect.replayed:.2f}")
             cells += values if index else ["", values[1], *[""] * (len(values) - 2)]
         table.add_row(*cells)
+    return table
+
+
+def _knob_table(world: ScheduledWorld, phases: list[Phase]) -> Table:
+    """The knobs of each phase."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("phase", no_wrap=True)
+    table.add_column("knobs", overflow="fold")
+    for index, phase in enumerate(phases):
+        table.add_row(phase.id, _knobs(world, phases, index))
     return table
 
 

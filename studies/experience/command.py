@@ -38,7 +38,7 @@ HEADS = (
     "executions\nfollowed",
     "input\nalike",
     "output\nalike",
-    "corre-\nlation",
+    "correlation",
     "of\nsteps",
     "deleted: in /\nout / n",
     "retained: in /\nout / n",

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from drift_agents.analysis.runs import FAILURE_SHARE, TOLERANCE, WINDOW, Row, group, read_run
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
-from drift_agents.analysis.table import Table, to_markdown, to_rich
+from drift_agents.analysis.table import Table, print_table, to_markdown
 from drift_agents.analysis.tables.breakdowns import (
     tabulate_around_drifts,
     tabulate_by_prior_score,
@@ -115,7 +115,7 @@ def _print(section: ReportSection, console: Console) -> None:
     if section.tables:
         console.print(Text(f"\n{section.heading}", style="bold underline"))
     for table in section.tables:
-        console.print(to_rich(table))
+        print_table(console, table)
 
 
 class ReportSection(NamedTuple):

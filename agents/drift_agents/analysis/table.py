@@ -2,6 +2,7 @@
 
 * `Table` - a title, columns, rows and notes
 * `to_markdown`, `to_rich` - the two forms
+* `print_table` - in a terminal, in parts where it is too narrow for all columns
 * `show`, `format_difference`, `format_count` - an estimate in a few characters
 """
 
@@ -11,12 +12,16 @@ import math
 from dataclasses import dataclass, field
 
 from rich import box
+from rich.cells import cell_len
+from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from drift_envs.metrics import Estimate
 
 MISSING = "-"
+MARGINS = 2
+"""Blanks beside a column in a terminal."""
 
 
 @dataclass
@@ -44,8 +49,7 @@ class Table:
             for index in range(len(self.columns))
             if index == 0 or any(cells[index] not in ("", MISSING) for cells, _ in self.rows)
         ]
-        rows = [(tuple(cells[index] for index in keep), reference) for cells, reference in self.rows]
-        return Table(self.title, tuple(self.columns[index] for index in keep), rows)
+        return _take(self, keep)
 
 
 def to_markdown(table: Table) -> str:
@@ -82,6 +86,65 @@ def to_rich(table: Table) -> RichTable:
     for cells, reference in table.rows:
         shown.add_row(*map(Text, cells), style="dim" if reference else None)
     return shown
+
+
+def print_table(console: Console, table: Table) -> None:
+    r"""Print a table; columns for which the console is too narrow follow in further parts with the same rows.
+
+    Args:
+        console: where to print.
+        table: the table.
+
+    Example:
+        >>> table = Table("Wide", ("method", "score of\nthe source", "score of\nthe drift"))
+        >>> table.add("Vanilla", "100 [90, 100]", "50 [40, 60]")
+        >>> print_table(Console(width=28), table)  # doctest: +NORMALIZE_WHITESPACE
+        Wide
+        <BLANKLINE>
+                      score of
+         method     the source
+         ──────────────────────
+         Vanilla  100 [90, 100]
+        <BLANKLINE>
+        Wide, continued
+        <BLANKLINE>
+                   score of
+         method   the drift
+         ────────────────────
+         Vanilla  50 [40, 60]
+        <BLANKLINE>
+    """
+    for part in _parts(console.width, table):
+        console.print(to_rich(part))
+
+
+def _parts(width: int, table: Table) -> list[Table]:
+    """The table, or its columns in parts that fit; a part has one column of figures at least."""
+    parts: list[Table] = []
+    chosen = [0]
+    for index in range(1, len(table.columns)):
+        wider = [*chosen, index]
+        if len(chosen) > 1 and sum(_needed(table, one) + MARGINS for one in wider) > width:
+            parts.append(_take(table, chosen))
+            wider = [0, index]
+        chosen = wider
+    parts.append(_take(table, chosen))
+    return [
+        Table(f"{part.title}, continued" if number else part.title, part.columns, part.rows)
+        for number, part in enumerate(parts)
+    ]
+
+
+def _needed(table: Table, column: int) -> int:
+    """The width of a column: its longest line; of the first one, whose lines can be broken, its longest word."""
+    texts = [table.columns[column], *(cells[column] for cells, _ in table.rows)]
+    pieces = (text.split() if column == 0 else text.split("\n") for text in texts)
+    return max((cell_len(piece) for found in pieces for piece in found), default=0)
+
+
+def _take(table: Table, columns: list[int]) -> Table:
+    rows = [(tuple(cells[index] for index in columns), reference) for cells, reference in table.rows]
+    return Table(table.title, tuple(table.columns[index] for index in columns), rows)
 
 
 def _escape(cell: str) -> str:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +57,8 @@ def _status_of(error: Exception) -> int | None:
 def _make_console() -> Console:
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if is_known else WIDTH, highlight=False)
 
 
 def _parse_names(text: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.table import Table
 
+from drift_agents.analysis.table import Table, print_table
 from drift_agents.cli.models import ModelOptions
 from drift_agents.experiment.config import Experiment, PartSpec
 from drift_agents.experiment.episode import CellSetup, make_setup, play
@@ -105,14 +105,12 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
         console: where the table is printed.
     """
     rows = estimate(experiment)
-    table = Table("schedule", "cells", "episodes", "decisions", "at most", "prompt tokens", box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = Table(experiment.name, ("schedule", "cells", "episodes", "decisions", "at most", "prompt tokens"))
     for row in rows:
-        table.add_row(row.schedule, *(f"{value:,}" for value in row[1:]))
+        table.add(row.schedule, *(f"{value:,}" for value in row[1:]))
     sums: list[int] = [sum(map(int, column)) for column in zip(*(row[1:] for row in rows), strict=True)] or [0] * 5
-    table.add_row("all", *(f"{value:,}" for value in sums), style="bold")
-    console.print(table)
+    table.add("all", *(f"{value:,}" for value in sums))
+    print_table(console, table)
     _, _, decisions, most, tokens_in = sums
     tokens_out = decisions * ANSWER_TOKENS
     factor = most / max(decisions, 1)

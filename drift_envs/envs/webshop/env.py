@@ -27,6 +27,7 @@ from webshop_server.catalogue import KINDS
 from webshop_server.errors import ShopError
 from webshop_server.inventory import Inventory
 from webshop_server.page_model import MAX_LENGTH, ShownPage
+from webshop_server.picture import draw_picture, find_colored_choice
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 from webshop_server.urls import PageKind, parse_path
@@ -373,13 +374,22 @@ class WebShop(PoisonedEnv, gym.Env[str, str]):
         if self.render_mode == "human" and self.backend_name == "browser":
             return None  # its own window shows the page
         photo = self.backend.screenshot()
-        picture = draw_page(self.page.elements) if photo is None else read_png(photo)
+        if photo is None:
+            picture = draw_page(self.page.elements, self.draw_listing(), is_ad=self.page.path.startswith("/ad/"))
+        else:
+            picture = read_png(photo)
         if self.render_mode == "rgb_array":
             return picture
         if self._window is None:
             self._window = PageWindow(self.metadata["render_fps"])
         self._window.show(picture)
         return None
+
+    def draw_listing(self) -> str:
+        """Draw the listing that the current page is about, in its chosen colour; "" on other pages."""
+        url = parse_path(self.page.path)
+        product = self.shop.inventory.catalogue.product(url.asin) if url.kind in (PageKind.ITEM, PageKind.SUB) else None
+        return "" if product is None else draw_picture(product, find_colored_choice(url.options))
 
     def close(self) -> None:
         """Close the backend and the window."""

@@ -1,14 +1,14 @@
 """Marks on the picture itself: the trajectory, what changed, the force on the car.
 
 * `Marks` - the protocol that `DriftOverlay` uses
-* `LakeMarks`, `CarMarks`, `HouseMarks` - for the lake, for the cars and for the house
+* `LakeMarks`, `CarMarks`, `HouseMarks`, `ShopMarks` - for the lake, the cars, the house and the shop
 * `find_marks` - the one for an environment
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -19,6 +19,9 @@ from drift_envs.envs.house.picture import boxes, room_boxes
 from drift_envs.envs.house.vocabulary import EFFECTS
 from drift_envs.knobs import Value
 from drift_envs.wrappers.overlay.strip import load_pygame
+
+if TYPE_CHECKING:
+    from drift_envs.envs import WebShop
 
 TRAIL = (200, 90, 0)
 CHANGED = (200, 30, 90)
@@ -51,7 +54,7 @@ class Marks(Protocol):
 
 
 class NoMarks:
-    """Nothing is drawn: pages of a shop stay as they are."""
+    """Nothing is drawn."""
 
     def begin(self) -> None:
         """Nothing."""
@@ -242,6 +245,52 @@ class HouseMarks:
         return words
 
 
+class ShopMarks:
+    """Frames around what a drift is about: an advertisement's right button, and options of a class of colours.
+
+    Args:
+        env: the shop; pages of a browser stay as they are.
+    """
+
+    def __init__(self, env: WebShop) -> None:
+        self.env = env
+
+    def begin(self) -> None:
+        """Nothing."""
+
+    def note(self, action: Any) -> None:
+        """Nothing."""
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The page with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        if self.env.backend_name == "browser":
+            return picture
+        from drift_envs.envs.webshop.picture import lay_out, page_width  # other environments do without the shop
+
+        pygame = load_pygame()
+        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+        labels = self._labels()
+        for element, _, box in lay_out(self.env.page.elements, page_width(self.env.draw_listing())):
+            if element.label in labels:
+                pygame.draw.rect(surface, CHANGED, pygame.Rect(box).inflate(8, 8), 3)
+        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+
+    def _labels(self) -> set[str]:
+        """The labels that get a frame: the right button, or the colours that the task's class means now."""
+        if self.env.page.path.startswith("/ad/"):
+            return {str(self.env.ad_right_button).lower()}
+        goal = None if self.env.goal_index is None else self.env.shop.goals[self.env.goal_index]
+        if goal is None or not goal.color_class:
+            return set()
+        colors = set(self.env.color_classes.get(goal.color_class, ()))
+        return {element.label for element in self.env.page.elements if element.kind == "option"} & colors
+
+
 def find_marks(env: gym.Env[Any, Any]) -> Marks:
     """What can be drawn for an environment.
 
@@ -255,4 +304,7 @@ def find_marks(env: gym.Env[Any, Any]) -> Marks:
         return CarMarks(base)
     if isinstance(base, House):
         return HouseMarks(base)
+    shop: Any = base
+    if hasattr(shop, "draw_listing"):
+        return ShopMarks(shop)
     return NoMarks()

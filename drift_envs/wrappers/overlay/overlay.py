@@ -1,6 +1,6 @@
 """The truth drawn under a picture, for people who watch.
 
-* `DriftOverlay` - adds a strip with phase, tick, score and what changed, and marks on the picture
+* `DriftOverlay` - adds a strip with phase, time, score and what changed, and marks on the picture
 * `ScreenWindow` - shows the pictures of a world on the screen
 * `describe_change`, `show_value` - one knob's change in a few words
 """
@@ -27,10 +27,12 @@ from drift_envs.wrappers.overlay.strip import draw_strip
 class DriftOverlay(InternalWrapper, RecordConstructorArgs):
     """Draws the true drift state on every frame: a strip under it, and marks on it.
 
-    The strip has phase, tick, episode and score, what changed, and the schedule with the present
-    tick. On the lake tiles that changed have a frame, old holes are dashed rings, and a line shows
-    the agent's way; on the hill an arrow shows the engine's force as it is, and a dashed pole where
-    the flag was. Pages of a shop stay as they are. With `ansi` the lines stand above the text.
+    The strip has phase, episode, step and score, what changed, and the schedule with the present
+    tick, which is the episode or the step, as the clock counts. On the lake tiles that changed have a
+    frame, old holes are dashed rings, and a line shows the agent's way; on the hill an arrow shows the
+    engine's force as it is, and a dashed pole where the flag was. In the shop an advertisement's right
+    button has a frame, and so have the colours that a task's class means now. With `ansi` the lines
+    stand above the text.
 
     It is for people, not for agents, who must not see such pictures.
 
@@ -47,7 +49,7 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         >>> env = DriftOverlay(DriftWrapper(lake, schedule))
         >>> _ = env.reset(seed=0), env.reset()
         >>> env.lines()
-        ('phase drift-1, tick 1, episode 1, score 0', 'changed: slip 0 -> 0.5')
+        ('phase drift-1, episode 1, step 0, score 0', 'changed: slip 0 -> 0.5')
         >>> env.render().shape
         (317, 256, 3)
     """
@@ -81,7 +83,13 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         """What the strip says."""
         drift = self._drift
         state, phase, timeline = drift.drift_state, drift.phase, drift.timeline
-        first = f"phase {state.phase}, tick {state.tick}, episode {state.episode}, score {self._score:.4g}"
+        times = {
+            "episode": f"episode {state.tick}, step {state.step}",
+            "step": f"step {state.tick}, episode {state.episode}",
+            "episode_step": f"episode {state.episode}, step {state.tick}",
+        }
+        time = times[timeline.schedule.clock]
+        first = f"phase {state.phase}, {time}, score {self._score:.4g}"
         old = self._before()
         if old is None:
             return first, "nothing has changed yet" if phase.index == 0 else ""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from drift_agents.analysis.report import make_report, make_sentences, make_summary, write_report
 from drift_agents.analysis.runs import estimate, group, mean_of, phases_of
-from drift_agents.analysis.table import Table
+from drift_agents.analysis.table import Table, print_table
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.logs import FIELDS, read_rows, to_line
 from rich.console import Console
@@ -193,9 +193,9 @@ def test_costs(tables: dict[str, Table]) -> None:
         "steps": "120",
         "probe steps": "4.5",
         "total steps": "124",  # 124.5, to even
-        "realign- ments": "1",
+        "realignments": "1",
         "false ones": "0.5",
-        "super- vision": "none",
+        "supervision": "none",
     }
 
 
@@ -206,7 +206,7 @@ def test_detections(tables: dict[str, Table]) -> None:
     assert cells(table, "Vanilla + GLOVE") == {
         "method": "Vanilla + GLOVE",
         "reversal: noticed, delay": "1 of 2, 3",
-        "expo- sures": "2.5",
+        "exposures": "2.5",
         "false alarms in 1,000": "4.2",  # 0 and 1 in 120 interactions
         "in calm phases": "0",
     }
@@ -428,3 +428,33 @@ def test_a_second_star_survives_the_correction() -> None:
         (table,) = [table for table in section.tables if table.title == "Paired differences in points"]
         stars[seeds] = cells(table, "GLOVE - plain, Vanilla")["reversal"]
     assert stars == {4: "+100 (all 4)*", 8: "+100 (all 8)**"}  # chances of 1/8 and 1/128
+
+
+def printed_words(folder: Path, width: int) -> set[str]:
+    console = Console(file=StringIO(), width=width)
+    write_report(folder, console)
+    *lines, _, _ = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(map(len, lines)) <= width
+    return {word for line in lines for word in line.split() if set(word) != {"─"}}
+
+
+def test_tables_of_a_terminal_break_no_word_and_leave_nothing_out(tmp_path: Path, traced_run: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps(manifest()))
+    (tmp_path / "episodes.jsonl").write_text("".join(to_line(row) + "\n" for row in log_rows()))
+    for folder in (tmp_path, traced_run):
+        wide, narrow = (printed_words(folder, width) for width in (1000, 80))
+        assert {word.rstrip(",") for word in narrow} - {word.rstrip(",") for word in wide} == {"continued"}
+        assert wide - narrow == set()
+
+
+def test_columns_that_do_not_fit_follow_in_further_parts() -> None:
+    table = Table("Many", ("method", *(f"a_long_head_{number}" for number in range(9))))
+    table.add("Generative Agents", *(f"{number} [0, 100]" for number in range(9)))
+    console = Console(file=StringIO(), width=60)
+    print_table(console, table)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert text.count("Many") == text.count("Agents") == 3
+    assert text.count("Many, continued") == 2
+    for number in range(9):
+        assert text.count(f"a_long_head_{number}") == text.count(f"{number} [0, 100]") == 1
+    assert max(map(len, text.splitlines())) <= 60

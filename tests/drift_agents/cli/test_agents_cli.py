@@ -215,3 +215,19 @@ def test_memories_in_files_are_shown_exported_and_imported(tmp_path: Path, capsy
     assert "file is not a database" in capsys.readouterr().err
     assert main(["memory", "show"]) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.sqlite", "m.json", "m.sqlite"]
+
+
+@pytest.mark.parametrize("command", [["list"], ["run", "glove-llm", "--seeds", "1", "--rounds", "1", "--dry-run"]])
+def test_tables_at_80_columns_break_no_word(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = []
+    for width in (1000, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(command) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        words.append({word.rstrip(",") for line in lines for word in line.split() if set(word) != {"─"}})
+    wide, narrow = words
+    assert narrow - wide <= {"continued"}
+    assert wide - narrow == set(), "nothing is cut"

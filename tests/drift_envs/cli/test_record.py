@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, film_range, without_display, write_sheet
+from drift_envs.cli.record import film, film_range, pick_before_last, without_display, write_sheet
 from drift_envs.cli.replay import as_schedule, read_recording, replay
 from drift_envs.cli.worlds import open_schedule
+from drift_envs.wrappers.overlay.marks import CHANGED
 
 LAKE = "DriftFrozenLake-v0"
+YELLOW = [255, 230, 0]
 
 
 def test_a_gif_shows_every_phase(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -76,14 +78,31 @@ def test_other_clocks_play_on(tmp_path: Path) -> None:
     assert not np.array_equal(first[0], second[0]), "the hole came while the first episode ran"
 
 
-def test_a_sheet_has_one_picture_a_phase(tmp_path: Path) -> None:
-    clips = [("a", [np.zeros((10, 20, 3), np.uint8)]), ("b", [np.full((8, 5, 3), 200, np.uint8)])]
-    write_sheet(clips, tmp_path / "sheet.png")
+def test_a_sheet_has_a_row_for_each_phase(tmp_path: Path) -> None:
+    frames = [np.full((10, 20, 3), shade, np.uint8) for shade in (1, 2, 3, 4, 5, 6)]
+    write_sheet([("a", frames), ("b", [np.full((8, 5, 3), 200, np.uint8)])], tmp_path / "sheet.png")
     sheet = imageio.imread(tmp_path / "sheet.png")
-    assert sheet.shape == (10, 20 + 12 + 5, 3)
-    assert sheet[0, 0].tolist() == [0, 0, 0]
-    assert sheet[7, -1].tolist() == [200, 200, 200]
-    assert sheet[9, -1].tolist() == [255, 255, 255]
+    assert sheet.shape == (10 + 12 + 8, 3 * 20 + 2 * 12, 3)
+    assert [sheet[0, left, 0] for left in (0, 32, 64)] == [2, 4, 6], "the ends of its thirds: it has moved"
+    assert sheet[22, 0].tolist() == [200, 200, 200]
+    assert sheet[22, 5].tolist() == [255, 255, 255]
+
+
+def test_the_sheet_of_the_shop_shows_the_advertisement_and_frames_its_right_button(tmp_path: Path) -> None:
+    plan = open_schedule("webshop/explicit")
+    with without_display():
+        env = gym.make("DriftWebShop-v0", schedule=plan.schedule, render_mode="rgb_array", overlay=True, text=True)
+        seen = []
+        for phase, frames in film(env, plan, "oracle", phases=2):
+            (ad,) = [
+                frames[index] for index in pick_before_last(len(frames)) if frames[index][20, 400].tolist() == YELLOW
+            ]
+            frame = (ad[:640] == CHANGED).all(axis=2).nonzero()[1]
+            assert 20 < frame.max() - frame.min() < 60, "one button"
+            seen.append((phase, int(frame.min())))
+        env.close()
+    assert [phase for phase, _ in seen] == ["source", "drift-1"]
+    assert seen[0][1] < seen[1][1], "A, then B"
 
 
 def test_the_display_of_others_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,11 +78,11 @@ def test_the_lines():
     world = DriftWrapper(FrozenLake("ansi", desc=["SFG", "FFG"], is_slippery=False), REWARD)
     env = DriftOverlay(world)
     env.reset(seed=0)
-    assert env.lines() == ("phase source, tick 0, episode 0, score 0", "nothing has changed yet")
+    assert env.lines() == ("phase source, episode 0, step 0, score 0", "nothing has changed yet")
     env.reset()
     changed = "changed: goal_rewards 0,2: 1 -> 0.5, goal_rewards 1,2: 0.5 -> 1"
-    assert env.lines() == ("phase drift-1, tick 1, episode 1, score 0", changed)
-    assert env.render().startswith("phase drift-1, tick 1, episode 1, score 0\nchanged: ")
+    assert env.lines() == ("phase drift-1, episode 1, step 0, score 0", changed)
+    assert env.render().startswith("phase drift-1, episode 1, step 0, score 0\nchanged: ")
 
 
 def test_a_window_shows_the_overlay_and_a_plain_one_does_not():
@@ -210,7 +210,7 @@ def test_the_score_is_told():
         env.reset(seed=0)
         for action in (2, 2):
             env.step(action)
-        assert env.get_wrapper_attr("lines")()[0] == "phase source, tick 0, episode 0, score 1"
+        assert env.get_wrapper_attr("lines")()[0] == "phase source, episode 0, step 2, score 1"
     env = gym.make("DriftMountainCar-v0", render_mode="rgb_array", overlay=True)
     env.reset(seed=0)
     env.step(0)
@@ -237,3 +237,25 @@ def test_a_house_shows_locks_and_changes_in_the_overlay_alone():
             env.close()
         assert np.array_equal(pictures_of[name, False, 0], pictures_of[name, False, 20])
         assert not np.array_equal(pictures_of[name, True, 0], pictures_of[name, True, 20])
+
+
+@pytest.mark.parametrize(
+    ("clock", "first", "second"),
+    [
+        ("episode", "phase source, episode 0, step 0, score 0", "phase late, episode 1, step 2, score 0"),
+        ("step", "phase source, step 0, episode 0, score 0", "phase late, step 3, episode 1, score 0"),
+        ("episode_step", "phase source, episode 0, step 0, score 0", "phase late, episode 1, step 1, score 0"),
+    ],
+)
+def test_the_strip_counts_as_the_clock_does(clock, first, second):
+    schedule = {"version": 1, "name": "c", "clock": clock, "drifts": [{"name": "late", "at": 1, "set": {"slip": 0.5}}]}
+    env = gym.make("DriftFrozenLake-v0", schedule=schedule, render_mode="ansi", overlay=True)
+    env.reset(seed=0)
+    lines = env.get_wrapper_attr("lines")
+    assert lines()[0] == first
+    for _ in range(2):
+        env.step(0)
+    env.reset()
+    for _ in range(2):
+        env.step(0)
+    assert lines()[0] == second

@@ -33,11 +33,11 @@ def tabulate_costs(players: PlayerIndex) -> Table:
             "steps",
             "probe\nsteps",
             "total\nsteps",
-            "realign-\nments",
+            "realignments",
             "false\nones",
             "model\ncalls",
             "tokens",
-            "super-\nvision",
+            "supervision",
         ),
     )
     constructs = any(rows for run in players.runs.values() for rows in run.construction)

@@ -112,7 +112,7 @@ def tabulate_managed(players: PlayerIndex) -> Table:
     Args:
         players: the players, row by row.
     """
-    heads = ("method", "score, %", "records\nat the end", "at the\nmost", "gap to error-\nfree twin", "supervision")
+    heads = ("method", "score, %", "records\nat the end", "at the\nmost", "gap to the\nerror-free twin", "supervision")
     table = Table("Score and memory, whole run", heads)
     for player, runs in players.runs.items():
         if player.memory.partition("(")[0] != MANAGED or players.is_reference(player):

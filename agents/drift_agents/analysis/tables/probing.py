@@ -65,7 +65,7 @@ def tabulate_detections(players: PlayerIndex, phases: Sequence[str]) -> Table:
         players: the players, row by row.
         phases: the phases; the first one is the source.
     """
-    heads = [head for phase in phases[1:] for head in (f"{phase}:\nnoticed, delay", "expo-\nsures")]
+    heads = [head for phase in phases[1:] for head in (f"{phase}:\nnoticed, delay", "exposures")]
     table = Table(
         "Drifts noticed, median delay in interactions", ("method", *heads, "false alarms\nin 1,000", "in calm\nphases")
     )

@@ -1,0 +1,39 @@
+"""Tables of `drift-envs` at 80 columns break no word."""
+
+from __future__ import annotations
+
+import pytest
+
+from drift_envs.cli import main
+from drift_envs.schedule import shipped_schedules
+
+SHOWN = [
+    "frozen_lake/implicit",
+    "frozen_lake/tides",
+    "mountain_car/explicit",
+    "webshop/explicit",
+    "webshop/implicit",
+    "house/explicit",
+]
+
+
+def words_at(
+    width: int, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> set[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    return {word for line in lines for word in line.split()}
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["list", "--env", "DriftWebShop-v0"], *(["show", name] for name in SHOWN)], ids=" ".join
+)
+def test_no_word_is_broken(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    assert set(SHOWN) <= set(shipped_schedules())
+    wide = words_at(400, command, monkeypatch, capsys)
+    narrow = words_at(80, command, monkeypatch, capsys)
+    heads = {"tick", "each;"}  # of `list`, where descriptions stand below the drifts
+    assert narrow - wide - heads == set()
+    assert wide - narrow - heads == set(), "nothing is cut"
