@@ -287,3 +287,39 @@ def _record(
     if not (episodes is None or isinstance(episodes, (int, range))):
         raise refuse("--episodes", "should be a number or a range", episodes)
     record(RecordOptions(env_id, out, schedule, policy, phases, episodes, steps, fps, seed))
+
+
+@app.command(
+    "mcp",
+    short_help="Offer an environment as tools of an MCP server.",
+    epilog="Example: drift-envs mcp DriftWebShop-v0 --http --log episodes.jsonl",
+)
+def _mcp(
+    env_id: Id,
+    schedule: ScheduleOption = None,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve streamable HTTP on a loopback address, with a token.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="N", help="Port of --http (default: free).")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append a line for each episode, with phase and score.")
+    ] = None,
+    seed: SeedOption = 0,
+    debug: Debug = False,
+) -> None:
+    """Offer an environment to an MCP client as the tools reset, act and observe; needs the extra `mcp`.
+
+    Standard input and output are the connection, unless --http is given. One session is one lifetime.
+    """
+    if port is not None and not http:
+        raise refuse("--port", "should stand with `--http`", port)
+    from drift_envs.mcp import make_server, serve_http, serve_stdio
+    from drift_envs.registration import IDS
+
+    server = make_server(env_id, schedule or IDS[env_id].schedule, seed, log)
+    if http:
+        serve_http(server, port or 0)
+    else:
+        serve_stdio(server)

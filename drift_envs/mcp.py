@@ -1,0 +1,324 @@
+"""Environments as tools of an MCP server (Model Context Protocol); needs the extra `mcp`.
+
+* `Lifetime` - an environment as text, with the clock of one agent's life
+* `make_server` - an MCP server with the tools `reset`, `act` and `observe`; each of its sessions is a lifetime
+* `serve_stdio`, `serve_http` - run it for a client that starts this process, and on a loopback address
+
+What a client gets is what any agent gets: no phase, tick or knob. A file written with `log=` has them, for evaluators.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import secrets
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from drift_envs.checks import check_choice, check_integer
+from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.registration import IDS
+from drift_envs.wrappers.drift import Source
+
+try:
+    import uvicorn
+    from mcp.server.fastmcp import Context, FastMCP
+    from mcp.server.fastmcp.exceptions import ToolError
+    from starlette.responses import PlainTextResponse
+except ImportError as error:
+    raise MissingDependencyError('`mcp` is not installed, run `pip install "drift-envs[mcp]"`') from error
+
+TOKEN_VARIABLE = "DRIFT_ENVS_MCP_TOKEN"
+"""The environment variable with the token of `serve_http`; without it one is drawn at each start."""
+
+LOOPBACK = "127.0.0.1"
+
+OWN = "explicit"
+"""The schedule of every id by default: the environment's explicit one."""
+
+INSTRUCTIONS = (
+    "An environment of text episodes. Call `reset` to begin an episode, `act` with one of its admissible actions until "
+    "the episode has ended, then `reset` for the next one. `observe` shows the present state again and takes no time. "
+    "Episodes follow each other in one lifetime; what was true in earlier episodes may no longer be true."
+)
+
+
+class Lifetime:
+    """An environment as text: actions are strings, results are dictionaries of plain data.
+
+    The first `reset` seeds the environment and starts its schedule; all later ones go on. An agent can neither seed
+    nor move the clock.
+
+    Args:
+        env_id: one of the ids of this package.
+        schedule: what drifts; by default that of the id; `None` for nothing.
+        seed: of the instance.
+        on_episode: called with a dictionary at the end of every episode that was begun: `episode`, `phase`, `tick`,
+            `score`, `steps`, `ended` (`terminated`, `truncated` or `abandoned`).
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+        ScheduleError: the schedule cannot be used.
+
+    Example:
+        >>> life = Lifetime("DriftFrozenLake-v0", seed=0)
+        >>> life.reset()["observation"]
+        '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
+        >>> result = life.act("2")
+        >>> result["step"], result["score"], result["ended"]
+        (1, 0.0, False)
+    """
+
+    def __init__(
+        self,
+        env_id: str,
+        schedule: Source = OWN,
+        seed: int = 0,
+        on_episode: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        check_choice("env_id", env_id, tuple(IDS))
+        self._seed = check_integer("seed", seed)
+        self._env = gym.make(env_id, text=True, schedule=schedule)
+        self._on_episode = on_episode
+        self._episode = -1
+        self._step = 0
+        self._going = False
+        self._result: dict[str, Any] | None = None
+
+    def reset(self) -> dict[str, Any]:
+        """Begin the next episode; an unfinished one counts as abandoned.
+
+        Returns:
+            `observation`, `task`, `actions` (the admissible ones), `score` so far, `reward` of the last action,
+            `ended`, `episode` and `step`; `error` if the last action was refused by the environment.
+        """
+        self._finish("abandoned")
+        observation, info = self._env.reset(seed=self._seed if self._episode < 0 else None)
+        self._episode += 1
+        self._step = 0
+        self._going = True
+        return self._show(observation, info, 0.0, False)
+
+    def act(self, action: str) -> dict[str, Any]:
+        """Take an action.
+
+        Args:
+            action: an action as text, such as `2`, `-0.5` or `click[buy now]`.
+
+        Returns:
+            What `reset` returns.
+
+        Raises:
+            StateError: no episode is going on.
+            ArgumentError: the text is no action; nothing has changed.
+        """
+        if not self._going:
+            raise StateError("no episode is going on; call `reset` to begin the next one")
+        chosen = self._parse(action)
+        observation, reward, terminated, truncated, info = self._env.step(chosen)
+        self._step += 1
+        result = self._show(observation, info, float(reward), bool(terminated or truncated))
+        if result["ended"]:
+            self._finish("terminated" if terminated else "truncated")
+        return result
+
+    def observe(self) -> dict[str, Any]:
+        """The present state again, without any effect.
+
+        Raises:
+            StateError: no episode was begun.
+        """
+        if self._result is None:
+            raise StateError("no episode was begun; call `reset`")
+        return self._result
+
+    def close(self) -> None:
+        """End the lifetime; an unfinished episode counts as abandoned."""
+        self._finish("abandoned")
+        self._env.close()
+
+    def _finish(self, ended: str) -> None:
+        if not self._going:
+            return
+        self._going = False
+        if self._on_episode is not None and self._result is not None:
+            state = self._env.get_wrapper_attr("drift_state")
+            line = {"episode": self._episode, "phase": state.phase, "tick": state.tick}
+            self._on_episode({**line, "score": self._result["score"], "steps": self._step, "ended": ended})
+
+    def _show(self, observation: str, info: dict[str, Any], reward: float, ended: bool) -> dict[str, Any]:
+        self._result = {
+            "observation": observation,
+            "task": info["task"],
+            "actions": list(info["actions"]),
+            "score": float(info["score"]),
+            "reward": reward,
+            "ended": ended,
+            "episode": self._episode,
+            "step": self._step,
+        }
+        if info.get("last_action_error"):
+            self._result["error"] = info["last_action_error"]
+        return self._result
+
+    def _parse(self, action: str) -> Any:
+        """The action as an element of the action space."""
+        space = self._env.action_space
+        if isinstance(space, gym.spaces.Text):
+            return action
+        try:
+            number = float(action)
+        except ValueError:
+            number = np.nan
+        if isinstance(space, gym.spaces.Discrete):
+            if not number.is_integer() or not space.contains(int(number)):
+                last = int(space.start + space.n - 1)
+                raise ArgumentError(f"`action` should be a number from {space.start} to {last}. Received {action!r}")
+            return int(number)
+        low, high = float(space.low.min()), float(space.high.max())  # type: ignore[attr-defined]
+        if not low <= number <= high:
+            raise ArgumentError(f"`action` should be a number from {low:g} to {high:g}. Received {action!r}")
+        return np.full(space.shape or (1,), number, dtype=space.dtype)
+
+
+def make_server(
+    env_id: str, schedule: Source = OWN, seed: int = 0, log: str | os.PathLike[str] | None = None
+) -> FastMCP[Lifetime]:
+    """Make an MCP server with the tools `reset`, `act` and `observe`.
+
+    Each session of the server is a lifetime of its own that starts at the schedule's first tick.
+
+    Args:
+        env_id: one of the ids of this package.
+        schedule: what drifts; by default that of the id; `None` for nothing.
+        seed: of every session's instance.
+        log: a file to which a line of JSON is appended for every episode: `session`, and what `on_episode` of
+            `Lifetime` gets.
+
+    Raises:
+        ArgumentError: an argument breaks a rule, or the log cannot be written.
+        ScheduleError: the schedule cannot be used.
+    """
+    Lifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
+    if log is not None:
+        try:
+            Path(log).open("a", encoding="utf-8").close()
+        except OSError as error:
+            raise ArgumentError(f"`log` should be a file that can be written: {error}") from error
+    sessions = itertools.count()
+
+    @asynccontextmanager
+    async def live(_: FastMCP[Lifetime]) -> AsyncIterator[Lifetime]:
+        session = next(sessions)
+
+        def write(line: dict[str, Any]) -> None:
+            if log is not None:
+                with Path(log).open("a", encoding="utf-8") as lines:
+                    lines.write(json.dumps({"session": session, **line}) + "\n")
+
+        life = Lifetime(env_id, schedule, seed, write)
+        try:
+            yield life
+        finally:
+            life.close()
+
+    lifespan: Callable[[FastMCP[Lifetime]], AbstractAsyncContextManager[Lifetime]] = live
+    server: FastMCP[Lifetime] = FastMCP(
+        f"drift-envs {env_id}", instructions=INSTRUCTIONS, lifespan=lifespan, log_level="WARNING", host=LOOPBACK
+    )
+
+    @server.tool()
+    def reset(context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
+        """Begin the next episode."""
+        return _life(context).reset()
+
+    @server.tool()
+    def act(action: str, context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
+        """Take an action of the present episode, given as text."""
+        try:
+            return _life(context).act(action)
+        except (ArgumentError, StateError) as error:
+            raise ToolError(str(error)) from error
+
+    @server.tool()
+    def observe(context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
+        """Show the present state again; this takes no time."""
+        try:
+            return _life(context).observe()
+        except StateError as error:
+            raise ToolError(str(error)) from error
+
+    return server
+
+
+def _life(context: Context[Any, Lifetime, Any]) -> Lifetime:
+    return context.request_context.lifespan_context
+
+
+def serve_stdio(server: FastMCP[Lifetime]) -> None:
+    """Serve the client that started this process, over standard input and output, until it closes them.
+
+    Args:
+        server: what `make_server` returned.
+    """
+    server.run("stdio")
+
+
+def serve_http(server: FastMCP[Lifetime], port: int = 0) -> None:
+    """Serve clients on a loopback address over streamable HTTP, until the process is interrupted.
+
+    Every request needs the header `Authorization: Bearer TOKEN`, with the token of the environment variable
+    `DRIFT_ENVS_MCP_TOKEN`; if there is none, a token is drawn. Address and token are printed on standard error.
+
+    Args:
+        server: what `make_server` returned.
+        port: 0 takes a free one.
+
+    Raises:
+        ArgumentError: the port cannot be used, or the token is shorter than 16 characters.
+    """
+    check_integer("port", port, 0, 65535)
+    given = os.environ.get(TOKEN_VARIABLE)
+    if given is not None and len(given) < 16:
+        raise ArgumentError(f"`{TOKEN_VARIABLE}` should have 16 characters or more. Received {len(given)}")
+    token = given or secrets.token_urlsafe(24)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except OSError as error:
+        listener.close()
+        raise ArgumentError(f"`port` should be free. Received {port}: {error}") from error
+    listener.listen()
+    print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}/mcp", file=sys.stderr)
+    # a token that the user has given is not repeated on the screen
+    print(f"Authorization: Bearer {token if given is None else f'(of {TOKEN_VARIABLE})'}", file=sys.stderr, flush=True)
+    app = _require_token(server.streamable_http_app(), token)
+    try:
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)).run([listener])
+    finally:
+        listener.close()
+
+
+def _require_token(app: Any, token: str) -> Any:
+    """An ASGI application that refuses requests without the token."""
+    expected = f"Bearer {token}".encode()
+
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            received = dict(scope["headers"]).get(b"authorization", b"")
+            if not secrets.compare_digest(received, expected):
+                refusal = PlainTextResponse("the header `Authorization: Bearer TOKEN` is missing or wrong\n", 401)
+                await refusal(scope, receive, send)
+                return
+        await app(scope, receive, send)
+
+    return guarded
