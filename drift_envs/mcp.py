@@ -235,12 +235,10 @@ def make_server(
         f"drift-envs {env_id}", instructions=INSTRUCTIONS, lifespan=lifespan, log_level="WARNING", host=LOOPBACK
     )
 
-    @server.tool()
     def reset(context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
         """Begin the next episode."""
         return _life(context).reset()
 
-    @server.tool()
     def act(action: str, context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
         """Take an action of the present episode, given as text."""
         try:
@@ -248,7 +246,6 @@ def make_server(
         except (ArgumentError, StateError) as error:
             raise ToolError(str(error)) from error
 
-    @server.tool()
     def observe(context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
         """Show the present state again; this takes no time."""
         try:
@@ -256,11 +253,14 @@ def make_server(
         except StateError as error:
             raise ToolError(str(error)) from error
 
+    for tool in (reset, act, observe):
+        server.add_tool(tool)
     return server
 
 
 def _life(context: Context[Any, Lifetime, Any]) -> Lifetime:
-    return context.request_context.lifespan_context
+    life: Lifetime = context.request_context.lifespan_context
+    return life
 
 
 def serve_stdio(server: FastMCP[Lifetime]) -> None:
