@@ -1,6 +1,6 @@
 """Environments as tools of an MCP server (Model Context Protocol); needs the extra `mcp`.
 
-* `Lifetime` - an environment as text, with the clock of one agent's life
+* `TextLifetime` - an environment as text, with the clock of one agent's life
 * `make_server` - an MCP server with the tools `reset`, `act` and `observe`; each of its sessions is a lifetime
 * `serve_stdio`, `serve_http` - run it for a client that starts this process, and on a loopback address
 
@@ -51,7 +51,7 @@ INSTRUCTIONS = (
 )
 
 
-class Lifetime:
+class TextLifetime:
     """An environment as text: actions are strings, results are dictionaries of plain data.
 
     The first `reset` seeds the environment and starts its schedule; all later ones go on. An agent can neither seed
@@ -69,10 +69,10 @@ class Lifetime:
         ScheduleError: the schedule cannot be used.
 
     Example:
-        >>> life = Lifetime("DriftFrozenLake-v0", seed=0)
+        >>> life = TextLifetime("DriftFrozenLake-v0", seed=0)
         >>> life.reset()["observation"]
         '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
-        >>> result = life.act("2")
+        >>> result = life.act("1")
         >>> result["step"], result["score"], result["ended"]
         (1, 0.0, False)
     """
@@ -191,7 +191,7 @@ class Lifetime:
 
 def make_server(
     env_id: str, schedule: Source = OWN, seed: int = 0, log: str | os.PathLike[str] | None = None
-) -> FastMCP[Lifetime]:
+) -> FastMCP[TextLifetime]:
     """Make an MCP server with the tools `reset`, `act` and `observe`.
 
     Each session of the server is a lifetime of its own that starts at the schedule's first tick.
@@ -201,13 +201,13 @@ def make_server(
         schedule: what drifts; by default that of the id; `None` for nothing.
         seed: of every session's instance.
         log: a file to which a line of JSON is appended for every episode: `session`, and what `on_episode` of
-            `Lifetime` gets.
+            `TextLifetime` gets.
 
     Raises:
         ArgumentError: an argument breaks a rule, or the log cannot be written.
         ScheduleError: the schedule cannot be used.
     """
-    Lifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
+    TextLifetime(env_id, schedule, seed).close()  # mistakes are told now, not to the first client
     if log is not None:
         try:
             Path(log).open("a", encoding="utf-8").close()
@@ -216,7 +216,7 @@ def make_server(
     sessions = itertools.count()
 
     @asynccontextmanager
-    async def live(_: FastMCP[Lifetime]) -> AsyncIterator[Lifetime]:
+    async def live(_: FastMCP[TextLifetime]) -> AsyncIterator[TextLifetime]:
         session = next(sessions)
 
         def write(line: dict[str, Any]) -> None:
@@ -224,29 +224,29 @@ def make_server(
                 with Path(log).open("a", encoding="utf-8") as lines:
                     lines.write(json.dumps({"session": session, **line}) + "\n")
 
-        life = Lifetime(env_id, schedule, seed, write)
+        life = TextLifetime(env_id, schedule, seed, write)
         try:
             yield life
         finally:
             life.close()
 
-    lifespan: Callable[[FastMCP[Lifetime]], AbstractAsyncContextManager[Lifetime]] = live
-    server: FastMCP[Lifetime] = FastMCP(
+    lifespan: Callable[[FastMCP[TextLifetime]], AbstractAsyncContextManager[TextLifetime]] = live
+    server: FastMCP[TextLifetime] = FastMCP(
         f"drift-envs {env_id}", instructions=INSTRUCTIONS, lifespan=lifespan, log_level="WARNING", host=LOOPBACK
     )
 
-    def reset(context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
+    def reset(context: Context[Any, TextLifetime, Any]) -> dict[str, Any]:
         """Begin the next episode."""
         return _life(context).reset()
 
-    def act(action: str, context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
+    def act(action: str, context: Context[Any, TextLifetime, Any]) -> dict[str, Any]:
         """Take an action of the present episode, given as text."""
         try:
             return _life(context).act(action)
         except (ArgumentError, StateError) as error:
             raise ToolError(str(error)) from error
 
-    def observe(context: Context[Any, Lifetime, Any]) -> dict[str, Any]:
+    def observe(context: Context[Any, TextLifetime, Any]) -> dict[str, Any]:
         """Show the present state again; this takes no time."""
         try:
             return _life(context).observe()
@@ -258,12 +258,12 @@ def make_server(
     return server
 
 
-def _life(context: Context[Any, Lifetime, Any]) -> Lifetime:
-    life: Lifetime = context.request_context.lifespan_context
+def _life(context: Context[Any, TextLifetime, Any]) -> TextLifetime:
+    life: TextLifetime = context.request_context.lifespan_context
     return life
 
 
-def serve_stdio(server: FastMCP[Lifetime]) -> None:
+def serve_stdio(server: FastMCP[TextLifetime]) -> None:
     """Serve the client that started this process, over standard input and output, until it closes them.
 
     Args:
@@ -272,7 +272,7 @@ def serve_stdio(server: FastMCP[Lifetime]) -> None:
     server.run("stdio")
 
 
-def serve_http(server: FastMCP[Lifetime], port: int = 0) -> None:
+def serve_http(server: FastMCP[TextLifetime], port: int = 0) -> None:
     """Serve clients on a loopback address over streamable HTTP, until the process is interrupted.
 
     Every request needs the header `Authorization: Bearer TOKEN`, with the token of the environment variable

@@ -20,7 +20,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.mcp import TOKEN_VARIABLE, Lifetime, make_server
+from drift_envs.mcp import TOKEN_VARIABLE, TextLifetime, make_server
 
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "a-token-of-this-test-alone"
@@ -155,7 +155,7 @@ def test_the_shop_is_bought_through_tools(tmp_path):
     server = make_server("DriftWebShop-v0", log=log)
     tools = {tool.name for tool in anyio.run(server.list_tools)}
     assert tools == {"reset", "act", "observe"}
-    life = Lifetime("DriftWebShop-v0")
+    life = TextLifetime("DriftWebShop-v0")
     shown = life.reset()
     assert shown["actions"] == ["search[<query>]"] or shown["actions"][0].startswith("search")
     wrong = life.act("click[no such button]")
@@ -167,7 +167,7 @@ def test_the_shop_is_bought_through_tools(tmp_path):
 
 def test_nothing_that_is_shown_names_the_drift(schedule):
     ended = []
-    life = Lifetime("DriftFrozenLake-v0", schedule=schedule, on_episode=ended.append)
+    life = TextLifetime("DriftFrozenLake-v0", schedule=schedule, on_episode=ended.append)
     shown = []
     for _ in range(5):
         shown.append(life.reset())
@@ -183,7 +183,7 @@ def test_nothing_that_is_shown_names_the_drift(schedule):
 
 def test_an_abandoned_episode_is_counted(schedule):
     ended = []
-    life = Lifetime("DriftFrozenLake-v0", schedule=schedule, on_episode=ended.append)
+    life = TextLifetime("DriftFrozenLake-v0", schedule=schedule, on_episode=ended.append)
     life.reset()
     life.act("2")
     life.reset()
@@ -203,7 +203,7 @@ def test_an_abandoned_episode_is_counted(schedule):
     ],
 )
 def test_a_wrong_action_changes_nothing(env_id, wrong, right):
-    life = Lifetime(env_id)
+    life = TextLifetime(env_id)
     with pytest.raises(StateError, match="call `reset`"):
         life.act(right)
     before = life.reset()
