@@ -20,7 +20,12 @@ from website import gallery
 
 ROOT = Path(__file__).resolve().parent.parent
 ADDRESS: str = runpy.run_path(str(ROOT / "drift_envs" / "_version.py"))["PROJECT_URL"]
-FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+FROM_ROOT = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+}
 GENERATED = {*FROM_ROOT.values(), "gallery.md"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
