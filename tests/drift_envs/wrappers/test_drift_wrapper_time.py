@@ -233,7 +233,13 @@ def test_the_state_reads_knobs_back():
     forces(env, 3, steps=2)
     state = env.drift_state
     assert (state.phase, state.tick, state.episode, state.step) == ("weak", 2, 2, 2)
-    assert state.knobs == {"force": 0.0008, "gravity": 0.0025, "goal_position": 0.5, "transient": 0.0}
+    assert state.knobs == {
+        "force": 0.0008,
+        "gravity": 0.0025,
+        "goal_position": 0.5,
+        "transient": 0.0,
+        "poison_after": 0,
+    }
     env.unwrapped.goal_position = 0.4
     assert env.drift_state.knobs["goal_position"] == 0.4
     with pytest.raises(AttributeError):

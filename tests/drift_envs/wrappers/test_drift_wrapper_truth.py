@@ -96,7 +96,7 @@ def test_notify_tells_the_same_keys_at_every_step(notify):
             "phase": "weak",
             "tick": 2,
             "changed": True,
-            "knobs": {"force": 0.0008, "gravity": 0.0025, "goal_position": 0.5, "transient": 0.0},
+            "knobs": {"force": 0.0008, "gravity": 0.0025, "goal_position": 0.5, "transient": 0.0, "poison_after": 0},
         }
 
 
