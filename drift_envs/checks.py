@@ -181,11 +181,11 @@ def check_choice(name: str, value: Any, options: Iterable[str], *, error: type[D
     Example:
         >>> check_choice("notify", "all", ("none", "change", "full"))
         Traceback (most recent call last):
-        drift_envs.errors.ArgumentError: `notify` should be one of 'none', 'change', 'full'. Received 'all'
+        drift_envs.errors.ArgumentError: `notify` should be one of none, change, full. Received 'all'
     """
     known = list(options)
     if not isinstance(value, str) or value not in known:
-        raise error(f"`{name}` should be one of {', '.join(map(repr, known))}. Received {value!r}")
+        raise error(f"`{name}` should be one of {', '.join(known)}. Received {value!r}")
     return value
 
 

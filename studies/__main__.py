@@ -77,7 +77,9 @@ def _study(
         str, typer.Argument(metavar="NAME", help="belief-correction, belief-convergence or belief-corpus.")
     ],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the study (default: runs/NAME).")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Use the first N instances.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, metavar="N", help="Use the first N instances.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Simulate a memory under declared evidence, without episodes.
@@ -99,7 +101,9 @@ def _study(
 def _experience(
     experiment: Annotated[str, typer.Argument(metavar="NAME|FILE", help="Shipped experiment, or path of a file.")],
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for plots of the cumulative curves.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of instances, from seed 0.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=1_000_000, metavar="N", help="Number of instances, from seed 0.")
+    ] = 3,
     debug: Debug = False,
 ) -> None:
     """Play the cells of an experiment and measure experience following and misaligned replay."""

@@ -86,7 +86,9 @@ def _serve(
     processes: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="Server processes; more than one need --state.")
     ] = 1,
-    max_sessions: Annotated[int, typer.Option(min=1, metavar="N", help="Maximum number of sessions.")] = 10_000,
+    max_sessions: Annotated[
+        int, typer.Option(min=1, max=1_000_000, metavar="N", help="Maximum number of sessions.")
+    ] = 10_000,
     compat: Annotated[
         bool,
         typer.Option("--compat", help="Pages for clients of the original: its elements, and GET requests that buy."),
@@ -96,7 +98,7 @@ def _serve(
         typer.Option(metavar="MODEL", help="Model of spaCy that selects nouns, with --compat (default: a rule)."),
     ] = None,
     max_client_sessions: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Maximum number of sessions of one client address.")
+        int, typer.Option(min=1, max=1_000_000, metavar="N", help="Maximum number of sessions of one client address.")
     ] = 1000,
     images: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder of photos named by asin, as in B01.jpg; others are drawn.")

@@ -77,13 +77,13 @@ def check_integer(
         3
         >>> check_integer("budget", 0)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `budget` should be a positive whole number. Received 0
+        drift_agents.errors.ArgumentError: `budget` should be a whole number, at least 1. Received 0
         >>> check_integer("k", "5", most=9, optional=True)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `k` should be a whole number from 1 to 9 or None. Received '5'
-        >>> check_integer("k", 10**9)
+        drift_agents.errors.ArgumentError: `k` should be a whole number in the interval [1, 9], or None. Received '5'
+        >>> check_integer("k", 10**7)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: `k` should be a whole number from 1 to 1000000. Received 1000000000
+        drift_agents.errors.ArgumentError: `k` should be a whole number in the interval [1, 1000000]. Received 10000000
     """
     if value is None and optional:
         return None
@@ -91,13 +91,8 @@ def check_integer(
         return value
     if most is None and is_integer(value) and value >= least:
         most = LARGEST_COUNT
-    if most is not None:
-        rule = f"a whole number from {least} to {most}"
-    elif least in (0, 1):
-        rule = "a positive whole number" if least else "a whole number, not negative"
-    else:
-        rule = f"a whole number, at least {least}"
-    raise ArgumentError(f"`{name}` should be {rule}{' or None' if optional else ''}. Received {_show(value)}")
+    rule = f"a whole number, at least {least}" if most is None else f"a whole number in the interval [{least}, {most}]"
+    raise ArgumentError(f"`{name}` should be {rule}{', or None' if optional else ''}. Received {_show(value)}")
 
 
 def _show(value: object) -> str:
@@ -142,7 +137,7 @@ def check_number(name: str, value: Any, interval: str, *, optional: bool = False
         if not excluded:
             return float(value)
     raise ArgumentError(
-        f"`{name}` should be in the interval {interval}{' or None' if optional else ''}. Received {_show(value)}"
+        f"`{name}` should be in the interval {interval}{', or None' if optional else ''}. Received {_show(value)}"
     )
 
 
@@ -202,5 +197,5 @@ def check_choice(name: str, value: Any, known: Iterable[str], *, optional: bool 
         return None
     if isinstance(value, str) and value in known:
         return value
-    allowed = f"{'None or ' if optional else ''}one of {', '.join(known)}"
+    allowed = f"one of {', '.join(known)}{', or None' if optional else ''}"
     raise ArgumentError(f"`{name}` should be {allowed}. Received {value!r}")

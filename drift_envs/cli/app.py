@@ -114,7 +114,12 @@ ScheduleOption = Annotated[
         help="Shipped schedule, or path of a file (default: that of the id).",
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the instance.")]
+LARGEST = 1_000_000
+"""The largest count, where no other limit is stated."""
+MOST_PHASES = 1000
+MOST_TICKS = 100_000
+
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, metavar="N", help="Seed of the instance.")]
 EnvOption = Annotated[
     str | None, typer.Option("--env", metavar="ID", help="Environment, for a schedule that names none.")
 ]
@@ -158,7 +163,7 @@ def _list(
 def _show(
     name: Name,
     seed: SeedOption = 0,
-    phases: Annotated[int, typer.Option(min=1, metavar="N", help="Number of phases to show.")] = 6,
+    phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to show.")] = 6,
     env: EnvOption = None,
     debug: Debug = False,
 ) -> None:
@@ -198,7 +203,9 @@ def _plot(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .png, .svg or .pdf file; needs the extra `plots`.")
     ] = None,
-    ticks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ticks to draw (default: few phases).")] = None,
+    ticks: Annotated[
+        int | None, typer.Option(min=1, max=MOST_TICKS, metavar="N", help="Ticks to draw (default: few phases).")
+    ] = None,
     seed: SeedOption = 0,
     env: EnvOption = None,
     debug: Debug = False,
@@ -229,9 +236,12 @@ def _schema(debug: Debug = False) -> None:
 def _play(
     env_id: Id,
     schedule: ScheduleOption = None,
-    episodes: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after N episodes.")] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="End after N episodes.")] = None,
     every: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Ticks from one episode to the next, to reach drifts sooner.")
+        int,
+        typer.Option(
+            min=1, max=LARGEST, metavar="N", help="Ticks from one episode to the next, to reach drifts sooner."
+        ),
     ] = 1,
     seed: SeedOption = 0,
     debug: Debug = False,
@@ -263,7 +273,7 @@ def _record(
             help="Policy: the best known one, random actions, or a file of a run's folder `traces`, which is replayed.",
         ),
     ] = "oracle",
-    phases: Annotated[int, typer.Option(min=1, metavar="N", help="Number of phases to record.")] = 3,
+    phases: Annotated[int, typer.Option(min=1, max=MOST_PHASES, metavar="N", help="Number of phases to record.")] = 3,
     episodes: Annotated[
         object,
         typer.Option(
@@ -273,8 +283,12 @@ def _record(
             help="N episodes of each phase (default: 1; of a file: all), or the episodes A to B, counted from 0.",
         ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, metavar="N", help="End each episode after N steps.")] = None,
-    fps: Annotated[int | None, typer.Option(min=1, metavar="N", help="Frames per second (default: the env's).")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=LARGEST, metavar="N", help="End each episode after N steps.")
+    ] = None,
+    fps: Annotated[
+        int | None, typer.Option(min=1, max=240, metavar="N", help="Frames per second (default: the env's).")
+    ] = None,
     seed: SeedOption = 0,
     debug: Debug = False,
 ) -> None:

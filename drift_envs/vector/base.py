@@ -65,7 +65,7 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
         notify: str = "none",
     ) -> None:
         num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
-        check_integer("max_episode_steps", max_episode_steps, 1, optional=True)
+        check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
         modes = [mode.value for mode in AutoresetMode]
         if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
             raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")

@@ -70,7 +70,7 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
         raise ArgumentError("`options` should have one of `drift_tick` and `drift_phase`. Received both")
     clock = options.get("drift_clock")
     if clock is not None and clock not in _CLOCK_OPTIONS:
-        raise ArgumentError(f"`drift_clock` should be one of 'continue', 'hold'. Received {clock!r}")
+        raise ArgumentError(f"`drift_clock` should be one of continue, hold. Received {clock!r}")
     tick = options.get("drift_tick")
     if tick is not None:
         tick = check_integer("drift_tick", tick, 0, LAST_TICK)

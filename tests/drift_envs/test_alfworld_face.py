@@ -150,7 +150,7 @@ def test_order_and_seeds():
 
 
 def test_what_it_refuses():
-    with pytest.raises(ArgumentError, match="`train_eval` should be one of 'train', 'eval_in_distribution'"):
+    with pytest.raises(ArgumentError, match="`train_eval` should be one of train, eval_in_distribution"):
         HouseGames(train_eval="test")
     with pytest.raises(ArgumentError, match="`task_types` should be a whole number"):
         HouseGames({"env": {"task_types": [7]}})

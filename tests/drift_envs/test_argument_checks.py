@@ -49,5 +49,5 @@ def test_flags_and_choices():
     with pytest.raises(ArgumentError, match=re.escape("`f` should be true or false. Received 1")):
         check_flag("f", 1)
     assert check_choice("c", "a", ("a", "b")) == "a"
-    with pytest.raises(ArgumentError, match=re.escape("`c` should be one of 'a', 'b'. Received ['a']")):
+    with pytest.raises(ArgumentError, match=re.escape("`c` should be one of a, b. Received ['a']")):
         check_choice("c", ["a"], ("a", "b"))

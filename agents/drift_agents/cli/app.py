@@ -349,7 +349,9 @@ def _inspect(
     serve: Annotated[
         bool, typer.Option("--serve", help="Serve the page at a local address; for runs with many steps.")
     ] = False,
-    port: Annotated[int | None, typer.Option(min=1, metavar="N", help="Port of --serve (default: a free one).")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, metavar="N", help="Port of --serve (default: a free one).")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Write one HTML file with all episodes of a finished run.

@@ -102,7 +102,7 @@ def run_experiment(
             `ModelError` where a language model cannot be reached any more, and what is done is kept.
     """
     if jobs is not None and jobs < 1:
-        raise ArgumentError(f"`jobs` should be a positive whole number. Received {jobs!r}")
+        raise ArgumentError(f"`jobs` should be a whole number, at least 1. Received {jobs!r}")
     if backend not in BACKENDS:
         raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
     if address is not None and backend == "processes":

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 from gymnasium import spaces
 
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
 from drift_envs.envs.tunable import KnobAttribute
 from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
@@ -153,7 +153,7 @@ class WebShop(PoisonedEnv, gym.Env[str, str]):
         check_choice("observation_mode", observation_mode, OBSERVATION_MODES)
         check_choice("backend", backend, BACKENDS)
         check_choice("goals", goals, KINDS)
-        max_length = check_integer("max_length", max_length, 1000)
+        max_length = check_integer("max_length", max_length, 1000, LARGEST_COUNT)
         try:
             inventory = Inventory.default() if catalogue is None else Inventory.open(catalogue)
             self.shop = Shop(inventory, goal_kind=goals, max_length=max_length)

@@ -237,9 +237,9 @@ def test_the_rule_tells_the_ways_of_what_was_retrieved() -> None:
         ({"effort": "some"}, "`effort` should be one of low, high, max. Received 'some'"),
         ({"on_removed": "?"}, "`on_removed` should be one of drop, keep. Received '?'"),
         ({"strategy": 1}, "`strategy` should be true or false. Received 1"),
-        ({"patience": 0}, "`patience` should be a positive whole number or None. Received 0"),
-        ({"k": True}, "`k` should be a positive whole number or None. Received True"),
-        ({"horizon": None}, "`horizon` should be a positive whole number. Received None"),
+        ({"patience": 0}, "`patience` should be a whole number, at least 1, or None. Received 0"),
+        ({"k": True}, "`k` should be a whole number, at least 1, or None. Received True"),
+        ({"horizon": None}, "`horizon` should be a whole number, at least 1. Received None"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:

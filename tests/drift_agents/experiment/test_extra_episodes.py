@@ -118,7 +118,7 @@ def _stay(self: Any, prompt: str, rng: Any) -> Any:
     [
         ("overwrite", "`like` should name a verifier that probes. Received 'overwrite'"),
         ({"glove": {}, "none": {}}, "`like` should be a verifier's name, or one with its options."),
-        ({"glove": {"budget": 0}}, "`budget` should be a positive whole number. Received 0"),
+        ({"glove": {"budget": 0}}, "`budget` should be a whole number, at least 1. Received 0"),
     ],
 )
 def test_refusals(like: Any, message: str) -> None:

@@ -136,10 +136,10 @@ def test_it_needs_text(name: str) -> None:
         ("dyna_q_plus", {"discount": 1}, "`discount` should be in the interval (0, 1). Received 1"),
         ("dyna_q_plus", {"explore": 1}, "`explore` should be in the interval [0, 1). Received 1"),
         ("dyna_q_plus", {"bonus": -0.1}, "`bonus` should be in the interval [0, inf). Received -0.1"),
-        ("dyna_q_plus", {"planning": 0}, "`planning` should be a positive whole number. Received 0"),
+        ("dyna_q_plus", {"planning": 0}, "`planning` should be a whole number, at least 1. Received 0"),
         ("windowed_q", {"initial": True}, "`initial` should be in the interval [0, inf). Received True"),
-        ("windowed_q", {"window": 0}, "`window` should be a positive whole number. Received 0"),
-        ("windowed_q", {"replays": 0}, "`replays` should be a positive whole number. Received 0"),
+        ("windowed_q", {"window": 0}, "`window` should be a whole number, at least 1. Received 0"),
+        ("windowed_q", {"replays": 0}, "`replays` should be a whole number, at least 1. Received 0"),
         ("windowed_q", {"bonus": 1}, "the learner 'windowed_q' does not take these options"),
     ],
 )

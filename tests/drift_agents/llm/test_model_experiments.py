@@ -266,7 +266,7 @@ def test_invalid_parts_are_refused_before_the_first_episode(
 
 
 def test_an_invalid_limit_is_refused_before_the_first_request() -> None:
-    with pytest.raises(ArgumentError, match="`concurrency` should be a positive whole number"):
+    with pytest.raises(ArgumentError, match="`concurrency` should be a whole number, at least 1"):
         Service(concurrency=0)
 
 

@@ -59,7 +59,7 @@ def test_parameters_of_a_request_override_the_defaults() -> None:
 
 
 def test_reasks_are_not_negative() -> None:
-    with pytest.raises(ArgumentError, match=r"`reasks` should be a whole number, not negative\. Received -1"):
+    with pytest.raises(ArgumentError, match=r"`reasks` should be a whole number, at least 0\. Received -1"):
         ReaskingModel(ScriptedModel([]), reasks=-1)
 
 

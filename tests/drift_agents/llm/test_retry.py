@@ -196,10 +196,10 @@ def test_a_price_is_two_numbers(price: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RateLimiter(concurrency=0), "`concurrency` should be a positive whole number. Received 0"),
-        (lambda: RateLimiter(requests=-1), "`requests` should be a positive whole number or None. Received -1"),
-        (lambda: RateLimiter(tokens=1.5), "`tokens` should be a positive whole number or None. Received 1.5"),
-        (lambda: CircuitBreaker(failures=0), "`failures` should be a positive whole number. Received 0"),
+        (lambda: RateLimiter(concurrency=0), "`concurrency` should be a whole number, at least 1. Received 0"),
+        (lambda: RateLimiter(requests=-1), "`requests` should be a whole number, at least 1, or None. Received -1"),
+        (lambda: RateLimiter(tokens=1.5), "`tokens` should be a whole number, at least 1, or None. Received 1.5"),
+        (lambda: CircuitBreaker(failures=0), "`failures` should be a whole number, at least 1. Received 0"),
         (lambda: CircuitBreaker(pause=0), "`pause` should be in the interval (0, inf). Received 0"),
         (lambda: Budget(tokens=0), "the budget's `tokens` should be a positive number. Received 0"),
         (lambda: Budget(money=-1.0), "the budget's `money` should be a positive number. Received -1.0"),

@@ -196,7 +196,7 @@ def test_it_is_a_matching_rule():
     [
         ({"position": 0}, "`position` should be in the interval (0, inf). Received 0"),
         ({"position": float("nan")}, "`position` should be in the interval (0, inf). Received nan"),
-        ({"velocity": -0.1}, "`velocity` should be in the interval (0, inf) or None. Received -0.1"),
+        ({"velocity": -0.1}, "`velocity` should be in the interval (0, inf), or None. Received -0.1"),
         ({"tolerance": "1e-4"}, "`tolerance` should be in the interval (0, inf). Received '1e-4'"),
         ({"tolerance": True}, "`tolerance` should be in the interval (0, inf). Received True"),
         ({"minimum": 1}, "`minimum` should be a whole number, at least 2. Received 1"),

@@ -348,10 +348,10 @@ def test_a_broken_snapshot_is_refused_and_changes_nothing(change: dict[str, Any]
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a positive whole number. Received 0"),
-        ({"k": True}, "`k` should be a positive whole number. Received True"),
-        ({"days": -1}, "`days` should be a whole number, not negative. Received -1"),
-        ({"days": 1.0}, "`days` should be a whole number, not negative. Received 1.0"),
+        ({"k": 0}, "`k` should be a whole number, at least 1. Received 0"),
+        ({"k": True}, "`k` should be a whole number, at least 1. Received True"),
+        ({"days": -1}, "`days` should be a whole number, at least 0. Received -1"),
+        ({"days": 1.0}, "`days` should be a whole number, at least 0. Received 1.0"),
         ({"unit": "hour"}, "`unit` should be one of episode, step. Received 'hour'"),
         ({"recall_unit": None}, "`recall_unit` should be one of episode, step. Received None"),
         ({"recalls": "none"}, "`recalls` should be one of here, all. Received 'none'"),

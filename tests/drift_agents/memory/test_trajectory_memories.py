@@ -295,7 +295,7 @@ def test_broken_snapshots_are_refused(change: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a whole number from 1 to 16. Received 0"),
+        ({"k": 0}, "`k` should be a whole number in the interval [1, 16]. Received 0"),
         ({"k": 17}, "Received 17"),
         ({"k": True}, "Received True"),
         ({"pool": "best"}, "`pool` should be one of success, all. Received 'best'"),

@@ -54,7 +54,7 @@ def test_an_unknown_world_is_refused() -> None:
         ({"lake": {"conflict": "max"}}, "`conflict` is given once for all worlds"),
         ({"lake": 3}, "`lake` should map option names to values. Received 3"),
         ({"car": [1]}, "`car` should map option names to values. Received [1]"),
-        ({"shop": {"looks": -1}}, "`looks` should be a whole number, not negative. Received -1"),
+        ({"shop": {"looks": -1}}, "`looks` should be a whole number, at least 0. Received -1"),
         ({"boat": {}}, "the policy 'planner' does not take these options"),
     ],
 )

@@ -75,8 +75,8 @@ def test_options_of_the_planner_reach_it() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"records": -1}, "`records` should be a whole number, not negative or None. Received -1"),
-        ({"records": True}, "`records` should be a whole number, not negative or None. Received True"),
+        ({"records": -1}, "`records` should be a whole number, at least 0, or None. Received -1"),
+        ({"records": True}, "`records` should be a whole number, at least 0, or None. Received True"),
         ({"misread": 1.5}, r"`misread` should be in the interval \[0, 1\]. Received 1.5"),
         ({"nonsense": 1}, "takes `records`, `misread` and the options of `planner`"),
     ],

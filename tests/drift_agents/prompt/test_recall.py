@@ -130,9 +130,9 @@ def test_the_number_of_other_states_is_bounded() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a positive whole number or None. Received 0"),
-        ({"k": 1.5}, "`k` should be a positive whole number or None. Received 1.5"),
-        ({"states": -1}, "`states` should be a whole number, not negative. Received -1"),
+        ({"k": 0}, "`k` should be a whole number, at least 1, or None. Received 0"),
+        ({"k": 1.5}, "`k` should be a whole number, at least 1, or None. Received 1.5"),
+        ({"states": -1}, "`states` should be a whole number, at least 0. Received -1"),
         ({"outlook": "mean"}, "`conflict` should be one of"),
     ],
 )

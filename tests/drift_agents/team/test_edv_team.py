@@ -239,10 +239,10 @@ def test_equal_seeds_construct_equal_memories() -> None:
     ("options", "message"),
     [
         ({"paradigm": "half"}, f"`paradigm` should be one of {', '.join(PARADIGMS)}. Received 'half'"),
-        ({"executors": 0}, "`executors` should be a positive whole number. Received 0"),
+        ({"executors": 0}, "`executors` should be a whole number, at least 1. Received 0"),
         ({"executors": 3}, "3 executors and one outside need 4 members. Received 3: a, b, c"),
         ({"distil": "unknown"}, "`distil` should be one of third, executor. Received 'unknown'"),
-        ({"items": 6}, "`items` should be a whole number from 1 to 5. Received 6"),
+        ({"items": 6}, "`items` should be a whole number in the interval [1, 5]. Received 6"),
         ({"rotate": 1}, "`rotate` should be true or false. Received 1"),
         ({"correlation": 2}, "`correlation` should be in the interval [0, 1]. Received 2"),
         ({"contaminate": 1}, "`contaminate` should be in the interval [0, 1). Received 1"),

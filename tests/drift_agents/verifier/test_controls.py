@@ -133,7 +133,7 @@ def test_periodic_wipe(lived) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("periodic_wipe", {"every": 0}, "`every` should be a positive whole number. Received 0"),
+        ("periodic_wipe", {"every": 0}, "`every` should be a whole number, at least 1. Received 0"),
         ("forget", {"epsilon": 2}, "`epsilon` should be in the interval (0, 1]. Received 2"),
         ("forget", {"budget": 1}, "the verifier 'forget' does not take these options"),
         ("overwrite", {"epsilon": 0.5}, "the verifier 'overwrite' does not take these options"),
@@ -146,7 +146,7 @@ def test_refusals(name: str, options: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("name", ["probe_keep", "random_probe"])
 def test_refusals_of_those_that_probe(name: str, ScriptedProber) -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`budget` should be a positive whole number. Received 0")):
+    with pytest.raises(ArgumentError, match=re.escape("`budget` should be a whole number, at least 1. Received 0")):
         make_verifier(name, prober=ScriptedProber(), budget=0)
 
 

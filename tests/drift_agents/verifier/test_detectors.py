@@ -99,11 +99,11 @@ def test_without_river_the_extra_is_named(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("window", {"size": 0}, "`size` should be a positive whole number. Received 0"),
+        ("window", {"size": 0}, "`size` should be a whole number, at least 1. Received 0"),
         ("adwin", {"delta": 1}, "`delta` should be in the interval (0, 1). Received 1"),
         ("page_hinkley", {"threshold": 0}, "`threshold` should be in the interval (0, inf). Received 0"),
         ("page_hinkley", {"delta": -1}, "`delta` should be in the interval (0, 1). Received -1"),
-        ("page_hinkley", {"minimum": 0}, "`minimum` should be a positive whole number. Received 0"),
+        ("page_hinkley", {"minimum": 0}, "`minimum` should be a whole number, at least 1. Received 0"),
     ],
 )
 def test_refusals(name: str, options: dict[str, Any], message: str) -> None:

@@ -173,7 +173,7 @@ def test_seed_then_jump_then_hold():
         ({"drift_tick": -1}, "`drift_tick` should be a whole number in the interval [0, 500000000000000]. Received -1"),
         ({"drift_tick": 1.0}, "`drift_tick` should be a whole number"),
         ({"drift_tick": True}, "`drift_tick` should be a whole number"),
-        ({"drift_clock": "stop"}, "`drift_clock` should be one of 'continue', 'hold'. Received 'stop'"),
+        ({"drift_clock": "stop"}, "`drift_clock` should be one of continue, hold. Received 'stop'"),
         ({"drift_time": 1}, "no other drift keys than drift_clock, drift_phase, drift_tick. Received 'drift_time'"),
         ({"drift_phase": "strong"}, "strong"),
         ({"drift_phase": "weak", "drift_tick": 1}, "one of `drift_tick` and `drift_phase`. Received both"),

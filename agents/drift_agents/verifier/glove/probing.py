@@ -220,7 +220,7 @@ def read_budget(budget: Any) -> int:
     wanted = {"outcomes", "accuracy", "confidence"}
     if set(budget) != wanted:
         raise ArgumentError(
-            "`budget` should be a positive whole number or a mapping with accuracy, confidence and outcomes. "
+            "`budget` should be a whole number, at least 1 or a mapping with accuracy, confidence and outcomes. "
             f"Received {dict(budget)!r}"
         )
     return probe_budget(**budget)

@@ -222,7 +222,7 @@ def test_a_snapshot_with_impossible_items_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"memories": -1}, "`memories` should be a whole number, not negative. Received -1"),
+        ({"memories": -1}, "`memories` should be a whole number, at least 0. Received -1"),
         ({"shared": 2}, "`shared` should be in the interval"),
         ({"private": True}, "`private` should be in the interval"),
         ({"cascade": "never"}, "`cascade` should be one of"),

@@ -214,9 +214,9 @@ def test_a_recalled_insight_is_refreshed() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a positive whole number. Received 0"),
-        ({"insights": -1}, "`insights` should be a whole number, not negative. Received -1"),
-        ({"threshold": True}, "`threshold` should be a positive whole number. Received True"),
+        ({"k": 0}, "`k` should be a whole number, at least 1. Received 0"),
+        ({"insights": -1}, "`insights` should be a whole number, at least 0. Received -1"),
+        ({"threshold": True}, "`threshold` should be a whole number, at least 1. Received True"),
         ({"recent": 0}, "`recent` should be"),
         ({"questions": 0}, "`questions` should be"),
         ({"focus": 1.5}, "`focus` should be"),

@@ -169,8 +169,8 @@ def test_the_critic_decides_and_not_the_score(walk) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a positive whole number. Received 0"),
-        ({"attempts": True}, "`attempts` should be a positive whole number. Received True"),
+        ({"k": 0}, "`k` should be a whole number, at least 1. Received 0"),
+        ({"attempts": True}, "`attempts` should be a whole number, at least 1. Received True"),
         ({"mode": "both"}, "`mode` should be one of glove, skills. Received 'both'"),
         ({"order": "best"}, "`order` should be one of oldest, newest. Received 'best'"),
         ({"failed": 0}, "`failed` should be in the interval (0, 1]. Received 0"),

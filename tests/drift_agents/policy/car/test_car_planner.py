@@ -218,8 +218,8 @@ def test_it_survives_copying_and_pickling(TextCar, memories):
     ("options", "message"),
     [
         ({"conflict": "mean"}, "`conflict` should be one of majority, newest, frequency, max. Received 'mean'"),
-        ({"neighbours": 0}, "`neighbours` should be a positive whole number. Received 0"),
-        ({"neighbours": True}, "`neighbours` should be a positive whole number. Received True"),
+        ({"neighbours": 0}, "`neighbours` should be a whole number, at least 1. Received 0"),
+        ({"neighbours": True}, "`neighbours` should be a whole number, at least 1. Received True"),
     ],
 )
 def test_options_are_checked(options, message):

@@ -218,7 +218,7 @@ def test_a_listing_that_paid_little_for_the_right_colour_is_left(shop: Any, deci
 @pytest.mark.parametrize("looks", [-1, 1.5, True, None])
 def test_wrong_options_are_refused(looks: Any) -> None:
     with pytest.raises(
-        ArgumentError, match=re.escape(f"`looks` should be a whole number, not negative. Received {looks!r}")
+        ArgumentError, match=re.escape(f"`looks` should be a whole number, at least 0. Received {looks!r}")
     ):
         ShopPlanner(looks=looks)
 

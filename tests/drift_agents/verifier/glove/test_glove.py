@@ -244,10 +244,10 @@ def test_supervision_is_that_of_the_prober(ScriptedProber) -> None:
     [
         ({"epsilon": 0.0}, "`epsilon` should be in the interval (0, 1]. Received 0.0"),
         ({"epsilon": True}, "`epsilon` should be in the interval (0, 1]. Received True"),
-        ({"persistence": 0}, "`persistence` should be a positive whole number. Received 0"),
-        ({"minimum": 1.5}, "`minimum` should be a positive whole number. Received 1.5"),
-        ({"budget": -1}, "`budget` should be a positive whole number. Received -1"),
-        ({"budget": {"outcomes": 3}}, "`budget` should be a positive whole number or a mapping with accuracy,"),
+        ({"persistence": 0}, "`persistence` should be a whole number, at least 1. Received 0"),
+        ({"minimum": 1.5}, "`minimum` should be a whole number, at least 1. Received 1.5"),
+        ({"budget": -1}, "`budget` should be a whole number, at least 1. Received -1"),
+        ({"budget": {"outcomes": 3}}, "`budget` should be a whole number, at least 1 or a mapping with accuracy,"),
         (
             {"budget": {"outcomes": 3, "accuracy": 0, "confidence": 0.05}},
             "`accuracy` should be in the interval (0, 2]. Received 0",

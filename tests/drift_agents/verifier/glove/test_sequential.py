@@ -161,11 +161,11 @@ def test_active_writes_when_the_prober_gives_up() -> None:
     [
         ("glove_passive", {"alarm": 1}, "`alarm` should be in the interval (1, inf). Received 1"),
         ("glove_passive", {"window": 1}, "`window` should be a whole number, at least 2. Received 1"),
-        ("glove_passive", {"outcomes": 0}, "`outcomes` should be a positive whole number. Received 0"),
+        ("glove_passive", {"outcomes": 0}, "`outcomes` should be a whole number, at least 1. Received 0"),
         ("glove_passive", {"strict": 1}, "`strict` should be true or false. Received 1"),
         ("glove_active", {"delta": 1}, "`delta` should be in the interval (0, 1). Received 1"),
         ("glove_active", {"stable": 0}, "`stable` should be in the interval (0, 1). Received 0"),
-        ("glove_active", {"limit": 0}, "`limit` should be a positive whole number. Received 0"),
+        ("glove_active", {"limit": 0}, "`limit` should be a whole number, at least 1. Received 0"),
     ],
 )
 def test_refusals(name: str, options: dict[str, Any], message: str) -> None:

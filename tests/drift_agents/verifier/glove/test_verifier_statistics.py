@@ -129,8 +129,8 @@ def test_false_alarms_on_average_over_the_prior() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: deviation_bound(0, 0.5), "`n` should be a positive whole number. Received 0"),
-        (lambda: deviation_bound(True, 0.5), "`n` should be a positive whole number. Received True"),
+        (lambda: deviation_bound(0, 0.5), "`n` should be a whole number, at least 1. Received 0"),
+        (lambda: deviation_bound(True, 0.5), "`n` should be a whole number, at least 1. Received True"),
         (lambda: deviation_bound(10, 1.0), "`delta` should be in the interval (0, 1). Received 1.0"),
         (lambda: printed_deviation_bound(10, 0), "`delta` should be in the interval (0, 1). Received 0"),
         (lambda: probe_budget(3, 2.5, 0.05), "`accuracy` should be in the interval (0, 2]. Received 2.5"),

@@ -146,7 +146,7 @@ def test_a_matching_rule_widens_the_target(Rules, TableWorld, outcome) -> None:
 
 
 def test_attempts_are_checked(corridor, TableWorld) -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`attempts` should be a positive whole number. Received 0")):
+    with pytest.raises(ArgumentError, match=re.escape("`attempts` should be a whole number, at least 1. Received 0")):
         ReplayProber(TableWorld(corridor), attempts=0)
 
 

@@ -142,9 +142,9 @@ def test_steps_that_bring_answers_are_not_counted_against_it(line, TableWorld) -
 
 
 def test_the_limit_is_checked(line, TableWorld) -> None:
-    with pytest.raises(ArgumentError, match=re.escape("`max_steps` should be a positive whole number. Received 0")):
+    with pytest.raises(ArgumentError, match=re.escape("`max_steps` should be a whole number, at least 1. Received 0")):
         ReplayProber(TableWorld(line), max_steps=0)
-    with pytest.raises(ArgumentError, match=re.escape("`max_steps` should be a positive whole number. Received 0")):
+    with pytest.raises(ArgumentError, match=re.escape("`max_steps` should be a whole number, at least 1. Received 0")):
         ReplayLiveProber(TableWorld(line), max_steps=0)
 
 

@@ -323,14 +323,14 @@ def test_every_knob_changes_something(make_shop):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"observation_mode": "pixels"}, "`observation_mode` should be one of 'text', 'text_rich', 'html', 'url+text'"),
-        ({"backend": "telnet"}, "`backend` should be one of 'in_process', 'http', 'browser'. Received 'telnet'"),
+        ({"observation_mode": "pixels"}, "`observation_mode` should be one of text, text_rich, html, url+text"),
+        ({"backend": "telnet"}, "`backend` should be one of in_process, http, browser. Received 'telnet'"),
         ({"render_mode": "vr"}, "`render_mode` should be human, rgb_array, ansi or None. Received 'vr'"),
         ({"catalogue": "/nowhere/shop.sqlite"}, "`catalogue`: "),
-        ({"max_length": 10}, "`max_length` should be a whole number, at least 1000. Received 10"),
+        ({"max_length": 10}, "`max_length` should be a whole number in the interval [1000, 1000000]. Received 10"),
         ({"goals": "odd"}, "`goals` should be one of"),
         ({"pool": 0}, "`pool` should be a whole number in the interval [1, 1000000], or None. Received 0"),
-        ({"order": "random"}, "`order` should be one of 'shuffled', 'fixed', 'clustered', 'mixed'. Received 'random'"),
+        ({"order": "random"}, "`order` should be one of shuffled, fixed, clustered, mixed. Received 'random'"),
     ],
     ids=str,
 )
