@@ -117,7 +117,6 @@ ScheduleOption = Annotated[
 LARGEST = 1_000_000
 """The largest count, where no other limit is stated."""
 MOST_PHASES = 1000
-MOST_TICKS = 100_000
 
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, metavar="N", help="Seed of the instance.")]
 EnvOption = Annotated[
@@ -203,9 +202,7 @@ def _plot(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A .png, .svg or .pdf file; needs the extra `plots`.")
     ] = None,
-    ticks: Annotated[
-        int | None, typer.Option(min=1, max=MOST_TICKS, metavar="N", help="Ticks to draw (default: few phases).")
-    ] = None,
+    ticks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Ticks to draw (default: few phases).")] = None,
     seed: SeedOption = 0,
     env: EnvOption = None,
     debug: Debug = False,
