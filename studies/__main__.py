@@ -128,5 +128,22 @@ def _prompts(
     print(text if out is None else f"wrote {out}")
 
 
+@app.command(
+    "readers",
+    short_help="Write the page about readers of messages.",
+    epilog=f"Example: {PROGRAM} readers runs/readers runs/readers-kinds runs/readers-formats --out docs/readers.md",
+)
+def _readers(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write how policies that parse the messages of a language model play, as one Markdown page."""
+    from studies.readers import write_readers
+
+    text = write_readers(folders, out)
+    print(text if out is None else f"wrote {out}")
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,6 +21,7 @@ from drift_agents.llm.base import Message
 from drift_agents.matching.page import AD, RESULTS, START, SUB_PAGE, read_shop_state
 from drift_agents.policy.prompt_template import PromptTemplate
 from drift_agents.policy.shop.listing import read_results, read_title
+from drift_agents.prompt.lessons import THEN, TO
 from drift_agents.prompt.view import PromptView, Recollection
 
 RANKED, RAW = "ranked", "raw"
@@ -31,6 +32,10 @@ FACTS_FORMATS = (RANKED, RAW)
 LEAST_WEIGHT = 0.01
 """Smaller weights are shown as below this value."""
 
+LONG = 20
+"""From so many steps on equal consecutive actions of a trajectory in a lesson are counted instead of listed."""
+
+PAGE = '{"html": '
 _DECODER = json.JSONDecoder()
 _MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)
 _TOOLS = ("Back to Search", "< Prev", "Next >")
@@ -119,7 +124,7 @@ _DESCRIBE: Mapping[str, Callable[[str], str]] = {
 
 
 def _in_words(world: str, text: str) -> str:
-    """A lesson with the states in it in words."""
+    """A lesson with the states in it in words, and long trajectories shortened."""
     parts: list[str] = []
     place = 0
     while (start := text.find('{"', place)) >= 0:
@@ -127,11 +132,29 @@ def _in_words(world: str, text: str) -> str:
             _, end = _DECODER.raw_decode(text, start)
             words = describe_state(world, text[start:end])
         except (ValueError, KeyError, TypeError):
-            end = start + 1
-            words = text[start:end]
+            # Memories cut long states off.
+            cut = text.find("...", start) if text.startswith(PAGE, start) else -1
+            end = start + 1 if cut < 0 else cut + len("...")
+            words = text[start:end] if cut < 0 else "a page"
         parts += [text[place:start], words]
         place = end
-    return "".join([*parts, text[place:]])
+    return _shorten("".join([*parts, text[place:]]))
+
+
+def _shorten(text: str) -> str:
+    """A lesson whose long trajectories count equal consecutive actions; other text stays as it is."""
+    first, *rest = text.split(THEN)
+    if len(rest) < LONG:
+        return text
+    head, do, step = first.rpartition(" do ")
+    runs: list[tuple[str, int, str]] = []
+    for action, _, after in (part.partition(TO) for part in (step, *rest)):
+        # A trajectory that has ended is followed by other text, which stays.
+        same = bool(runs) and runs[-1][0] == action and ": score " not in runs[-1][2]
+        count = runs.pop()[1] + 1 if same else 1
+        runs.append((action, count, after))
+    steps = [f"{action}{f' {count} times' if count > 1 else ''}{TO}{after}" for action, count, after in runs]
+    return f"{head}{do}{THEN.join(steps)}"
 
 
 def _page(state: str) -> dict[str, str]:
@@ -223,9 +246,11 @@ class _Renderer:
     def _estimate(self, item: Recollection) -> str:
         if self.form == RAW or item.outcome.ended or "estimate" not in self.template:
             return ""
-        ahead = item.steps_to_go
+        score, ahead = _score_ahead(item), item.steps_to_go
         steps = "" if ahead is None else f", in {ahead} more step{'' if ahead == 1 else 's'}"
-        return _joined(self.template.fill("estimate", {"score_ahead": f"{_score_ahead(item):g}", "steps_ahead": steps}))
+        # Zero would read as if memory knew that nothing can be reached.
+        words = {"score_ahead": f"{score:g}" if score else "none known", "steps_ahead": steps}
+        return _joined(self.template.fill("estimate", words))
 
     def _visited(self, item: Recollection) -> str:
         if not item.visits or "visited" not in self.template:

@@ -12,6 +12,7 @@ import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.messages import arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.prompt_template import TEMPLATES, PromptTemplate, load_template
+from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
@@ -272,3 +273,23 @@ def test_what_the_papers_form_does_not_tell_is_not_left_out() -> None:
     assert count_entries(view, "paper") == 3
     assert lasts(without_oldest(view, "paper", 1)) == ([41], [30, 31])
     assert without_oldest(view, "paper", 3).lessons == ()
+
+
+def test_long_trajectories_of_lessons_count_equal_actions() -> None:
+    states = tuple(f'{{"position": {number / 10}, "velocity": 0.1}}' for number in range(26))
+    told = render_trajectory(Trajectory(states, ("2",) * 20 + ("0",) * 5, 1.0, True, 9))
+    short = render_trajectory(Trajectory(states[:4], ("2",) * 3, 0.0, False, 4))
+    view = replace(VIEWS["car"], lessons=(f"First. {told} {short} Then.", short))
+    text = render_messages(view, load_template("car_facts"), "car", "ranked")[1].content
+    assert (
+        'do "2" 20 times to get to position 2.0, velocity 0.1, then do "0" 5 times to get to position 2.5, velocity '
+        "0.1: score 1, the end, last seen at step 9. From position 0.0, velocity 0.1 do"
+    ) in text
+    assert '- From position 0.0, velocity 0.1 do "2" to get to position 0.1, velocity 0.1, then do "2" to get' in text
+
+
+def test_a_state_that_a_lesson_cuts_off_is_a_page() -> None:
+    lesson = 'From {"html": "WebShop\nInstruction:\nFind me a sofa", "url": "http://shop/<se... a way led to score 0.'
+    view = replace(VIEWS["shop"], lessons=(lesson,))
+    text = render_messages(view, load_template("shop_facts"), "shop", "ranked")[1].content
+    assert "- From a page a way led to score 0." in text

@@ -35,10 +35,10 @@ REPEATS = 2
 class MessageModel:
     """A model that reads messages in any format of `drift_agents.policy.messages` and answers with an action.
 
-    It takes the action with the highest score that the messages show, of equal ones that with the fewest steps
-    where the messages show steps. Where no score is shown it uses common sense of the environment:
-    on the lake it walks towards the destination, in the valley it pushes in the direction of the motion, in
-    the shop it compares words.
+    It takes the action with the highest score that the messages show, in records or at the end of a way in a lesson,
+    of equal ones that with the fewest steps where the messages show steps. Where no score is shown it uses common
+    sense of the environment: on the lake it walks towards the destination, in the valley it pushes in the direction
+    of the motion, in the shop it compares words.
 
     Args:
         ties: one of `TIES`.
@@ -100,7 +100,9 @@ class MessageModel:
         if read.world == "car":
             return []
         ranks: dict[str, tuple[float, int]] = {}
-        for known in read.known:
+        failed = {known.action for known in read.known if known.ended and known.score < ENOUGH}
+        told = [one for one in read.lessons if one.action not in failed and not read.is_stale(one)]
+        for known in (*read.known, *told):
             if read.times(known.action) < REPEATS and known.action in read.actions:
                 rank = (known.score, -known.steps)
                 ranks[known.action] = max(ranks.get(known.action, rank), rank)

@@ -44,6 +44,7 @@ class MessageText(NamedTuple):
         actions: the admissible actions.
         known: outcomes in the present state.
         elsewhere: outcomes in other states.
+        lessons: what lessons say of the present state, with the score at the end of the way that they tell.
         moves: the newest steps of the episode, oldest first.
         visits: how often each action was executed in this state earlier in this episode.
         doubt_since: the step before which experience may not hold any more.
@@ -53,6 +54,7 @@ class MessageText(NamedTuple):
     actions: tuple[str, ...]
     known: tuple[KnownOutcome, ...] = ()
     elsewhere: tuple[KnownOutcome, ...] = ()
+    lessons: tuple[KnownOutcome, ...] = ()
     moves: tuple[KnownOutcome, ...] = ()
     visits: tuple[tuple[str, int], ...] = ()
     doubt_since: int = -1
@@ -96,6 +98,12 @@ _VISITED = re.compile(r"^Earlier in this episode .*? and executed: (?P<visits>.*
 _VISIT = re.compile(rf"{_ACTION} (?P<count>\d+) time\(s\)(?:, |$)")
 _DOUBT = re.compile(r"before step (?P<since>\d+) may not hold any more")
 
+_PRESENT = re.compile(r"^Current (?:position|state): (?P<state>.*?)\.(?: This is step|$)", re.MULTILINE)
+_WAY = re.compile(
+    rf"From (?P<start>(?:(?!From ).)*?) do (?P<steps>\".*?): score (?P<score>{_NUMBER})(?:, the end)?, "
+    r"last seen at step (?P<last>\d+)"
+)
+
 _HERE, _ELSEWHERE, _MOVES = "here", "elsewhere", "moves"
 _SECTIONS = (
     (re.compile(r"^What is known of other "), _ELSEWHERE),
@@ -133,6 +141,7 @@ def read_text(text: str, actions: tuple[str, ...]) -> MessageText:
         actions,
         (*found[_HERE], *_read_paper(text)),
         tuple(found[_ELSEWHERE]),
+        tuple(_read_lessons(text)),
         tuple(found[_MOVES]),
         tuple(visits),
         int(doubt["since"]) if doubt else -1,
@@ -159,6 +168,21 @@ def _read_line(line: str) -> KnownOutcome | None:
         int(match["last"] or -1),
         int(been["count"]) if been else 0,
     )
+
+
+def _read_lessons(text: str) -> Iterator[KnownOutcome]:
+    """The steps from the present state in the trajectories of lessons."""
+    present = _PRESENT.search(text)
+    for way in _WAY.finditer(text) if present else ():
+        states, actions = [way["start"]], []
+        for step in way["steps"].split(", then do "):
+            action, _, after = step.partition(" to get to ")
+            actions.append(action.strip('"'))
+            states.append(after)
+        for place, action in enumerate(actions):
+            if present is not None and states[place] == present["state"]:
+                score, ahead = float(way["score"]), len(actions) - place - 1
+                yield KnownOutcome(action, states[place + 1], "", score, ahead, not ahead, int(way["last"]))
 
 
 def _read_paper(text: str) -> Iterator[KnownOutcome]:

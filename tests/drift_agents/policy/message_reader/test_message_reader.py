@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.policy.message_reader.text import read_text
+from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.registry import MEMORIES
 from drift_agents.types import Outcome
@@ -165,3 +167,67 @@ def test_readers_reach_the_aims_on_held_out_instances(tmp_path: Path) -> None:
             assert rate >= 0.8, (schedule, verifier)
         elif verifier == "glove":
             assert rate >= 0.85 * success[schedule, "oracle_reset", phase], (schedule, phase)
+
+
+def way(*places: tuple[int, int], actions: str, score: float = 1.0, last: int = 15) -> str:
+    states = tuple(tile(*place) for place in places)
+    return render_trajectory(Trajectory(states, tuple(actions), score, True, last))
+
+
+def test_a_reader_follows_the_way_of_a_lesson_from_where_it_stands() -> None:
+    told = f"A way that worked. {way((1, 2), (2, 2), (2, 1), (3, 1), actions='101')} Keep to it."
+    view = replace(VIEW, here=(), lessons=("Be careful.", told), visits=())
+    (known,) = read_text(text_of(view, "ranked"), view.actions).lessons
+    assert (known.action, known.outcome, known.score, known.steps) == ("0", "[2, 1], tile F", 1.0, 1)
+    policy = make_policy("message_reader")
+    assert policy.decide(view.render(), np.random.default_rng(0)).text == "0"
+    elsewhere = replace(view, state=tile(4, 4))
+    assert read_text(text_of(elsewhere, "ranked"), view.actions).lessons == ()
+
+
+@pytest.mark.parametrize(
+    "change", [{"doubt_since": 16}, {"here": (recall("0", tile(2, 1, "H"), 0.0, None, ended=True),)}]
+)
+def test_a_lesson_that_no_longer_holds_is_not_followed(change: dict[str, Any]) -> None:
+    """It is older than what contradicted memory, or its step is known to have ended an episode."""
+    view = replace(VIEW, here=(), lessons=(way((2, 2), (2, 1), (3, 1), actions="01"),), visits=())
+    policy = make_policy("message_reader")
+    assert policy.decide(view.render(), np.random.default_rng(0)).text == "0"
+    assert policy.decide(replace(view, **change).render(), np.random.default_rng(0)).text != "0"
+
+
+def test_visits_of_outcomes_are_read_and_break_a_circle() -> None:
+    here = (
+        recall("1", tile(3, 2), 0.0, None)._replace(visits=3),
+        recall("2", tile(2, 3), 0.0, None),
+    )
+    view = replace(VIEW, here=here, visits=())
+    read = read_text(text_of(view, "ranked"), view.actions)
+    assert {known.action: known.visits for known in read.known} == {"1": 3, "2": 0}
+    reader = make_policy("message_reader")
+    assert reader.decide(view.render(), np.random.default_rng(0)).text == "2"
+    fresh = replace(view, here=(here[0]._replace(visits=0), here[1]))
+    assert reader.decide(fresh.render(), np.random.default_rng(0)).text == "1", "as good, and first"
+
+
+def test_a_hole_of_before_the_contradiction_is_tried_where_nothing_else_is_left() -> None:
+    hole = recall("2", tile(2, 3, "H"), 0.0, None, ended=True)
+    around = [recall(action, tile(2, 2), 0.0, None) for action in "013"]
+    view = replace(VIEW, here=(hole, *around), visits=(("0", 1), ("1", 1), ("3", 1)))
+    reader = make_policy("message_reader")
+    assert reader.decide(replace(view, doubt_since=8).render(), np.random.default_rng(0)).text == "2"
+    assert reader.decide(replace(view, doubt_since=7).render(), np.random.default_rng(0)).text != "2"
+
+
+@pytest.mark.parametrize("form", ["ranked", "raw"])
+def test_a_worked_example_changes_nothing_that_a_reader_parses(form: str) -> None:
+    shown, plain = (
+        "\n".join(
+            message.content
+            for message in LanguageModelPolicy(MessageModel(), format=form, examples=examples).messages(VIEW)
+        )
+        for examples in (True, False)
+    )
+    assert "Example." in shown
+    assert "Example." not in plain
+    assert read_text(shown, VIEW.actions)._replace(text="") == read_text(plain, VIEW.actions)._replace(text="")

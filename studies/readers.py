@@ -1,0 +1,191 @@
+"""How readers of messages play: the page docs/readers.md, from finished runs.
+
+* `write_readers` - reads the runs and writes the page
+* `tabulate` - success by phase, and the share of steps in loops
+* `judge_aims` - the aims of the default format: each with what was found
+
+Equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.table import Table, to_markdown
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.folder import write_text
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.logs import read_rows
+
+SOURCE_AIM, KEPT_AIM = 0.8, 0.85
+"""The success rate in the source phase, and GLOVE's as a share of oracle reset's after every drift."""
+
+EXPERIMENTS = ("readers", "readers-kinds", "readers-formats")
+"""The experiments of the page."""
+
+Rows = Sequence[Mapping[str, Any]]
+
+HEAD = """# Readers of the messages
+
+The policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known outcomes) and `erring_reader` (5 % \
+other actions) parse the messages of a language model and nothing else. They take the action with the highest score \
+that the messages show, in records or at the end of a way in a lesson, of equal ones that with the fewest steps \
+where these are shown (else `ties`: `first`, `last` or `random`), and elsewhere what their common sense says: walk \
+towards the destination, push in the direction of the motion, read a listing's features, compare words. They are no \
+language models; a format with which they move in circles gives a deterministic model little chance.
+
+The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
+success rates in percent, means over instances with 95 % intervals. This page is printed by
+
+```sh
+{commands}
+python -m studies readers {folders} --out docs/readers.md
+```
+"""
+
+NOTES = """## What the figures say
+
+- **`paper` and `react`** show neither the steps to a score nor the episode so far. On the lake a step against the \
+wall, a step back and the right way all read "Max score achievable 1.0", so a reader with a fixed rule for ties \
+repeats them until time runs out; one with random ties gets out of some circles. In the shop these formats do not \
+show which options are chosen, and the reader chooses the first one again and again.
+- **`raw`** serves this reader as well as `ranked`: what prevents circles are facts, not the estimate (which actions \
+the episode executed here, how often it was in the state that an action leads to, what ended episodes elsewhere).
+- **The same words for all**: every agent reads "At step N an outcome contradicted memory". With it the plain agent \
+wins the car without a verifier, since the reader then trusts its newest pushes. On the lake and in the shop the \
+line does not help the plain agent: the records that it recalls first are the oldest.
+- On the car readers use the velocities before and after pushes, not the estimates, and no two actions are tied.
+- `overwrite` plays GLOVE's episodes here: no outcome is false. `announce_only` changes no record, so it shows what \
+the line of doubt does alone.
+"""
+
+
+class Aim(NamedTuple):
+    """An aim with what was found.
+
+    Args:
+        schedule: the schedule.
+        phase: the phase.
+        what: the aim in words.
+        found: the figure in words.
+        is_met: whether it is met.
+    """
+
+    schedule: str
+    phase: str
+    what: str
+    found: str
+    is_met: bool
+
+
+def write_readers(folders: Sequence[Path], out: Path | None = None) -> str:
+    """Make the page from finished runs.
+
+    Args:
+        folders: folders of runs of `EXPERIMENTS`, in any order.
+        out: where it is written, if anywhere.
+
+    Returns:
+        The page.
+
+    Raises:
+        ExperimentError: if a run is missing or cannot be read.
+    """
+    by_name = {folder.name: folder for folder in folders}
+    if missing := [name for name in EXPERIMENTS if name not in by_name]:
+        raise ExperimentError(
+            f"the page needs the runs {', '.join(EXPERIMENTS)}, in folders of these names. "
+            f"Missing: {', '.join(missing)}"
+        )
+    commands = "\n".join(f"drift-agents run {name} --trace none" for name in EXPERIMENTS)
+    parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in EXPERIMENTS)).strip()]
+    for name in EXPERIMENTS:
+        rows = read_rows(by_name[name] / "episodes.jsonl")
+        about = load_experiment(name).about
+        parts.append(f"## `{name}`\n\n{about[:1].upper()}{about[1:]}. {_played(rows)}")
+        if name == EXPERIMENTS[0]:
+            parts.append(to_markdown(_aims_table(judge_aims(rows))))
+        parts += [to_markdown(table) for table in tabulate(rows)]
+    text = "\n\n".join([*parts, NOTES.strip()]) + "\n"
+    if out is not None:
+        write_text(out, text)
+    return text
+
+
+def tabulate(rows: Rows) -> list[Table]:
+    """Success by phase, and the share of steps in loops: a table a schedule.
+
+    Args:
+        rows: of one run.
+    """
+    tables = []
+    for schedule, of_schedule in _grouped(rows, "schedule").items():
+        phases = list(dict.fromkeys(str(row["phase"]) for row in of_schedule))
+        table = Table(f"`{schedule}`: success, %", ("reader", "verifier", *phases, "steps in loops, %"))
+        for policy, of_policy in _grouped(of_schedule, "policy").items():
+            for verifier, own in _grouped(of_policy, "verifier").items():
+                rates = [_rate([row for row in own if row["phase"] == phase]) for phase in phases]
+                share = sum(row["loop_steps"] for row in own) / sum(row["steps"] for row in own)
+                table.add(f"`{policy}`", verifier, *rates, f"{share:.0%}".removesuffix("%"))
+        tables.append(table)
+    return tables
+
+
+def judge_aims(rows: Rows) -> list[Aim]:
+    """The aims, schedule by schedule.
+
+    Args:
+        rows: of one run with the verifier `glove` and the reference `oracle_reset`, of one policy.
+    """
+    aims = []
+    for schedule, own in _grouped(rows, "schedule").items():
+        rates = {
+            (verifier, phase): _mean(list(of_phase))
+            for verifier, of_verifier in _grouped(own, "verifier").items()
+            for phase, of_phase in _grouped(of_verifier, "phase").items()
+        }
+        for phase in dict.fromkeys(str(row["phase"]) for row in own):
+            glove, oracle = rates["glove", phase], rates["oracle_reset", phase]
+            if phase == "source":
+                aims.append(Aim(schedule, phase, f"at least {SOURCE_AIM:.0%}", f"{glove:.1%}", glove >= SOURCE_AIM))
+            else:
+                kept = glove / oracle if oracle else 0.0
+                found = f"{kept:.0%} ({glove:.1%} of {oracle:.1%})"
+                what = f"GLOVE at least {KEPT_AIM:.0%} of oracle reset"
+                aims.append(Aim(schedule, phase, what, found, kept >= KEPT_AIM))
+    return aims
+
+
+def _aims_table(aims: Iterable[Aim]) -> Table:
+    table = Table("Aims", ("schedule", "phase", "aim", "found", "met"))
+    for aim in aims:
+        table.add(f"`{aim.schedule}`", aim.phase, aim.what, aim.found, "yes" if aim.is_met else "**no**")
+    return table
+
+
+def _played(rows: Rows) -> str:
+    counts = []
+    for schedule, own in _grouped(rows, "schedule").items():
+        instances, rounds = len({row["seed"] for row in own}), max(row["round"] for row in own)
+        counts.append(f"`{schedule}`: {instances} instances, {rounds} rounds of every phase")
+    return "; ".join(counts) + "."
+
+
+def _grouped(rows: Rows, field: str) -> dict[str, Rows]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(str(row[field]), []).append(row)
+    return dict(groups)
+
+
+def _mean(rows: Rows) -> float:
+    return float(np.mean([row["success"] for row in rows]))
+
+
+def _rate(rows: Rows) -> str:
+    value = estimate([100 * _mean(own) for own in _grouped(rows, "seed").values()])
+    return f"{value.mean:.0f} [{value.low:.0f}, {value.high:.0f}]"
