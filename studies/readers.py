@@ -96,21 +96,22 @@ def write_readers(folders: Sequence[Path], out: Path | None = None) -> str:
         ExperimentError: if a run is missing or cannot be read.
     """
     by_name = {folder.name: folder for folder in folders}
-    if missing := [name for name in EXPERIMENTS if name not in by_name]:
+    if EXPERIMENTS[0] not in by_name or not set(by_name) <= set(EXPERIMENTS):
         raise ExperimentError(
-            f"the page needs the runs {', '.join(EXPERIMENTS)}, in folders of these names. "
-            f"Missing: {', '.join(missing)}"
+            f"the runs should be `{EXPERIMENTS[0]}` and others of {', '.join(EXPERIMENTS)}, in folders of these names. "
+            f"Received {', '.join(by_name) or 'none'}"
         )
-    commands = "\n".join(f"drift-agents run {name} --trace none" for name in EXPERIMENTS)
-    parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in EXPERIMENTS)).strip()]
-    for name in EXPERIMENTS:
+    names = [name for name in EXPERIMENTS if name in by_name]
+    commands = "\n".join(f"drift-agents run {name} --trace none" for name in names)
+    parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in names)).strip()]
+    for name in names:
         rows = read_rows(by_name[name] / "episodes.jsonl")
         about = load_experiment(name).about
         parts.append(f"## `{name}`\n\n{about[:1].upper()}{about[1:]}. {_played(rows)}")
         if name == EXPERIMENTS[0]:
             parts.append(to_markdown(_aims_table(judge_aims(rows))))
         parts += [to_markdown(table) for table in tabulate(rows)]
-    text = "\n\n".join([*parts, NOTES.strip()]) + "\n"
+    text = "\n\n".join(parts) + "\n"
     if out is not None:
         write_text(out, text)
     return text

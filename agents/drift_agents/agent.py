@@ -2,6 +2,7 @@
 
 * `Agent` - acts, remembers and verifies, on any Gymnasium environment that shows text
 * `count_loops` - how often, and how long, an episode moved in circles
+* `NOTABLE_LOOPS` - the share of steps in loops that is worth a warning
 * `StepRenderer` - renders the prompts of one step, for a controller
 """
 
@@ -305,6 +306,8 @@ class StepRenderer:
 
 LOOP = 5
 """Longer rows of repeated steps are loops."""
+NOTABLE_LOOPS = 0.05
+"""The share of steps in loops from which on runs and reports warn."""
 
 
 def count_loops(experiences: Sequence[Experience]) -> tuple[int, int]:

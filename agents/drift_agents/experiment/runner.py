@@ -15,13 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol
 
+from drift_agents.agent import LOOP, NOTABLE_LOOPS
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.clusters import BACKENDS, open_cluster, play_on_cluster
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.episode import CellSetup, make_setup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, find_differences, versions
-from drift_agents.experiment.logs import CellLog, to_line
+from drift_agents.experiment.logs import CellLog, read_rows, to_line
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
@@ -180,9 +181,12 @@ def _run(
                 progress.begin(schedule, sum(length(cell) for cell in cells if cell.schedule == schedule))
                 progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
             try:
+                loops = _LoopWatch(progress)
                 for cell in _play_all(experiment, held, left, where, trace, service):
                     held.note_finished(cell.key)
                     progress.advance(cell.schedule, length(cell))
+                    loops.add(cell, held.cell(cell.key))
+                loops.sum_up()
                 return held.merge(cell.key for cell in cells)
             except OSError as error:
                 message = f"{error.filename or folder}: cannot be used: {error.strerror}"
@@ -274,6 +278,37 @@ def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> Ce
         raise ExperimentError(
             f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
         ) from error
+
+
+class _LoopWatch:
+    """Warns of agents that move in circles: at the first cell, and at the end with their number."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._cells = self._looping = 0
+
+    def add(self, cell: Cell, path: Path) -> None:
+        """Read the lines of a cell that has been played."""
+        steps = looped = 0
+        for row in read_rows(path):
+            steps, looped = steps + row["steps"], looped + row["loop_steps"]
+        self._cells += 1
+        if not steps or looped / steps < NOTABLE_LOOPS:
+            return
+        self._looping += 1
+        if self._looping == 1:
+            self._progress.note(
+                f"warning: {cell.key} moved in circles: {looped / steps:.0%} of its steps are in loops longer than "
+                f"{LOOP} steps. Further cells are counted"
+            )
+
+    def sum_up(self) -> None:
+        """Note how many cells moved in circles."""
+        if self._looping:
+            self._progress.note(
+                f"warning: {self._looping} of the {self._cells} cells played have at least {NOTABLE_LOOPS:.0%} of "
+                "their steps in loops; the report names the agents"
+            )
 
 
 def _tell_untraced(folder: RunFolder, done: list[Cell], trace: str, progress: Progress) -> None:

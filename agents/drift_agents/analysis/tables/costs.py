@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from drift_agents.agent import NOTABLE_LOOPS
 from drift_agents.analysis.runs import Row, Runs, estimate, sum_of
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
 from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate
@@ -114,10 +115,6 @@ def tabulate_llm_costs(players: PlayerIndex) -> Table:
             reference=reference,
         )
     return table
-
-
-NOTABLE_LOOPS = 0.05
-"""The share of steps in loops from which on an agent stands in the table of loops."""
 
 
 def tabulate_loops(players: PlayerIndex) -> Table:

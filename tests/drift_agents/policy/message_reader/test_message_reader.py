@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drift_agents.analysis.report import write_report
 from drift_agents.errors import ArgumentError
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.runner import Silent, run_experiment
 from drift_agents.llm.base import Message
 from drift_agents.policy.base import make_policy
 from drift_agents.policy.llm import LanguageModelPolicy
@@ -20,7 +21,7 @@ from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.policy.message_reader.text import read_text
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
-from drift_agents.registry import MEMORIES
+from drift_agents.registry import MEMORIES, VERIFIERS
 from drift_agents.types import Outcome
 
 READERS = ("message_reader", "forgetful_reader", "erring_reader")
@@ -120,16 +121,45 @@ def test_other_messages_are_answered_by_untried_actions() -> None:
 
 
 def play(tmp_path: Path, schedule: str, **rest: Any) -> list[dict[str, Any]]:
-    data = {"name": "read", "schedules": [schedule], "seeds": 1, "rounds": 1, **rest}
+    data = {"name": "read", "schedules": [schedule], "seeds": 1, "rounds": 1, "trace": "none", **rest}
     return read_rows(run_experiment(parse_experiment(data), tmp_path / "run"))
 
 
-def test_readers_play_with_every_memory(tmp_path: Path) -> None:
-    memories = [name for name in MEMORIES.names() if name not in ("none", "managed", "consensus")]
-    agents = {"memory": memories, "policy": "message_reader"}
-    rows = play(tmp_path, "frozen_lake/explicit", agents=agents)
-    assert {row["memory"] for row in rows} == set(memories)
-    assert not any(row["invalid_actions"] for row in rows)
+SCHEDULES = ("frozen_lake/explicit-family", "mountain_car/reversed", "webshop/explicit")
+OWN_SETUPS = ("managed", "consensus", "store")
+"""Memories that wrap another one, need a team, or a store of another package."""
+CONTROLS = ("base+extra", "oracle_realign", "oracle_reset")
+"""`base+extra` plays as many episodes again as another verifier probes."""
+
+
+def board(schedule: str) -> list[dict[str, Any]]:
+    """Every memory, and every verifier on one memory: what an experiment file of a board names."""
+    memories = [name for name in MEMORIES.names() if name not in OWN_SETUPS]
+    verifiers = [name for name in VERIFIERS.names() if name not in CONTROLS]
+    team = {"memory": "consensus", "team": {"edv": {"members": "planners"}}, "policy": "message_reader"}
+    adamem = {"memory": "adamem", "controller": {"adamem": {"effort": "low"}}, "policy": "message_reader"}
+    return [
+        {"memory": memories, "verifier": ["none", "glove"], "policy": "message_reader"},
+        {"memory": "vanilla", "verifier": verifiers, "policy": "message_reader"},
+        {"memory": {"managed": {"addition": "strict", "deletion": "combined"}}, "policy": "message_reader"},
+        adamem,
+        *([team] if schedule.startswith("frozen_lake") else []),
+    ]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("seeds", "rounds"), [pytest.param(2, 1, id="short"), pytest.param(3, 5, id="long", marks=pytest.mark.slow)]
+)
+def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: str, seeds: int, rounds: int) -> None:
+    rounds = 1 if "car" in schedule else rounds
+    agents = board(schedule)
+    if seeds == 2 and "car" in schedule:
+        seeds, agents = 1, [{**agents[0], "verifier": "glove"}]
+    rows = play(tmp_path, schedule, agents=agents, seeds=seeds, rounds=rounds)
+    played = {(row["memory"].partition("(")[0], row["verifier"]) for row in rows}
+    assert {memory for memory, _ in played} >= set(MEMORIES.names()) - set(OWN_SETUPS)
+    assert not any(row["invalid_actions"] or row["model_calls"] for row in rows)
 
 
 @pytest.mark.parametrize("schedule", ["mountain_car/reversed", "webshop/explicit"])
@@ -231,3 +261,28 @@ def test_a_worked_example_changes_nothing_that_a_reader_parses(form: str) -> Non
     assert "Example." in shown
     assert "Example." not in plain
     assert read_text(shown, VIEW.actions)._replace(text="") == read_text(plain, VIEW.actions)._replace(text="")
+
+
+class KeptNotes(Silent):
+    """Keeps what a run notes."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.texts.append(text)
+
+
+@pytest.mark.parametrize(("form", "warnings"), [("ranked", 0), ("paper", 2)])
+def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
+    """Two lines whatever the number of cells; the report names the agents."""
+    agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {"message_reader": {"format": form}}}
+    data = {"name": "circles", "schedules": ["frozen_lake/explicit-family"], "agents": agents, "seeds": 2, "rounds": 5}
+    notes = KeptNotes()
+    run_experiment(parse_experiment(data), tmp_path / "run", progress=notes)
+    told = [text for text in notes.texts if text.startswith("warning: ")]
+    assert len(told) == warnings
+    if told:
+        assert "of its steps are in loops longer than 5 steps" in told[0]
+        assert "of the 4 cells played have at least 5% of their steps in loops" in told[1]
+    assert ("moved in circles" in write_report(tmp_path / "run").read_text("utf-8")) == bool(warnings)
