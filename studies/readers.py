@@ -47,21 +47,30 @@ python -m studies readers {folders} --out docs/readers.md
 ```
 """
 
-NOTES = """## What the figures say
-
-- **`paper` and `react`** show neither the steps to a score nor the episode so far. On the lake a step against the \
-wall, a step back and the right way all read "Max score achievable 1.0", so a reader with a fixed rule for ties \
-repeats them until time runs out; one with random ties gets out of some circles. In the shop these formats do not \
-show which options are chosen, and the reader chooses the first one again and again.
-- **`raw`** serves this reader as well as `ranked`: what prevents circles are facts, not the estimate (which actions \
-the episode executed here, how often it was in the state that an action leads to, what ended episodes elsewhere).
-- **The same words for all**: every agent reads "At step N an outcome contradicted memory". With it the plain agent \
-wins the car without a verifier, since the reader then trusts its newest pushes. On the lake and in the shop the \
-line does not help the plain agent: the records that it recalls first are the oldest.
-- On the car readers use the velocities before and after pushes, not the estimates, and no two actions are tied.
-- `overwrite` plays GLOVE's episodes here: no outcome is false. `announce_only` changes no record, so it shows what \
-the line of doubt does alone.
-"""
+NOTES = {
+    "readers": (
+        '**The same words for all**: every agent reads "At step N an outcome contradicted memory". With it '
+        "the plain agent wins the car without a verifier, since the reader then trusts its newest pushes. On "
+        "the lake and in the shop the line does not help the plain agent: the records that it recalls first "
+        "are the oldest.",
+        "`overwrite` plays GLOVE's episodes here: no outcome is false. `announce_only` changes no record, so "
+        "it shows what the line alone does.",
+        "GLOVE can exceed *oracle reset*, which also forgets the records that still hold.",
+    ),
+    "readers-kinds": (
+        "On the car no two actions are tied, and readers use the velocities before and after pushes, not the "
+        "estimates.",
+    ),
+    "readers-formats": (
+        "`paper` and `react` show neither the steps to a score nor the episode so far. A step against the "
+        'wall, a step back and the right way all read "Max score achievable 1.0", so a reader with a fixed '
+        "rule for ties repeats them until time runs out. In the shop these formats do not show which options "
+        "are chosen, and the reader chooses the first one again and again.",
+        "`raw` has no estimate: what prevents circles are facts (which actions the episode executed here, how"
+        " often it was in the state that an action leads to, what ended episodes elsewhere).",
+    ),
+}
+"""What the figures say, by experiment."""
 
 
 class Aim(NamedTuple):
@@ -111,6 +120,7 @@ def write_readers(folders: Sequence[Path], out: Path | None = None) -> str:
         if name == EXPERIMENTS[0]:
             parts.append(to_markdown(_aims_table(judge_aims(rows))))
         parts += [to_markdown(table) for table in tabulate(rows)]
+        parts.append("\n".join(f"- {note}" for note in NOTES[name]))
     text = "\n\n".join(parts) + "\n"
     if out is not None:
         write_text(out, text)

@@ -60,7 +60,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "experience", "prompts"],
+        ["belief", "claims", "experience", "prompts", "readers"],
         ["__init__", "__main__"],
     ],
 }
