@@ -22,6 +22,9 @@ from webshop_server.urls import SUB_PAGES, PageKind, PageUrl
 RESULTS_PER_PAGE = 10
 """Listings on a results page."""
 
+MAX_PAGE = 10**6
+"""The highest page number of results without a last page."""
+
 SLOGANS = (
     "Your order is nearly there. First, a word from our sponsors!",
     "Wait! An offer that ends today",
@@ -87,6 +90,8 @@ def build_results_page(
     url: PageUrl,
     products: Sequence[Product],
     visited: Container[str],
+    *,
+    has_last_page: bool = True,
 ) -> tuple[PageSection, ...]:
     """Build a page of up to ten results.
 
@@ -96,12 +101,13 @@ def build_results_page(
         url: query and page number.
         products: all results, in order.
         visited: the asins of the listings that have been opened.
+        has_last_page: whether the last page has no `Next >`; otherwise empty pages follow, as in the original.
     """
     page = url.page_number
     tools = [_button(settings, "Back to Search", _START), _text(f"Page {page} (Total results: {len(products)})")]
     if page > 1:
         tools.append(_button(settings, "< Prev", url._replace(page_number=page - 1)))
-    if page * RESULTS_PER_PAGE < len(products):
+    if page * RESULTS_PER_PAGE < len(products) or not has_last_page:
         tools.append(_button(settings, "Next >", url._replace(page_number=page + 1)))
     cards = []
     for product in products[(page - 1) * RESULTS_PER_PAGE : page * RESULTS_PER_PAGE]:
@@ -111,7 +117,7 @@ def build_results_page(
         )
         words = _text(format_title(product, settings), "name"), _text(format_price(product, settings), "price")
         cards.append(PageSection("card", (link, *words)))
-    if not cards:
+    if not cards and has_last_page:
         cards.append(PageSection("empty", (_text("No products match these words."),)))
     return _instruction(instruction), PageSection("toolbar", tuple(tools)), PageSection("cards", (), tuple(cards))
 

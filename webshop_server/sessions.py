@@ -16,7 +16,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +73,8 @@ class _Entry:
 class SessionStore:
     """Sessions by name.
 
-    At a limit, sessions that never left their first page are deleted first, then the least recently used one.
+    At a limit the least recently used session is deleted; where more than half of them never left their first page,
+    the least recently used one of these, so that a flood of new sessions does not displace the others.
 
     Args:
         shop: the shop of all sessions.
@@ -220,10 +221,11 @@ class SessionStore:
         if len(self._entries) >= self._limit:
             self._delete(self._choose_surplus(self._entries))
 
-    def _choose_surplus(self, names: Iterable[str]) -> str:
-        """Return the session to delete: one that never left its first page, else the least recently used one."""
+    def _choose_surplus(self, names: Collection[str]) -> str:
+        """Return the session to delete."""
         entries = self._entries
-        return min(names, key=lambda name: (entries[name].is_opened, entries[name].used))
+        unopened = [name for name in names if not entries[name].is_opened]
+        return min(unopened if 2 * len(unopened) > len(names) else names, key=lambda name: entries[name].used)
 
 
 class SessionLog:

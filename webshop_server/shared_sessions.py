@@ -250,9 +250,11 @@ class SharedSessionStore(SessionStore):
 
     @staticmethod
     def _delete_surplus(database: sqlite3.Connection, where: str, values: tuple[str, ...], limit: int) -> None:
-        count = database.execute(f"SELECT count(*) FROM sessions {where}", values).fetchone()[0]
+        counts = f"SELECT count(*), count(*) - coalesce(sum(is_opened), 0) FROM sessions {where}"
+        count, unopened = database.execute(counts, values).fetchone()
         if count >= limit:
-            chosen = f"SELECT name FROM sessions {where} ORDER BY is_opened, used LIMIT 1"
+            order = "is_opened, used" if 2 * unopened > count else "used"
+            chosen = f"SELECT name FROM sessions {where} ORDER BY {order} LIMIT 1"
             database.execute(f"DELETE FROM sessions WHERE name = ({chosen})", values)
 
     @contextmanager

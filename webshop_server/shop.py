@@ -23,6 +23,7 @@ from webshop_server.errors import ArgumentError, SessionError
 from webshop_server.goals import Goal, GoalSet
 from webshop_server.inventory import Inventory, is_target
 from webshop_server.page_builder import (
+    MAX_PAGE,
     RESULTS_PER_PAGE,
     build_ad_page,
     build_confirm_page,
@@ -50,6 +51,7 @@ class Shop:
         goal_kind: `synthetic`, `human` or `color_class`.
         max_length: the maximum length of a page's text, in characters.
         nouns: returns the nouns of a title, for the score.
+        has_last_page: whether results end with a page without `Next >`; in the original they do not.
 
     Example:
         >>> from webshop_server.inventory import Inventory
@@ -68,12 +70,14 @@ class Shop:
         goal_kind: str = "synthetic",
         max_length: int = MAX_LENGTH,
         nouns: NounRule = extract_nouns,
+        has_last_page: bool = True,
     ) -> None:
         self.inventory = inventory
         self.settings = settings or Settings()
         self.goal_kind = goal_kind
         self.max_length = max_length
         self.nouns = nouns
+        self.has_last_page = has_last_page
 
     @property
     def charset(self) -> frozenset[str]:
@@ -333,9 +337,12 @@ class Session:
             return self.page  # a search over HTTP is answered by a redirect to the page that it has just built
         self._listed = listed
         products = self.shop.inventory.results(url.keywords, self.settings)
-        last = max(1, -(-len(products) // RESULTS_PER_PAGE))
+        last = max(1, -(-len(products) // RESULTS_PER_PAGE)) if self.shop.has_last_page else MAX_PAGE
         here = PageUrl(PageKind.RESULTS, url.keywords, min(max(url.page_number, 1), last))
-        return self._show(here, build_results_page(self.goal.text, self.settings, here, products, self._visited))
+        sections = build_results_page(
+            self.goal.text, self.settings, here, products, self._visited, has_last_page=self.shop.has_last_page
+        )
+        return self._show(here, sections)
 
     def _item(self, url: PageUrl) -> PageModel:
         product = self._product(url)

@@ -130,6 +130,31 @@ def test_limits_and_idle_sessions(make_store):
         pass
 
 
+@pytest.mark.parametrize("is_shared", [False, True], ids=["memory", "file"])
+def test_a_new_session_outlives_the_start_of_others(make_store, inventory, is_shared):
+    """At a limit that is full of sessions that have been used, as with many shoppers at one address."""
+    now = [0.0]
+    options = {"limit": 100, "client_limit": 8, "clock": lambda: now[0]}
+    store = make_store(**options) if is_shared else SessionStore(Shop(inventory), **options)
+    used = []
+    for _ in range(8):
+        now[0] += 1
+        used.append(store.create(client="a"))
+        with store.use(used[-1]) as session:
+            session.search("shirt")
+    fresh = []
+    for _ in range(3):
+        now[0] += 1
+        fresh.append(store.create(client="a"))
+    assert [name in store for name in fresh] == [True] * 3
+    assert [name in store for name in used] == [False] * 3 + [True] * 5
+    for _ in range(20):  # a flood of sessions that are never used displaces itself
+        now[0] += 1
+        fresh.append(store.create(client="a"))
+    assert sum(name in store for name in used) == 3
+    assert fresh[-1] in store
+
+
 def test_threads_of_two_stores_lose_no_change(make_store):
     stores = [make_store(), make_store()]
     name = stores[0].create(goal=0)

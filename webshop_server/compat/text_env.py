@@ -76,7 +76,9 @@ class SimServer:
         rule = load_tagger(MODEL) if check_choice("nouns", nouns, ("rule", "spacy")) == "spacy" else count_nouns
         inventory = _open(file_path, num_products, seed)
         kind = "human" if human_goals else "synthetic"
-        self.shop = Shop(inventory, Settings(show_attributes=bool(show_attrs)), goal_kind=kind, nouns=rule)
+        self.shop = Shop(
+            inventory, Settings(show_attributes=bool(show_attrs)), goal_kind=kind, nouns=rule, has_last_page=False
+        )
         self.user_sessions: dict[str, dict[str, Any]] = {}
         self.seed = seed
         self._numbers: list[int] | None = None  # the goals in use, if not all
