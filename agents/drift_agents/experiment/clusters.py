@@ -286,7 +286,7 @@ def _open_dask(address: str | None, jobs: int | None) -> Iterator[Cluster]:
                     threads_per_worker=1,
                     processes=True,
                     host="127.0.0.1",
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     local_directory=scratch,
                     silence_logs=logging.CRITICAL,
                 )

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from drift_agents.analysis import aggregates
 from drift_agents.analysis.runs import Player
 from drift_agents.analysis.table import Table, to_markdown
+from drift_agents.analysis.tables import comparisons
 from drift_agents.analysis.tables.comparisons import holm, sign_flip
 from drift_agents.analysis.tables.paper import backbones, paper_figures
 from drift_agents.experiment.logs import FIELDS
+
+from drift_envs.metrics import statistics
 
 
 def test_markdown_escapes_what_would_break_a_table() -> None:
@@ -45,3 +50,20 @@ def test_every_field_is_documented() -> None:
     firsts = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     documented = [name for first in firsts for name in re.findall("`([a-z_]+)`", first)]
     assert sorted(documented) == sorted(FIELDS)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resamples and flips of large runs are drawn in blocks, from the same stream as at once."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(0.1, 1.0, 203)
+    strata = [index % 3 for index in range(203)]
+
+    def compute() -> list[float]:
+        resamples = aggregates.Resamples(strata, 100)
+        found = [*resamples.estimate(values), *resamples.estimate(values, [kind != 1 for kind in strata])]
+        return [*found, comparisons.sign_flip(list(values)), *statistics.bootstrap(values)]
+
+    whole = compute()
+    for module in (aggregates, comparisons, statistics):
+        monkeypatch.setattr(module, "_AT_ONCE", 1_500)
+    assert compute() == pytest.approx(whole, rel=1e-12)
