@@ -268,6 +268,8 @@ def _open_dask(address: str | None, jobs: int | None) -> Iterator[Cluster]:
             return
     address = address or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
     if address is not None:
+        if not address.rpartition(":")[2].isdecimal():
+            raise ExperimentError(f"`address` of Dask's scheduler should be tcp://host:port. Received {address!r}")
         check_reachable(address, "scheduler of Dask")
         try:
             client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.clusters import open_cluster
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
@@ -44,3 +45,8 @@ class TestDask(ClusterContract):
         monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
         with open_cluster("dask") as cluster:
             assert cluster.cores == 2
+
+    @pytest.mark.parametrize("wrong", ["foo", "10.0.0.1:xx", "tcp://"])
+    def test_an_address_that_is_none_is_refused(self, wrong: str) -> None:
+        with pytest.raises(ExperimentError, match="should be tcp://host:port"), open_cluster("dask", wrong):
+            pass
