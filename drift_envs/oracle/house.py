@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.checks import check_integer
@@ -17,6 +18,7 @@ from drift_envs.envs.house.pool import find_task, number_task
 from drift_envs.envs.house.search import LIMIT, Plans, replay_plans, solve_task
 from drift_envs.envs.house.tasks import HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
 
 SAMPLE = 20
@@ -69,6 +71,8 @@ class HouseOracle:
     ) -> None:
         self._world, self._pool, self._drawn = world, pool, drawn
         self._limit = check_integer("limit", limit, 1)
+        self._named: dict[Hashable, dict[str, Value]] = {}
+        """The names of furniture and what is gone, of all ticks that were asked about: states have their words."""
         self._compared: dict[tuple[HouseModel, HouseModel, HouseTask], tuple[int, int]] = {}
 
     def changed(self, state: Any, action: Any, t0: int, t1: int) -> bool:
@@ -85,6 +89,8 @@ class HouseOracle:
             return False
         if before["transient"] != after["transient"]:
             return True
+        self._note_names(before)
+        self._note_names(after)
         return self._respond(state, action, t0) != self._respond(state, action, t1)
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
@@ -216,21 +222,30 @@ class HouseOracle:
             raise ArgumentError(
                 f"`state` should be a JSON text with `house` and `task`. Received {str(state)[:200]!r}"
             ) from error
-        model = make_model(number, self._world.knobs_at(tick))
-        return restore_episode(model, self._task_of(model, text, tick), state)
+        knobs = self._world.knobs_at(tick)
+        self._note_names(knobs)
+        model = make_model(number, knobs)
+        places = {str(shown.get("at")), *map(str, shown.get("visited", ()))} - {"nothing"}
+        known = [model, *(make_model(number, named) for named in self._named.values())]
+        # The names of this tick first; those of another tick where the text has furniture that is not called so.
+        for strict in (True, False):
+            for names in known:
+                task = _find_task(names, text)
+                if task is not None and (not strict or places <= names.by_name.keys()):
+                    return restore_episode(model, task, state, names)
+        raise ArgumentError(f"`state` should have a task of house {number}. Received {text!r}")
 
-    def _task_of(self, model: HouseModel, text: str, tick: int) -> HouseTask:
-        """The task of that text; names of furniture may be those of another tick."""
-        words = text.split()
-        for task in list_tasks(model.number):
-            if task.thing in words and (task.text(model) == text or _rename(task, model, text)):
-                return task
-        raise ArgumentError(f"`state` should have a task of house {model.number}. Received {text!r}")
+    def _note_names(self, knobs: Mapping[str, Value]) -> None:
+        key = (knobs["names"], knobs["gone"])
+        self._named.setdefault(key, {"names": knobs["names"], "gone": knobs["gone"]})
 
 
-def _rename(task: HouseTask, model: HouseModel, text: str) -> bool:
-    """Whether the text is the task's under the furniture's own names."""
-    return task.text(make_model(model.number, {})) == text
+@lru_cache(maxsize=4096)
+def _find_task(model: HouseModel, text: str) -> HouseTask | None:
+    """The task of a text, if furniture is called so; the first one of several."""
+    words = text.split()
+    found = (task for task in list_tasks(model.number) if task.thing in words and task.text(model) == text)
+    return next(found, None)
 
 
 def _execute(episode: HouseEpisode, command: str) -> _Answer:

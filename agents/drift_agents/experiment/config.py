@@ -173,13 +173,14 @@ class Construct(_Model):
     Args:
         episodes: how many tasks; 0 for none.
         where: `other`: tasks that the test does not have (other goals of the shop, other maps where a
-            schedule draws them, other starts); `same`: those of the test.
+            schedule draws them, other starts, other tasks of the house); `elsewhere`: tasks of other houses;
+            `same`: those of the test.
         epochs: how often the same tasks are played.
         policy: who plays them, if it is not the agent's own policy.
     """
 
     episodes: Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
-    where: Literal["other", "same"] = "other"
+    where: Literal["other", "elsewhere", "same"] = "other"
     epochs: Count = 1
     policy: Annotated[PartSpec | None, BeforeValidator(_as_part)] = None
 

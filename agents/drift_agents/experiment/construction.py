@@ -83,7 +83,12 @@ def plan_construction(schedule: Schedule, world: EvaluationWrapper, construct: C
     pool: tuple[int, ...] | None = None
     world_seed = seed
     shop = getattr(world.unwrapped, "other_tasks", None)
-    if shop is not None:
+    if construct.where == "elsewhere":
+        elsewhere = getattr(world.unwrapped, "tasks_elsewhere", None)
+        if elsewhere is None:
+            raise ExperimentError(f"{schedule.name}: `construct: {{where: elsewhere}}` needs a world of several houses")
+        pool = elsewhere(construct.episodes)
+    elif shop is not None:
         test = world.unwrapped.task_pool  # type: ignore[attr-defined]
         size = min(construct.episodes, len(test) if test is not None else construct.episodes)
         pool = shop(size) if other or test is None else test[:size]

@@ -132,7 +132,7 @@ class HouseEpisode:
         self.answer, self._says, self.score = saved["answer"], saved["says"], saved["score"]
 
 
-def restore_episode(model: HouseModel, task: HouseTask, text: str) -> HouseEpisode:
+def restore_episode(model: HouseModel, task: HouseTask, text: str, names: HouseModel | None = None) -> HouseEpisode:
     """An episode at the state that a JSON text shows.
 
     The commands of `done` count as executed even where this house would refuse them now: what was carried is
@@ -142,23 +142,25 @@ def restore_episode(model: HouseModel, task: HouseTask, text: str) -> HouseEpiso
         model: the house.
         task: the task.
         text: the JSON text.
+        names: the same house with the names of furniture that the text has; by default those of `model`.
 
     Raises:
         ArgumentError: if it is no state of this house.
     """
     episode = HouseEpisode(model, task)
+    names = model if names is None else names
     try:
         shown = json.loads(text)
-        state = HouseState(opened=frozenset(model.by_name[name] for name in shown["opened"] if name in model.by_name))
+        state = HouseState(opened=frozenset(names.by_name[name] for name in shown["opened"] if name in names.by_name))
         done = []
         for line in shown["done"]:
-            command = model.parse(line)
-            if command is None:  # the furniture has another name in this house, or is gone
+            command = names.parse(line)
+            if command is None:  # the furniture is gone, or has another name
                 continue
             done.append(command)
             state = _force(model, state, command)
-        at = model.by_name.get(shown["at"], NOWHERE)
-        visited = [model.by_name[name] for name in shown["visited"] if name in model.by_name]
+        at = names.by_name.get(shown["at"], NOWHERE)
+        visited = [names.by_name[name] for name in shown["visited"] if name in names.by_name]
         says = str(shown["says"])
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise ArgumentError(f"`state` should be a state of a house as JSON. Received {str(text)[:200]!r}") from error

@@ -30,6 +30,8 @@ CONTROLS = {
     "frozen_lake/harmless",
     "frozen_lake/shortcut",
     "house/null",
+    "house/seen",
+    "house/unseen",
     "house/harmless",
     "mountain_car/null",
     "mountain_car/explicit",
@@ -139,7 +141,9 @@ def test_every_phase_can_be_solved(name: str) -> None:
 def test_no_control_misleads(name: str) -> None:
     for phase, effect in effects(name):
         assert effect.loss == 0.0, f"{phase}: {effect}"
-        assert (effect.magnitude == 0.0) == name.endswith(("/null", "/task-shift", "/task-mixed")), f"{phase}: {effect}"
+        assert (effect.magnitude == 0.0) == name.endswith(
+            ("/null", "/seen", "/unseen", "/task-shift", "/task-mixed")
+        ), f"{phase}: {effect}"
 
 
 SHORT = ("/flapping", "/bait")

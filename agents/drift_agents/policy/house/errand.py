@@ -41,6 +41,7 @@ LIKELY: dict[str, tuple[str, ...]] = {
 _GROUPS = {
     "kitchen": "apple bread egg lettuce potato tomato mug cup bowl plate pan pot fork spoon knife butterknife spatula "
     "ladle peppershaker saltshaker winebottle dishsponge",
+    "desk": "pen pencil cd cellphone creditcard keychain watch alarmclock book newspaper laptop statue remotecontrol box",
     "bath": "soapbar soapbottle cloth spraybottle toiletpaper candle",
 }
 GROUP_OF = {kind: group for group, kinds in _GROUPS.items() for kind in kinds.split()}
@@ -94,6 +95,16 @@ def kind_of(name: str) -> str:
         'shelf'
     """
     return name.rpartition(" ")[0]
+
+
+def is_common(thing: str, furniture: str) -> bool:
+    """Whether a kind of thing is commonly kept in or on a kind of furniture; unknown kinds may be anywhere.
+
+    Args:
+        thing: the kind of thing.
+        furniture: the kind of furniture.
+    """
+    return thing not in GROUP_OF or furniture in LIKELY[GROUP_OF[thing]]
 
 
 def likely_rank(thing: str, furniture: str) -> int:

@@ -178,8 +178,9 @@ def _read_facts(item: Recollection) -> tuple[tuple[str, int, Any, Any], ...]:
         found.append(("keys", house, (before.at, before.holds), after.door == "open"))
     elif action.startswith("examine ") and after.holds != NOTHING:
         ways, seen = treatments(after.done, after.holds), read_marks(after.says, after.holds)
-        if len(ways) == 1 and seen is not None:  # of several, it is open which did what
-            found.append(("marks", house, ways[0], seen))
+        if ways and seen is not None and (len(ways) == 1 or ways[-1][0] != "clean"):
+            # of several, the last one decides between hot and cold, and it is open which one cleaned
+            found.append(("marks", house, ways[-1], seen if len(ways) == 1 else seen - {"clean"}))
     return tuple(found)
 
 
@@ -197,7 +198,10 @@ def _read_attempt(before: ShownHouse, item: Recollection) -> Attempt | None:
     if found is None or before.holds != found["thing"] or kind_of(found["place"]) != errand.target:
         return None
     if errand.number > 1 and not item.outcome.ended:
-        return None  # the first of two
+        lying = placed(before.done).items()
+        others = [thing for thing, place in lying if kind_of(place) == errand.target and thing != found["thing"]]
+        if kind_of(found["thing"]) not in map(kind_of, others):
+            return None  # the first of two
     ways = treatments(before.done, found["thing"])
     return Attempt(errand.thing, kind_of(found["thing"]), errand.mark, found["place"], ways)
 

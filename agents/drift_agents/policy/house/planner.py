@@ -17,7 +17,7 @@ from drift_agents.checks import check_flag
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.house import NOTHING, ShownHouse, read_house_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.house.errand import LIKE, WAYS, Errand, kind_of, likely_rank, parse_errand
+from drift_agents.policy.house.errand import LIKE, WAYS, Errand, is_common, kind_of, likely_rank, parse_errand
 from drift_agents.policy.house.knowledge import (
     Attempt,
     DatedFact,
@@ -53,6 +53,7 @@ class HousePlanner:
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
         explores: whether it looks for better places, ways and meanings once it knows one that is worth something.
+        common_sense: whether it knows where kinds of things are commonly kept.
 
     Raises:
         ArgumentError: if an option is outside its range.
@@ -67,9 +68,10 @@ class HousePlanner:
 
     name = "planner"
 
-    def __init__(self, *, conflict: str = "majority", explores: bool = True) -> None:
+    def __init__(self, *, conflict: str = "majority", explores: bool = True, common_sense: bool = True) -> None:
         self.conflict = check_conflict(conflict)
         self.explores = check_flag("explores", explores)
+        self.common_sense = check_flag("common_sense", common_sense)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.
@@ -89,7 +91,7 @@ class HousePlanner:
         if errand is None or not view.actions:
             return Reply(view.actions[int(rng.integers(len(view.actions)))] if view.actions else "look")
         known = learn_house(shown, (*view.elsewhere, *view.here), self.conflict)
-        wanted = _HouseDecision(view, shown, errand, known, self.explores, rng).choose()
+        wanted = _HouseDecision(view, shown, errand, known, self, rng).choose()
         return Reply(wanted if wanted in view.actions else view.actions[int(rng.integers(len(view.actions)))])
 
 
@@ -101,7 +103,7 @@ class _HouseDecision:
         shown: its state.
         errand: its task.
         known: what its records show.
-        explores: whether it looks for better places, ways and meanings.
+        options: of the planner.
         rng: for ties.
     """
 
@@ -111,10 +113,11 @@ class _HouseDecision:
         shown: ShownHouse,
         errand: Errand,
         known: HouseKnowledge,
-        explores: bool,
+        options: HousePlanner,
         rng: np.random.Generator,
     ) -> None:
-        self.shown, self.errand, self.known, self.explores, self.rng = shown, errand, known, explores, rng
+        self.shown, self.errand, self.known, self.rng = shown, errand, known, rng
+        self.explores, self.common_sense = options.explores, options.common_sense
         self.actions = view.actions
         self.doubt = -1 if view.doubt_since is None else view.doubt_since
         gos = [action[6:] for action in view.actions if action.startswith("go to ")]
@@ -173,13 +176,16 @@ class _HouseDecision:
 
     def _own_failures(self) -> list[tuple[str, str, tuple[Way, ...]]]:
         """What was put at the wanted place in this episode, without completing the task."""
-        if self.errand.number > 1 or self.errand.is_light:
+        if self.errand.is_light:
             return []
-        return [one for one in failed_puts(self.shown.done) if kind_of(one[1]) == self.errand.target]
+        found = [one for one in failed_puts(self.shown.done) if kind_of(one[1]) == self.errand.target]
+        kinds = [kind_of(thing) for thing in {thing: None for thing, _, _ in found}]
+        return [one for one in found if kinds.count(kind_of(one[0])) >= self.errand.number]
 
     def _blames_word(self, thing: str, ways: tuple[Way, ...]) -> bool:
         """Whether a failed attempt shows that the word means something else."""
-        return not self.errand.mark or any(self._does(way) for way in ways)
+        marks = self.known.marks
+        return not self.errand.mark or any(way in marks and self.errand.mark in marks[way].value for way in ways)
 
     def _is_worth_trying(self, thing: str) -> bool:
         return kind_of(thing) in self._kinds and not any(kind_of(other) == self._kinds[0] for other in self._in_reach())
@@ -210,7 +216,8 @@ class _HouseDecision:
         """Things that lie at the wanted place without completing the task, and may be treated otherwise."""
         if self.errand.number > 1 or not self.errand.mark:
             return frozenset()
-        return frozenset(thing for thing in finished if kind_of(thing) == self._kinds[0])
+        wanted = {thing for thing in finished if kind_of(thing) == self._kinds[0]}
+        return frozenset(thing for thing in wanted if set(self._ways()) - set(treatments(self.shown.done, thing)))
 
     def _go_to_thing(
         self, kind: str, finished: Collection[str], retry: Collection[str], down: Mapping[str, str]
@@ -241,6 +248,8 @@ class _HouseDecision:
     def _open_at(self, place: str) -> str | None:
         """Go to furniture, and open it; `None` if it cannot be reached or opened, or is open already."""
         shown = self.shown
+        if self._is_locked(place) and shown.holds == NOTHING and (step := self._unlock_from_afar(place)) is not None:
+            return step
         if place != shown.at:
             return None if self._is_shut(place) else f"go to {place}"
         if shown.door == "closed":
@@ -268,12 +277,20 @@ class _HouseDecision:
             if place not in shown.visited and place != shown.at and not self._is_shut(place)
         ]
         free = [place for place in open_ if not self._is_locked(place)]
-        if free:
-            return f"go to {self._most_likely(kind, free)}"
+        likely = [place for place in free if self._is_likely(kind, place)]
+        if likely:
+            return f"go to {self._most_likely(kind, likely)}"
         for place in [*open_, shown.at]:
-            if place not in shown.visited and place != NOTHING and (step := self._unlock_from_afar(place)) is not None:
+            if self._is_locked(place) and place not in shown.visited and (step := self._unlock_from_afar(place)):
                 return step
-        return None
+        return f"go to {self._most_likely(kind, free)}" if free else None
+
+    def _is_likely(self, kind: str, place: str) -> bool:
+        """Whether a thing may well be there: nothing is known about it, and it is a common place."""
+        fact = self.known.contents.get(place)
+        if fact is not None and fact.last >= self.doubt:
+            return False
+        return not self.common_sense or is_common(kind, kind_of(place))
 
     def _most_likely(self, kind: str, places: Sequence[str]) -> str:
         """The furniture where such a thing is most likely to be: by records of other houses, then by common sense.
@@ -287,7 +304,7 @@ class _HouseDecision:
             fact = self.known.contents.get(place)
             was_empty = fact is not None and fact.last >= self.doubt
             share = seen.get((kind, kind_of(place)), 0.0) / total if total else 0.0
-            return was_empty, -round(share, 6), likely_rank(kind, kind_of(place))
+            return was_empty, -round(share, 6), likely_rank(kind, kind_of(place)) if self.common_sense else 0
 
         best = min(map(rank, places))
         return self._pick([place for place in places if rank(place) == best])
@@ -320,6 +337,8 @@ class _HouseDecision:
         spots = [down[key]] if key in down else []
         spots += [spot for spot, fact in self.known.contents.items() if key in fact.value and key not in down]
         for spot in spots:
+            if spot == shown.at and shown.door == "closed" and not shown.says:
+                return f"open {spot}"
             if spot in self.furniture and spot != shown.at and not self._is_shut(spot):
                 return f"go to {spot}"
         return None
@@ -345,7 +364,7 @@ class _HouseDecision:
             fact = self.known.keys.get((shown.at, key))
             if not shown.says and (fact is None or fact.value or fact.last < self.doubt):
                 return f"open {shown.at}"
-        elif shown.door == "open" and shown.at not in shown.visited[:-1]:
+        elif shown.door == "open" and self._is_locked(shown.at):
             return self._put_down()
         for place in self._locked_places():
             if place != shown.at and self._key_for(place) == key:
