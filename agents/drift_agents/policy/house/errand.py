@@ -41,7 +41,8 @@ LIKELY: dict[str, tuple[str, ...]] = {
 _GROUPS = {
     "kitchen": "apple bread egg lettuce potato tomato mug cup bowl plate pan pot fork spoon knife butterknife spatula "
     "ladle peppershaker saltshaker winebottle dishsponge",
-    "desk": "pen pencil cd cellphone creditcard keychain watch alarmclock book newspaper laptop statue remotecontrol box",
+    "desk": "pen pencil cd cellphone creditcard keychain watch alarmclock book newspaper laptop statue box "
+    "remotecontrol",
     "bath": "soapbar soapbottle cloth spraybottle toiletpaper candle",
 }
 GROUP_OF = {kind: group for group, kinds in _GROUPS.items() for kind in kinds.split()}
