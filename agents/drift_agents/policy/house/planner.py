@@ -286,11 +286,15 @@ class _HouseDecision:
         return f"go to {self._most_likely(kind, free)}" if free else None
 
     def _is_likely(self, kind: str, place: str) -> bool:
-        """Whether a thing may well be there: nothing is known about it, and it is a common place."""
+        """Whether a thing may well be there: nothing is known about the place, and others of its kind hold such things.
+
+        What memory has seen in other houses counts, and what is common.
+        """
         fact = self.known.contents.get(place)
         if fact is not None and fact.last >= self.doubt:
             return False
-        return not self.common_sense or is_common(kind, kind_of(place))
+        is_seen = (kind, kind_of(place)) in self.known.habits
+        return is_seen or not self.common_sense or is_common(kind, kind_of(place))
 
     def _most_likely(self, kind: str, places: Sequence[str]) -> str:
         """The furniture where such a thing is most likely to be: by records of other houses, then by common sense.
