@@ -1,7 +1,7 @@
 """Gymnasium environments whose world drifts on a schedule.
 
 Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `DriftMountainCarContinuous-v0`,
-`DriftWebShop-v0`. Everything else is imported at first use.
+`DriftHouse-v0`, `DriftWebShop-v0`. Everything else is imported at first use.
 
 * `DriftWrapper` - drifts any Gymnasium environment
 * `TextObservation` - turns the lake and the cars into text worlds
