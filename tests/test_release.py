@@ -88,3 +88,23 @@ def test_the_workflows_and_the_image_name_what_exists():
     for extra in re.search(r"\.\[([a-z,]+)\]", image).group(1).split(","):
         assert extra in CONFIG["options.extras_require"]
     assert (ROOT / ".ci" / "try-wheel").stat().st_mode & 0o111
+
+
+def test_the_lock_file_has_what_ci_installs():
+    """Every requirement of the extra `dev` and of the core has a version; `make lock` makes the file again."""
+    lines = (ROOT / ".ci" / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = [re.match(r"([a-z0-9.-]+)==\S+(?: ; .+)?$", line) for line in lines if not line.startswith("#")]
+    assert all(locked)
+    names = {found[1] for found in locked}
+    extras = CONFIG["options.extras_require"]
+    wanted = "\n".join((CONFIG["options"]["install_requires"], extras["dev"], extras["agents"], extras["test"]))
+    for line in filter(None, wanted.splitlines()):
+        if not line.startswith(("#", "drift-envs")):
+            assert re.split(r"[\[<>=;! ]", line)[0].lower() in names, f"{line}: run `make lock`"
+
+
+def test_every_explained_finding_of_the_audit_has_a_file():
+    rows = re.findall(r"^\| (B\d{3}) \| `([^`]+)` \| .+ \|$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE)
+    assert len(rows) == len(set(rows)) > 5
+    assert all((ROOT / file).is_file() for _, file in rows)
+    assert (ROOT / ".ci" / "audit").stat().st_mode & 0o111
