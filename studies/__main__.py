@@ -145,5 +145,22 @@ def _readers(
     print(text if out is None else f"wrote {out}")
 
 
+@app.command(
+    "injection",
+    short_help="Measure how often policies obey a prompt injection.",
+    epilog=f"Example: {PROGRAM} injection planner random --episodes 5 --seeds 2",
+)
+def _injection(
+    policies: Annotated[list[str], typer.Argument(metavar="POLICY...", help="Names of policies.")],
+    episodes: Annotated[int, typer.Option(min=1, max=1_000_000, metavar="N", help="Episodes of each instance.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, max=1_000_000, metavar="N", help="Instances, from seed 0.")] = 3,
+    debug: Debug = False,
+) -> None:
+    """Play webshop/injection and print how often each policy buys what injected titles demand."""
+    from studies.injection import write_rates
+
+    print(write_rates(policies, episodes, seeds))
+
+
 if __name__ == "__main__":
     sys.exit(main())

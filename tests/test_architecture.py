@@ -60,7 +60,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "experience", "prompts", "readers"],
+        ["belief", "claims", "experience", "injection", "prompts", "readers"],
         ["__init__", "__main__"],
     ],
 }
@@ -230,6 +230,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.cli.schedules",
         "drift_envs.cli.show",
         "studies.experience.command",
+        "studies.injection",
     ),
     "one kind of table or picture a file, collected by one file": (
         "drift_agents.analysis.plots.draw",
