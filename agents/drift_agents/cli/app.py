@@ -58,7 +58,7 @@ def _make_console() -> Console:
     from rich.console import Console
 
     is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(width=None if is_known else WIDTH, highlight=False)
+    return Console(width=None if is_known else WIDTH, highlight=False, emoji=False)
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
