@@ -1,0 +1,32 @@
+"""The gallery: one picture for each environment and schedule, or the reason why there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from website import gallery
+
+pytest.importorskip("matplotlib", reason="needs the extra `plots`")
+
+
+def test_a_picture_or_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(gallery, "IDS", {name: gallery.IDS[name] for name in ("DriftFrozenLake-v0",)})
+    monkeypatch.setattr(gallery, "shipped_schedules", lambda: ("frozen_lake/thaw",))
+    pictures = gallery.draw(tmp_path)
+    assert [picture.file for picture in pictures] == ["DriftFrozenLake-v0.png", "frozen_lake-thaw.svg"]
+    assert all((tmp_path / picture.file).stat().st_size > 1_000 for picture in pictures)
+
+    def without(*arguments):
+        raise ImportError("run `pip install something`")
+
+    monkeypatch.setattr(gallery, "plot_schedule", without)
+    *_, missing = gallery.draw(tmp_path)
+    assert missing.file == ""
+    page = gallery.page([*pictures, missing])
+    assert "![frozen_lake/thaw](gallery/frozen_lake-thaw.svg)" in page
+    assert "`frozen_lake/thaw`: run `pip install something`" in page
+
+
+def test_the_command_needs_a_folder(capsys):
+    assert gallery.main([]) == 2
+    assert "usage" in capsys.readouterr().err
