@@ -57,7 +57,7 @@ def read_summaries() -> dict[str, str]:
     """
     folder = resources.files("drift_agents") / "experiment" / "experiments"
     found = {}
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+    for file in sorted(folder.iterdir(), key=lambda file: file.name.removesuffix(".yaml")):
         if file.name.endswith(".yaml"):
             match = ABOUT.search(file.read_text("utf-8"))
             found[file.name.removesuffix(".yaml")] = "" if match is None else match[1]

@@ -208,13 +208,22 @@ def test_a_run_becomes_the_same_page_each_time(tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
-def test_every_drift_that_is_no_control_is_in_it() -> None:
-    # Long phases alone tell it from slippery-family; in as many rounds both are one and the same.
+BOARDS = ("all-memories", "all-memories-house")
+WITHOUT_PROBES = ["none", "overwrite", "announce_only"]
+
+
+def test_every_drift_that_is_no_control_is_on_one_board() -> None:
+    # Worlds that work against a memory or a verifier have an experiment of their own, with limits of probes. Long
+    # phases alone tell slippery-long from slippery-family; in as many rounds both are one and the same.
     wanted = {name for name in shipped_schedules() if not read_schedule(name).control} - {"frozen_lake/slippery-long"}
-    assert set(load_experiment("all-memories").schedules) == wanted
+    played = [name for board in (*BOARDS, "adversarial") for name in load_experiment(board).schedules]
+    assert len(played) == len(set(played))
+    assert set(played) == wanted
+    assert all(name.startswith("house/") for name in load_experiment("all-memories-house").schedules)
 
 
-def test_every_memory_is_in_it() -> None:
-    blocks = load_experiment("all-memories").agents
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_memory_is_in_it_with_the_controls_of_probing(board: str) -> None:
+    blocks = load_experiment(board).agents
     assert {part.name for block in blocks for part in block.memory} >= set(MEMORIES.names())
-    assert all([part.name for part in block.verifier] == ["none", "glove"] for block in blocks)
+    assert all([part.name for part in block.verifier] == [*WITHOUT_PROBES, "glove"] for block in blocks)
