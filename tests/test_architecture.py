@@ -271,6 +271,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.vector.infos",
         "drift_envs.vector.reset_request",
     ),
+    "what a server sends, tested on its own, apart from the exchange": (
+        "drift_agents.llm.server_errors",
+        "drift_agents.llm.server_replies",
+    ),
     "imports an optional or slow library, or is imported by one, at first use": (
         "drift_envs.envs.webshop.backends.chromium",
         "drift_envs.envs.webshop.picture",

@@ -26,6 +26,9 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.episode import SUCCESS
 from drift_agents.experiment.folder import TRACES, write_text
 from drift_agents.experiment.trace import SUFFIX, read_trace
+from drift_agents.llm.base import Message
+from drift_agents.llm.scripted import ScriptedModel
+from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Thought
 
@@ -126,40 +129,46 @@ def export(folder: Path, out: Path, outcome_only: bool = False) -> tuple[int, in
     return len(kept), len(samples)
 
 
-def export_choices(folder: Path, out: Path, form: str = "openai", only_successes: bool = False) -> int:
+def export_choices(
+    folder: Path, out: Path, form: str = "openai", only_successes: bool = False, prompt: str = "plain"
+) -> int:
     """Write prompts and decisions of a run's policy, a decision a line. Equal lines are written once.
 
-    The prompts are those that every policy gets. States with one admissible action are left out, as are actions that
-    are not admissible.
+    States with one admissible action are left out, as are actions that are not admissible. The steps of the episode
+    so far stand in prompts of policies whose own format shows them.
 
     Args:
         folder: the run's folder; it was played with `--trace all`.
         out: the file.
         form: `openai` (`messages`), or `hf` (`prompt` and `completion`, both in chat format).
         only_successes: whether decisions of other episodes are left out.
+        prompt: `plain` for the text that every policy gets, or the messages of a language model in one of
+            `drift_agents.policy.messages.FORMATS`.
 
     Returns:
         How many decisions were written.
 
     Raises:
-        ArgumentError: if there is no such form, or no decision.
+        ArgumentError: if there is no such form or format, or no decision.
         ExperimentError: if the run keeps no steps, or the file cannot be written.
     """
     check_choice("format", form, ("openai", "hf"))
+    renderer = LanguageModelPolicy(ScriptedModel([]), format=prompt)
     lines: dict[str, None] = {}
     for path in _trace_files(folder):
         for episode in read_trace(path):
             if only_successes and not (episode.steps and episode.steps[-1].outcome.score >= SUCCESS):
                 continue
             for step in episode.steps:
-                actions = parse_prompt(step.prompt).actions if step.prompt else ()
-                if len(actions) < 2 or step.action not in actions:
+                view = parse_prompt(step.prompt) if step.prompt else None
+                if view is None or len(view.actions) < 2 or step.action not in view.actions:
                     continue
-                question = {"role": "user", "content": step.prompt}
+                messages = [Message("user", step.prompt)] if prompt == "plain" else renderer.messages(view)
+                question = [{"role": role, "content": content} for role, content in messages]
                 answer = {"role": "assistant", "content": json.dumps({"action": step.action}, ensure_ascii=False)}
-                chat: dict[str, object] = {"messages": [question, answer]}
+                chat: dict[str, object] = {"messages": [*question, answer]}
                 if form == "hf":
-                    chat = {"prompt": [question], "completion": [answer]}
+                    chat = {"prompt": question, "completion": [answer]}
                 lines[json.dumps(chat, ensure_ascii=False)] = None
     if not lines:
         raise ArgumentError(f"{folder}: has no decision to write" + (" of a success" if only_successes else ""))

@@ -450,6 +450,12 @@ def _export_choices(
     only: Annotated[
         Literal["all", "successes"], typer.Option(help="Decisions of all episodes, or of successes.")
     ] = "all",
+    prompt: Annotated[
+        str,
+        typer.Option(
+            help="`plain`, the text that every policy gets, or the messages of a language model: `ranked`, `raw`, ..."
+        ),
+    ] = "plain",
     debug: Debug = False,
 ) -> None:
     """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
@@ -457,7 +463,7 @@ def _export_choices(
     from drift_agents.experiment.remote import open_run
 
     with open_run(folder, steps=True) as path:
-        print(f"wrote {out}: {export_choices(path, out, format, only == 'successes')} decisions")
+        print(f"wrote {out}: {export_choices(path, out, format, only == 'successes', prompt)} decisions")
 
 
 @app.command(

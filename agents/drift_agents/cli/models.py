@@ -22,7 +22,7 @@ from drift_agents.experiment.players import needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.monitor import AnswerMonitor
-from drift_agents.llm.openai_compatible import KeySource
+from drift_agents.llm.server_access import KeySource
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
 

@@ -1,9 +1,6 @@
 """A model behind a server with the chat-completions protocol: OpenAI, Anthropic, Gemini, vLLM, Ollama, llama.cpp.
 
 * `OpenAICompatible` - one request, one exchange with the server
-* `OPENAI` - the address of OpenAI's own server
-* `KeySource` - where the server's key is read from
-* `translate_error`, `is_form_refusal`, `read_retry_after` - errors of the client, as errors of this package
 
 The only retries here concern what a server refuses: a form of the answer, after which the next form is requested,
 and parameters, which are renamed or left out. `drift_agents.llm.retry` retries after failures,
@@ -14,26 +11,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from drift_agents.checks import check_choice, is_number
-from drift_agents.errors import (
-    ArgumentError,
-    ContextLengthError,
-    ModelAccessError,
-    ModelError,
-    ModelUnavailableError,
-    ServerUnreachableError,
-)
+from drift_agents.errors import ArgumentError, ModelAccessError, ModelError
 from drift_agents.llm.answer_format import (
     ALL_FORMS,
     FORMS,
@@ -44,75 +30,21 @@ from drift_agents.llm.answer_format import (
     without_surrogates,
     without_thoughts,
 )
-from drift_agents.llm.base import Completion, Message, count_tokens
+from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.connection import CONNECT_SECONDS, ConnectionPool, import_httpx, import_openai
 from drift_agents.llm.constraint import choose_by_probability, only_choice
 from drift_agents.llm.request_parameters import ServerParameters
-from drift_agents.types import Usage
+from drift_agents.llm.server_access import KEY_VARIABLES, OPENAI, KeySource, check_url, default_url, find_key_source
+from drift_agents.llm.server_errors import is_form_refusal, is_unreachable, message_of, translate_error
+from drift_agents.llm.server_replies import read_probabilities, read_reply
 
-OPENAI = "https://api.openai.com/v1"
-KEY_VARIABLES: Mapping[str, str] = {
-    "api.anthropic.com": "ANTHROPIC_API_KEY",
-    "generativelanguage.googleapis.com": "GEMINI_API_KEY",
-}
-"""Variables with the keys of other servers, by host; they precede `OPENAI_API_KEY`, if they are set."""
 LONGEST_REPLY = 100_000
 """Characters of a reply; what follows is cut and counted."""
-MOST_TOKENS = 10**9
-"""Tokens of one reply that are believed; any other count is replaced by an estimate."""
-"""The address of OpenAI's own server."""
 NO_KEY = "none"
 """Sent where there is no key: the client requires one, local servers accept any."""
 
-_FINISHES = {"length": "length", "content_filter": "refusal"}
-_TOO_LONG = re.compile(
-    r"context[_ ](?:length|size|window)|maximum context|exceeds? the available context"
-    r"|too many tokens|prompt is too long",
-    re.IGNORECASE,
-)
-_FORM = re.compile(r"response_format|json_schema|json_object|structured.?output|guided|grammar|logprobs", re.IGNORECASE)
-_TRANSIENT = frozenset({408, 409, 425, 429})
 LOADING = 503
 """The status of llama.cpp while it loads a model; the kind of server is found when it is ready."""
-_LONGEST_QUOTE = 300
-"""Characters of a server's message that are quoted."""
-
-
-class KeySource:
-    """Where a server's key is read from. The object does not hold the key.
-
-    Args:
-        variable: the name of an environment variable.
-        file: a file with the key and nothing else, instead.
-
-    Example:
-        >>> KeySource("A_VARIABLE_THAT_IS_NOT_SET").read() is None
-        True
-    """
-
-    def __init__(self, variable: str = "OPENAI_API_KEY", file: str | os.PathLike[str] | None = None) -> None:
-        self.variable, self.file = variable, None if file is None else Path(file)
-
-    def describe(self) -> str:
-        """Name the place, for messages."""
-        return f"the environment variable {self.variable}" if self.file is None else f"the file {self.file}"
-
-    def read(self) -> str | None:
-        """Return the key, `None` if there is none.
-
-        Raises:
-            ModelAccessError: if the file cannot be read, or does not hold one word.
-        """
-        if self.file is None:
-            return os.environ.get(self.variable, "").strip() or None
-        try:
-            words = self.file.read_text("utf-8").split()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-            raise ModelAccessError(f"{self.file}: the key cannot be read: {reason}") from error
-        if len(words) != 1:
-            raise ModelAccessError(f"{self.file}: should hold a key and nothing else. Received {len(words)} words")
-        return words[0]
 
 
 class OpenAICompatible:
@@ -231,7 +163,7 @@ class OpenAICompatible:
                 owners = {str(getattr(model, "owned_by", "")) for model in listed}
                 own = [form for owner, form in OWN_FORMS.items() if owner in owners]
             except openai.APIConnectionError as error:
-                if _is_unreachable(error):
+                if is_unreachable(error):
                     raise self._translate(error) from None
             except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError) as error:
                 if getattr(error, "status_code", None) == LOADING:
@@ -272,7 +204,7 @@ class OpenAICompatible:
             except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
                 raise self._translate(error) from None
             break
-        answer = _read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
+        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
         if "logprobs" in fields and schema is not None:
             return self._choose(answer, reply, schema)
         if len(answer.text) > LONGEST_REPLY:
@@ -284,7 +216,7 @@ class OpenAICompatible:
 
     def _choose(self, answer: Completion, reply: Any, schema: Mapping[str, Any]) -> Completion:
         """The most probable admissible value as the answer."""
-        choice, tokens = only_choice(schema), _read_probabilities(reply)
+        choice, tokens = only_choice(schema), read_probabilities(reply)
         value = None if choice is None or not tokens else choose_by_probability(choice.values, tokens)
         if value is None and self.form == "auto":  # no log-probabilities, or the model thinks first
             raise _FormRefusedError
@@ -296,7 +228,7 @@ class OpenAICompatible:
         """Whether a parameter was refused, which is then renamed or left out."""
         if getattr(error, "status_code", None) not in (400, 422):
             return False
-        note = self._server.learn(_message_of(error), sent, getattr(error, "param", None))
+        note = self._server.learn(message_of(error), sent, getattr(error, "param", None))
         if note is not None and self._note is not None:
             self._note(f"{self.name!r} at {self.base_url}: {note}")
         return note is not None
@@ -337,205 +269,3 @@ class OpenAICompatible:
 
 class _FormRefusedError(Exception):
     """The server does not support this form of answer."""
-
-
-def default_url() -> str:
-    """The address where none is given: that of the environment variable `OPENAI_BASE_URL`, or OpenAI's own."""
-    return os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
-
-
-def find_key_source(base_url: str) -> KeySource:
-    """Where a server's key is read from, by default: `OPENAI_API_KEY`, or the server's own variable without it.
-
-    Example:
-        >>> find_key_source("http://127.0.0.1:8000/v1").variable
-        'OPENAI_API_KEY'
-    """
-    own = KEY_VARIABLES.get(urlsplit(base_url).hostname or "")
-    return KeySource() if own is None or not os.environ.get(own) else KeySource(own)
-
-
-def check_url(url: str) -> str:
-    """Return the address of a server, without a slash at its end.
-
-    Raises:
-        ArgumentError: if it is not an address, or contains a key: addresses are written into a run's folder.
-    """
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ArgumentError(f"`base_url` should be an address, as in http://127.0.0.1:8000/v1. Received {url!r}")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise ArgumentError(
-            f"`base_url` should have no user, password or query: it is written down. "
-            f"Received one for {parts.hostname}. Give the key by the environment or a file"
-        )
-    return url.rstrip("/")
-
-
-def _read_reply(reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int) -> Completion:
-    """Read a server's reply. The client checks no types: what is missing or of another type is empty or estimated."""
-    choice = _first_choice(reply)
-    message = getattr(choice, "message", None)
-    text = _read_content(getattr(message, "content", None))
-    reason = getattr(choice, "finish_reason", None)
-    finish = _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"
-    refusal = getattr(message, "refusal", None)
-    if isinstance(refusal, str) and refusal:
-        text, finish = text or without_surrogates(refusal), "refusal"
-    elif not text.strip() and finish == "stop":
-        finish = "empty"
-    elif finish == "length" and not without_thoughts(text):
-        finish = "thinking"
-    counts = getattr(reply, "usage", None)
-    tokens_in = _read_count(getattr(counts, "prompt_tokens", None))
-    tokens_out = _read_count(getattr(counts, "completion_tokens", None))
-    cached = _read_count(getattr(getattr(counts, "prompt_tokens_details", None), "cached_tokens", None))
-    if tokens_in is None:
-        tokens_in = count_tokens(message["content"] for message in sent)
-    usage = Usage(1, tokens_in, count_tokens([text]) if tokens_out is None else tokens_out, milliseconds)
-    return Completion(text, None, usage, finish, min(cached or 0, tokens_in))
-
-
-def _first_choice(reply: Any) -> Any:
-    choices = getattr(reply, "choices", None)
-    return choices[0] if isinstance(choices, (list, tuple)) and choices else None
-
-
-def _read_content(content: Any) -> str:
-    """The text of a message: one text, or the texts of a list of parts."""
-    if isinstance(content, str):
-        return without_surrogates(content)
-    if not isinstance(content, (list, tuple)):
-        return ""
-    texts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
-    return without_surrogates("".join(text for text in texts if isinstance(text, str)))
-
-
-def _read_count(count: Any) -> int | None:
-    """A number of tokens, `None` if it is none."""
-    return int(count) if is_number(count) and 0 <= count <= MOST_TOKENS else None
-
-
-def _read_probabilities(reply: Any) -> list[tuple[str, float]]:
-    """Candidates for the first token of a reply, with their log-probabilities; empty without any."""
-    tokens = getattr(getattr(_first_choice(reply), "logprobs", None), "content", None)
-    top = getattr(tokens[0], "top_logprobs", None) if isinstance(tokens, (list, tuple)) and tokens else None
-    found = []
-    for candidate in top if isinstance(top, (list, tuple)) else ():
-        token, logarithm = getattr(candidate, "token", None), getattr(candidate, "logprob", None)
-        if isinstance(token, str) and is_number(logarithm):
-            found.append((token, float(logarithm)))
-    return found
-
-
-def _is_unreachable(error: Exception) -> bool:
-    """Whether no connection was made at all."""
-    httpx = import_httpx()
-    return isinstance(error.__cause__, (httpx.ConnectError, httpx.ConnectTimeout))
-
-
-def translate_error(
-    error: Exception,
-    model: str,
-    base_url: str,
-    secret: str,
-    key: str,
-    list_models: Callable[[], list[str]],
-) -> ModelError:
-    """Translate an error of the client into one of this package.
-
-    Args:
-        error: the client's error.
-        model: the model's name.
-        base_url: the server's address.
-        secret: the key, which servers often repeat in their messages.
-        key: where the key is read from.
-        list_models: returns the names of the server's models; called for an unknown one alone.
-
-    Returns:
-        The error to raise: `ModelAccessError` if any retry would be refused as well, `ContextLengthError`, or
-        `ModelUnavailableError` if a retry may succeed.
-    """
-    message = remove_secret(_message_of(error), secret)
-    status = getattr(error, "status_code", None)
-    if status is None and _is_unreachable(error):
-        return ServerUnreachableError(f"no server answers at {base_url}: {message}. Is it running?")
-    if status is None:  # a connection error, a time-out, or a body that is incomplete
-        return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
-    if status in (400, 413, 422) and (_code_of(error) == "context_length_exceeded" or _TOO_LONG.search(message)):
-        return ContextLengthError(f"the prompt is too long for {model!r}: {message}")
-    if status in (401, 403):
-        return ModelAccessError(f"{base_url} refuses the key from {key} (status {status}): {message}")
-    if status == 404:
-        names = list_models()
-        hint = f"The server has: {', '.join(names[:20])}" if names else "Is there `/v1` at the end of the address?"
-        return ModelAccessError(f"{base_url} has no model {model!r} (status 404): {message}. {hint}")
-    if status == 429 and _code_of(error) in ("insufficient_quota", "billing_hard_limit_reached"):
-        return ModelAccessError(f"{base_url}: the quota is used up (status 429): {message}")
-    if status in _TRANSIENT or status >= 500:
-        headers = getattr(getattr(error, "response", None), "headers", {})
-        return ModelUnavailableError(
-            f"{base_url} answers with status {status}: {message}", read_retry_after(headers), is_limit=status == 429
-        )
-    return ModelAccessError(f"{base_url} refuses the request (status {status}): {message}")
-
-
-def is_form_refusal(error: Exception) -> bool:
-    """Whether the server refused the form of the answer, not the request."""
-    return getattr(error, "status_code", None) in (400, 422, 501) and bool(_FORM.search(_message_of(error)))
-
-
-def remove_secret(text: str, secret: str) -> str:
-    """Replace the key in a text, join its lines, and cut it after 300 characters.
-
-    Example:
-        >>> remove_secret("Incorrect key: sk-12345678", "sk-12345678")
-        'Incorrect key: ***'
-    """
-    text = without_surrogates(text)
-    text = " ".join((text.replace(secret, "***") if secret else text).split())
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a server requests a retry, `None` if it gives none.
-
-    Args:
-        headers: of its answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
-
-    Example:
-        >>> read_retry_after({"retry-after": "2"}), read_retry_after({})
-        (2.0, None)
-    """
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            seconds = float(text) * scale
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(text).timestamp() - time.time()
-            except ValueError:
-                continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return None
-
-
-def _code_of(error: Exception) -> Any:
-    return getattr(error, "code", None) or getattr(error, "type", None)
-
-
-def _message_of(error: Exception) -> str:
-    """The message of the server or of the connection, without the client's additions."""
-    body = getattr(error, "body", None)
-    if isinstance(body, list) and body:  # Gemini's
-        body = body[0]
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        if isinstance(inner, Mapping) and isinstance(inner.get("message"), str):
-            return str(inner["message"])
-        return str(inner)
-    cause = error.__cause__
-    return f"{error} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else str(error)

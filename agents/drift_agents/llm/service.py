@@ -17,8 +17,9 @@ from drift_agents.llm.budget import Budget, Price, check_price
 from drift_agents.llm.cache import ReplayModel, ReplyStore
 from drift_agents.llm.connection import ConnectionPool
 from drift_agents.llm.monitor import AnswerMonitor
-from drift_agents.llm.openai_compatible import KeySource, OpenAICompatible
+from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.retry import Backoff, CircuitBreaker, RateLimiter, RetryingModel, WaitClock, WallClock
+from drift_agents.llm.server_access import KeySource
 
 
 class Totals(NamedTuple):

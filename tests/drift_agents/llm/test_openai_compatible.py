@@ -18,7 +18,8 @@ from drift_agents.errors import (
     ServerUnreachableError,
 )
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.openai_compatible import KeySource, OpenAICompatible
+from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.server_access import KeySource
 
 pytest.importorskip("openai")
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from drift_agents.errors import ModelAccessError, ModelUnavailableError
 from drift_agents.llm.base import Message
-from drift_agents.llm.openai_compatible import OpenAICompatible, find_key_source
+from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.server_access import find_key_source
 
 pytest.importorskip("openai")
 

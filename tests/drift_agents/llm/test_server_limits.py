@@ -16,10 +16,11 @@ from drift_agents.llm.base import Message
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.monitor import AnswerMonitor
-from drift_agents.llm.openai_compatible import OPENAI, OpenAICompatible
+from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.retry import Backoff, RateLimiter, RetryingModel
 from drift_agents.llm.scripted import ScriptedModel
+from drift_agents.llm.server_access import OPENAI
 from drift_agents.llm.service import Service
 
 pytest.importorskip("openai")
