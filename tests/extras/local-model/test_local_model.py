@@ -1,7 +1,8 @@
-"""The whole path with a real model behind a real server: llama.cpp serves a tiny transformer with random weights.
+"""The whole path with real models behind a real server: what the extra `local-model` installs.
 
-Nothing is downloaded: the weights are drawn here. The model has learnt nothing, so what it plays is
-worth nothing; that its words come through the schema, the socket, the records and the report is what counts.
+llama.cpp serves a tiny transformer with random weights, which are drawn here. It has learnt nothing, so what it plays
+is worth nothing; that its words come through the schema, the socket, the records and the report is what counts.
+SmolLM2 is tested where `drift-agents serve-local --fetch` has downloaded it; the tests download nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from drift_agents.cli.app import main
-from drift_agents.errors import ModelAccessError
+from drift_agents.cli.serve_local import NAME, find_model_file, serve_model
+from drift_agents.errors import MissingDependencyError, ModelAccessError
 from drift_agents.experiment.logs import read_rows
 from drift_agents.llm.base import Message
 from drift_agents.llm.openai_compatible import OpenAICompatible
@@ -24,9 +26,14 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
-pytestmark = pytest.mark.slow
-
 CONTEXT = 4096
+SCHEMA = {
+    "title": "action",
+    "type": "object",
+    "properties": {"action": {"type": "string", "enum": ["0", "1"]}},
+    "required": ["action"],
+    "additionalProperties": False,
+}
 FILE = """\
 name: tiny
 about: a model that has learnt nothing
@@ -40,9 +47,6 @@ rounds: 1
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The address of a server, and its model's name."""
-    for name in ("openai", "gguf"):
-        pytest.importorskip(name)
-    llama = pytest.importorskip("xllamacpp")
     spec = importlib.util.spec_from_file_location("llm_tests_tiny_model", Path(__file__).with_name("tiny_model.py"))
     assert spec is not None
     assert spec.loader is not None
@@ -50,16 +54,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     spec.loader.exec_module(tiny)
     path = tmp_path_factory.mktemp("model") / "tiny.gguf"
     tiny.write_tiny_model(path, CONTEXT)
-    parameters = llama.CommonParams()
-    parameters.model.path = str(path)
-    parameters.model_alias = {"tiny"}
-    parameters.n_ctx = CONTEXT
-    parameters.n_parallel = 1
-    parameters.cpuparams.n_threads = 1
-    parameters.port = 0
-    running = llama.Server(parameters)
-    yield f"{running.listening_address}/v1", "tiny"
-    del running
+    with serve_model(path, name="tiny") as url:
+        yield url, "tiny"
 
 
 def test_it_answers_by_the_schema_and_in_words(server: tuple[str, str]) -> None:
@@ -111,9 +107,30 @@ def test_a_run_is_recorded_and_played_again_without_the_server(
     assert any(row["tokens_in"] for row in rows)
     assert run("second", "--replay") == 0
     assert (tmp_path / "first/episodes.jsonl").read_bytes() == (tmp_path / "second/episodes.jsonl").read_bytes()
-    assert "language models: 0 asked" in capsys.readouterr().err
+    assert "language models: 0 requests" in capsys.readouterr().err
 
 
 def test_refusals_of_the_server_are_shown(server: tuple[str, str]) -> None:
     with pytest.raises(ModelAccessError, match=re.escape("refuses the request (status 400)")):
         OpenAICompatible(server[1], base_url=server[0]).complete([Message("absent", "")], None, {"n_probs": "many"})
+
+
+def test_smollm2_answers_in_form() -> None:
+    try:
+        path = find_model_file()
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    with serve_model(path) as url:
+        assert url.startswith("http://127.0.0.1:")
+        model = OpenAICompatible(NAME, base_url=url)
+        answer = model.complete([Message("user", "Which way?")], SCHEMA, {"temperature": 0, "max_tokens": 50})
+        assert answer.text in ('{"action":"0"}', '{"action":"1"}')  # a grammar without free whitespace
+        assert answer.tokens_out <= 12
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "no.gguf").write_text("words")
+    assert main(["serve-local", "--file", str(tmp_path / "no.gguf"), "--port", "0"]) == 1
+    assert "cannot be served" in capsys.readouterr().err
+    assert main(["serve-local", "--file", str(tmp_path / "absent.gguf")]) == 1
+    assert "should be a model in the format GGUF" in capsys.readouterr().err
