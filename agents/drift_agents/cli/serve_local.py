@@ -122,7 +122,10 @@ def serve_model(path: Path, port: int = 0, parallel: int = 1, name: str = NAME) 
     parameters.model_alias = {name}
     parameters.n_ctx = CONTEXT * parallel
     parameters.n_parallel = parallel
-    parameters.cpuparams.n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    # The server's threads wait for each other without sleeping: with as many as cores, any other load on the machine
+    # doubles the time that an answer takes.
+    parameters.cpuparams.n_threads = max(1, cores // 2)
     parameters.port = port
     parameters.verbosity = -1
     if hasattr(parameters, "hostnames"):

@@ -92,7 +92,8 @@ def make_policy_and_memory(
     decides, model = make_policy_and_model(policy, service)
     if model is None or own_rules or not takes_model(MEMORIES, memory.name):
         return decides, make_memory(memory.name, file=file, **options), meter
-    rules: Model = getattr(make_memory(memory.name, **options), "model")  # noqa: B009 - not part of the protocol
+    own = make_memory(memory.name, **options)  # neither attribute is part of the protocol
+    rules: Model = getattr(own, "rules", None) or getattr(own, "model")  # noqa: B009
     metered = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
     return decides, make_memory(memory.name, file=file, **{**options, "model": metered}), meter
 
@@ -116,7 +117,7 @@ def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Po
 
 
 def _find_model(policy: PartSpec, service: Service) -> Model:
-    name = policy.options.get("model")
+    name = policy.options.get("model", service.default_model)
     if not isinstance(name, str) or not name:
         raise ExperimentError(
             f"the policy {policy.name!r} needs the name of a model: `policy: {{{policy.name}: {{model: NAME}}}}`, or "

@@ -68,6 +68,9 @@ class Service:
         'qwen3:4b'
     """
 
+    default_model: str | None = None
+    """The model of policies that name none; an error if there is none either."""
+
     def __init__(
         self,
         *,

@@ -21,6 +21,7 @@ from drift_agents.embedding.base import Embedding
 from drift_agents.embedding.hashed import HashedEmbedding
 from drift_agents.errors import MemoryStateError
 from drift_agents.llm.base import Model, ask
+from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.template import read_messages
 from drift_agents.matching.base import Matching
 from drift_agents.memory.beliefmem.belief import (
@@ -235,6 +236,12 @@ class BeliefMem(LedgerMemory):
         """The attributes of a state and an action: one, or with `without="merge"` one for each record."""
         own = self._index.get(self._ledger.matching.state_key(state), {})
         return [attribute for attribute in own.values() if attribute.action == action]
+
+    @property
+    def rules(self) -> RuleModel:
+        """What rates an observation where a language model's answer cannot be used: the constant."""
+        strength = self.strength
+        return RuleModel({str(STRENGTH["title"]): lambda _: {"prob": strength}})
 
     def observe(self, experience: Experience, now: AgentClock) -> RecordId | None:
         """Add, Merge or contradict; `None` for an unknown attribute without Add.
