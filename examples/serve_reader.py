@@ -44,8 +44,8 @@ SEPARATOR = "\x1f"
 """Between the pieces of a phrase."""
 
 _PIECE = re.compile(
-    r"(?P<action>(?:click|search)\[)|(?P<place>\[\d+, \d+\])|(?P<word>[a-z][a-z']*)"
-    r"|(?P<name>[a-z0-9]*\d[a-z0-9]*[a-z][a-z0-9]*|[a-z]+\d[a-z0-9]*)|(?P<number>\d+(?:\.\d+)?)|(?P<sign>\S)",
+    r"(?P<action>(?:click|search)\[)|(?P<place>\[\d+, \d+\])|(?P<number>\d+(?:\.\d+)?(?![a-z0-9]))"
+    r"|(?P<name>[a-z]*\d[a-z0-9]*)|(?P<word>[a-z][a-z']*)|(?P<sign>\S)",
     re.IGNORECASE,
 )
 

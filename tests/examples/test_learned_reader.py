@@ -55,6 +55,7 @@ def make_prompt(*ahead: tuple[str, float, int]) -> PromptView:
             STATE.format(2, 2),
             action,
             Outcome(STATE.format(*places[action]), 0.0, False),
+            1.0,
             last=9,
             value_estimate=score,
             steps_to_go=steps,
@@ -92,7 +93,7 @@ def test_the_form_of_the_answer_is_not_read(scripts: tuple[ModuleType, ModuleTyp
     assert scripts[0].join_messages(sent) == "Rules\nWhere to?"
 
 
-@pytest.mark.parametrize("best", ["0", "1", "2", "3"])
+@pytest.mark.parametrize("best", ["1", "2"])
 def test_it_takes_the_way_that_memory_knows(scripts: tuple[ModuleType, ModuleType], reader: Any, best: str) -> None:
     others = [(action, 0.0, 0) for action in "0123" if action != best]
     view = make_prompt((best, 1.0, 4), *others)
@@ -108,7 +109,6 @@ def test_the_policy_plays_with_it_through_its_server(scripts: tuple[ModuleType, 
         thread.start()
         policy = LanguageModelPolicy("learned-reader", base_url=f"http://127.0.0.1:{server.server_port}/v1")
         reply = policy.decide(make_prompt(("2", 1.0, 3), ("1", 0.0, 0)).render(), np.random.default_rng(0))
-        policy.model.close() if hasattr(policy.model, "close") else None
         server.shutdown()
         thread.join()
     assert (reply.text, reply.usage.reasks) == ("2", 0)
