@@ -15,7 +15,6 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -23,8 +22,8 @@ from drift_agents.errors import ContextLengthError, DriftAgentsError
 from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.llm.answer_format import violations
 from drift_agents.llm.base import Completion, Message, Model
+from drift_agents.llm.schema import violations
 from drift_agents.llm.service import Service
 from drift_agents.policy.message_reader.reader import MessageModel
 from drift_agents.types import Episode
@@ -111,10 +110,19 @@ def play_episodes(player: Mapping[str, Any], service: Service, schedule: str, ep
     played: list[Episode] = []
 
     def keep(_: CellSetup, __: int, episode: Episode) -> None:
-        played.append(replace(episode))
+        played.append(episode)
 
     list(islice(play(cell, experiment.world(schedule), keep, service), episodes))
     return played
+
+
+def read_actions(episode: Episode) -> list[str]:
+    """The actions of an episode.
+
+    Args:
+        episode: with its trace.
+    """
+    return [step.experience.action for step in episode.trace]
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -150,7 +158,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
         by_model = play_episodes(PLAYERS[name], service, options.schedule, options.episodes)
         service.close()
         pairs = zip(by_rules, by_model, strict=True)
-        changed = sum([s.action for s in a.trace] != [s.action for s in b.trace] for a, b in pairs)
+        changed = sum(read_actions(first) != read_actions(second) for first, second in pairs)
         for title, sent in sorted(service.sent.items()):
             rows.append({"part": name, "request": title, "sent": sent, "usable": service.used[title]})
             print(
