@@ -27,7 +27,7 @@ from drift_agents.experiment.episode import SUCCESS
 from drift_agents.experiment.folder import TRACES, write_text
 from drift_agents.experiment.trace import SUFFIX, read_trace
 from drift_agents.llm.base import Message
-from drift_agents.llm.scripted import ScriptedModel
+from drift_agents.llm.rules import RuleModel
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Thought
@@ -153,7 +153,7 @@ def export_choices(
         ExperimentError: if the run keeps no steps, or the file cannot be written.
     """
     check_choice("format", form, ("openai", "hf"))
-    renderer = LanguageModelPolicy(ScriptedModel([]), format=prompt)
+    renderer = LanguageModelPolicy(RuleModel({}), format=prompt)  # renders, and is not called
     lines: dict[str, None] = {}
     for path in _trace_files(folder):
         for episode in read_trace(path):
