@@ -31,6 +31,21 @@ def test_the_experiment_for_a_small_budget_has_at_most_20000_decisions() -> None
     assert all(row.tokens_in > 50 * row.decisions for row in rows)
 
 
+def test_a_dry_run_counts_the_requests_of_memories_and_members() -> None:
+    def count(**agents: object) -> tuple[int, int, int]:
+        data = {"name": "tiny", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 1}
+        (row,) = estimate(load_experiment({**data, "agents": {"policy": "llm", **agents}}))
+        return row.episodes, row.decisions, row.others
+
+    assert count(memory="vanilla")[2] == 0
+    episodes, decisions, others = count(memory="voyager")  # a critique of every episode, and skills
+    assert episodes <= others < decisions
+    assert count(memory="beliefmem")[2] > 0  # a rating of every new observation
+    pair = [{"name": name, "policy": "llm"} for name in ("first", "second")]
+    solo, team = count(memory="vanilla"), count(memory="vanilla", team={"judge": {"members": pair}})
+    assert team[1] == 2 * solo[1]
+
+
 def test_a_dry_run_prints_price_and_hours_and_plays_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     words = ("run", "local-model", "--out", str(out), "--dry-run")
