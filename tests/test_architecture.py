@@ -40,7 +40,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["vector"],
         ["metrics", "oracle"],
         ["registration"],
-        ["alfworld", "entry_points", "functional", "mcp", "sb3"],
+        ["alfworld", "entry_points", "functional", "mcp", "sb3", "textworld"],
         ["cli"],
         ["__init__", "__main__"],
     ],
