@@ -13,12 +13,14 @@ from drift_agents.analysis.report import make_report
 from drift_agents.analysis.runs import group
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Construct, PartSpec, ScheduleSettings
+from drift_agents.experiment.construction import plan_construction
 from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import NO_PART, Cell, plan_cells
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
+from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.policy.random_policy import RandomPolicy
 
 FAMILY, CAR, SHOP = "frozen_lake/explicit-family", "mountain_car/reversed", "webshop/explicit"
@@ -278,3 +280,21 @@ def test_a_schedule_can_have_stages_of_its_own(data: dict[str, Any]) -> None:
     for ours, theirs in zip(plan_cells(experiment), plan_cells(plain), strict=True):
         lines = [to_line(row) for row in play(ours, experiment.world(schedule))]
         assert lines == [to_line(row) for row in play(theirs, plain.world(schedule))]
+
+
+def test_houses_are_filled_in_other_houses_or_with_other_tasks() -> None:
+    seen: dict[str, set[int]] = {}
+    for where in ("other", "elsewhere"):
+        own = settings(1, where=where)
+        world = make_world(read_schedule("house/unseen"))
+        world.reset(seed=0)
+        assert own.construction is not None
+        plan = plan_construction(read_schedule("house/unseen"), world, own.construction, 0)
+        tasks = [task.options["goal_index"] for task in plan.tasks]
+        assert not set(tasks) & set(world.unwrapped.task_pool)  # type: ignore[attr-defined]
+        house = world.unwrapped.drawn_house  # type: ignore[attr-defined]
+        seen[where] = {task // 10_000 - house for task in tasks}
+    assert seen["other"] == {0}
+    assert 0 not in seen["elsewhere"]
+    with pytest.raises(ExperimentError, match="needs a world of several houses"):
+        list(play(cell(FAMILY), settings(where="elsewhere")))
