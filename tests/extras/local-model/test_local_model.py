@@ -130,7 +130,7 @@ def test_smollm2_answers_in_form() -> None:
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "no.gguf").write_text("words")
-    assert main(["serve-local", "--file", str(tmp_path / "no.gguf"), "--port", "0"]) == 1
+    assert main(["serve-local", "--file", str(tmp_path / "no.gguf"), "--port", "0"]) == 2
     assert "cannot be served" in capsys.readouterr().err
-    assert main(["serve-local", "--file", str(tmp_path / "absent.gguf")]) == 1
+    assert main(["serve-local", "--file", str(tmp_path / "absent.gguf")]) == 2
     assert "should be a model in the format GGUF" in capsys.readouterr().err
