@@ -176,9 +176,24 @@ MEMORIES = Registry(
             "drift_agents.memory.reasoning_bank:ReasoningBank",
             "A few items of reasoning about every episode, retrieved once, when an episode begins.",
         ),
+        "store": Part(
+            "drift_agents.memory.store:StoreMemory",
+            "Texts in a store of another package, with the evidence ledger beside it.",
+        ),
         "managed": Part(
             "drift_agents.memory.management.management:Managed",
             "A memory around a memory, with a policy of addition and one of deletion.",
+        ),
+    },
+)
+
+STORES = Registry(
+    "store",
+    "drift_envs.stores",
+    {
+        "in_process": Part(
+            "drift_agents.stores.in_process:InProcessStore",
+            "Texts in RAM, found by the cosine of their embeddings.",
         ),
     },
 )
@@ -418,6 +433,7 @@ REGISTRIES = {
     registry.kind: registry
     for registry in (
         MEMORIES,
+        STORES,
         MEMORY_STORES,
         POLICIES,
         PLANNERS,

@@ -1,0 +1,139 @@
+"""A memory in a store of texts, with the evidence ledger beside it.
+
+* `StoreMemory` - the memory
+
+Products for the memory of agents add, search and delete texts. Verifiers need the records of a state and action,
+which such a product cannot list. So the ledger holds the records, and the store decides what is retrieved.
+`docs/stores.md` says what was decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from drift_agents.checks import check_integer
+from drift_agents.embedding.base import Embedding
+from drift_agents.matching.base import Matching
+from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind
+from drift_agents.memory.transcript import quote_state, render_statement
+from drift_agents.stores.base import StoreProtocol, make_store
+from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId, Removed, Retrieved
+
+
+class StoreMemory(LedgerMemory):
+    """Texts in a store of another package, with the evidence ledger beside it.
+
+    Every transition is added as a statement of one line, and a query searches for the present state. The store's
+    order decides which records are retrieved; they may be about other states. Records that a verifier removes are
+    deleted from the store, and its summaries are added as statements that say so.
+
+    The ledger is what counts: an entry that the store returns although its records are removed, or that someone
+    else added, is ignored.
+
+    Args:
+        k: hits of each search; positive.
+        store: a store (`drift_agents.stores.base.StoreProtocol`), a name, or one name with its options.
+        embedding: of texts, for a store that is given by name; the store's own default if not given.
+        matching: when two states count as the same; texts must be equal if not given.
+
+    Raises:
+        UnknownNameError: if there is no store of that name.
+        ArgumentError: if `k` is not positive, or `store` is no store.
+        MissingDependencyError: if the store needs a package that is not installed.
+
+    Example:
+        >>> from drift_agents.types import Experience, Outcome
+        >>> memory = StoreMemory(k=1)
+        >>> for state in ("a bridge", "a river"):
+        ...     step = Experience(state, "cross", Outcome("the other side", 1.0, True), 1.0, AgentClock())
+        ...     _ = memory.observe(step, AgentClock())
+        >>> [record.state for record in memory.retrieve("a river", None, AgentClock()).records]
+        ['a river']
+    """
+
+    name = "store"
+    needs: frozenset[str] = frozenset()
+    supervision = "none"
+
+    def __init__(
+        self,
+        *,
+        k: int = 5,
+        store: StoreProtocol | str | Plain = "in_process",
+        embedding: Embedding | None = None,
+        matching: Matching | None = None,
+    ) -> None:
+        self.k = check_integer("k", k)
+        self._ledger = Ledger(matching)
+        self._store = make_store(store, embedding)
+        # The entry of every record, and the records of every entry: a store may merge equal texts.
+        self._entries: dict[RecordId, str] = {}
+        self._cited: dict[str, dict[RecordId, None]] = {}
+        # Results by query and k, until the next change: a prompt asks for every known state.
+        self._cache: dict[tuple[str, int], Retrieved] = {}
+
+    def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
+        """The records of the `k` entries that are most similar to this state; no side effect in the ledger."""
+        query = quote_state(state), self.k if k is None else k
+        if query not in self._cache:
+            hits = self._store.search(*query)
+            found = dict.fromkeys(number for entry, _, _ in hits for number in self._cited.get(entry, ()))
+            records = tuple(self._ledger.select(found))
+            self._cache[query] = Retrieved(records, (1.0,) * len(records))
+        return self._cache[query]
+
+    def _note_written(self, record_id: RecordId) -> RecordId:
+        (record,) = self._ledger.select([record_id])
+        self._add(record)
+        return record_id
+
+    def _add(self, record: Record) -> None:
+        self._cache.clear()
+        text = render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
+        entry = self._store.add(
+            text,
+            {
+                "record": record.id,
+                "action": record.action,
+                "episode": record.now.episode,
+                "step": record.now.step,
+                "verified": record.verified,
+            },
+        )
+        self._entries[record.id] = entry
+        self._cited.setdefault(entry, {})[record.id] = None
+
+    def remove(self, ids: Iterable[RecordId]) -> Removed:
+        """Remove these records, and delete the entries that no other record has; no item depends on them."""
+        removed = self._ledger.remove(ids)
+        self._drop(removed)
+        return Removed(removed)
+
+    def _drop(self, ids: Iterable[RecordId]) -> None:
+        self._cache.clear()
+        for number in ids:
+            entry = self._entries.pop(number)
+            del self._cited[entry][number]
+            if not self._cited[entry]:
+                del self._cited[entry]
+                self._store.delete(entry)
+
+    def end_episode(self, result: Episode, now: AgentClock) -> None:
+        """Do nothing: every step was written when it happened."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole content as plain data: the ledger, from which the entries are written anew."""
+        return {"kind": self.name, "ledger": self._ledger.snapshot()}
+
+    def restore(self, data: Plain) -> None:
+        """Load a snapshot: delete the present entries, and add those of its records.
+
+        Raises:
+            MemoryStateError: if the data is not a snapshot of this kind of memory.
+        """
+        check_kind(self.name, data)
+        self._ledger.restore(data.get("ledger", {}))
+        self._drop(list(self._entries))
+        for record in self._ledger:
+            self._add(record)

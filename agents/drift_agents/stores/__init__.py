@@ -1,0 +1,1 @@
+"""Stores of texts: what products for the memory of agents have in common, behind three methods."""

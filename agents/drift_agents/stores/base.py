@@ -1,0 +1,82 @@
+"""The protocol of stores of texts: add, search, delete.
+
+* `StoreProtocol` - the protocol
+* `Hit` - one result of a search
+* `Scalar` - a value of metadata
+* `make_store` - a store as it is, or by name
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from drift_agents.embedding.base import Embedding
+from drift_agents.errors import ArgumentError
+from drift_agents.registry import STORES
+
+Hit: TypeAlias = "tuple[str, str, float]"
+"""The id of an entry, its text, and its similarity to the query; higher means more similar."""
+
+Scalar: TypeAlias = "str | int | float | bool"
+"""A value of metadata: what every product stores beside a text."""
+
+
+@runtime_checkable
+class StoreProtocol(Protocol):
+    """Texts that are found by similarity.
+
+    The contract, beyond the signatures:
+
+    * `add` returns the id of an entry that `search` finds at once. It may return an earlier id if it merges the
+      text with one that it holds; the id of a deleted entry is not used again;
+    * `search` returns at most `k` hits, the best first; of equal calls in equal order the results are equal;
+    * `delete` ignores unknown ids.
+    """
+
+    def add(self, text: str, metadata: Mapping[str, Scalar]) -> str:
+        """Store a text with its metadata; returns the id of its entry."""
+        ...
+
+    def search(self, query: str, k: int) -> Sequence[Hit]:
+        """The `k` entries that are most similar to the query, the best first."""
+        ...
+
+    def delete(self, entry: str) -> None:
+        """Delete an entry; an unknown id is ignored."""
+        ...
+
+
+def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
+    """A store, as it is or by its name.
+
+    Args:
+        given: a store, a name of `registry.STORES.names()`, or one name with its options, as in
+            `{"in_process": {}}`.
+        embedding: of texts, for a store that is given by name; the store's own default if not given.
+
+    Raises:
+        UnknownNameError: if there is no store of that name.
+        ArgumentError: if it is none of these, does not take one of the options, or has an embedding of its own.
+        MissingDependencyError: if the store needs a package that is not installed.
+
+    Example:
+        >>> store = make_store("in_process")
+        >>> entry = store.add("the river is frozen", {})
+        >>> store.search("a frozen river", 1)[0][:2] == (entry, "the river is frozen")
+        True
+    """
+    if isinstance(given, StoreProtocol):
+        if embedding is not None:
+            raise ArgumentError(
+                f"`embedding` should be given with a store's name: a store has its own. Received {embedding!r}"
+            )
+        return given
+    named = {given: None} if isinstance(given, str) else given
+    if not isinstance(named, Mapping) or len(named) != 1:
+        raise ArgumentError(f"`store` should be a store, a name, or one name with its options. Received {given!r}")
+    ((name, options),) = named.items()
+    made: StoreProtocol = STORES.make(
+        name, **({} if embedding is None else {"embedding": embedding}), **({} if options is None else options)
+    )
+    return made

@@ -1,0 +1,107 @@
+"""The memory on a store: what it writes, and what it makes of what the store returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from drift_agents.errors import ArgumentError
+from drift_agents.memory.base import make_memory
+from drift_agents.memory.store import StoreMemory
+from drift_agents.stores.base import Hit
+from drift_agents.stores.in_process import InProcessStore
+from drift_agents.types import AgentClock, Experience, Outcome
+from drift_agents.verifier.controls import Overwrite
+
+NOW = AgentClock(2, 7)
+
+
+def see(memory: Any, state: str, action: str, after: str, now: AgentClock = NOW) -> int:
+    number = memory.observe(Experience(state, action, Outcome(after, 0.0, False), 0.0, now), now)
+    assert number is not None
+    return int(number)
+
+
+class MergingStore(InProcessStore):
+    """One entry for each text, as in products that hash their texts."""
+
+    def add(self, text: str, metadata: Mapping[str, Any]) -> str:
+        known = [entry for entry, held in self._texts.items() if held == text]
+        return known[0] if known else super().add(text, metadata)
+
+
+class StubbornStore(InProcessStore):
+    """It says that it deletes, and keeps everything."""
+
+    def delete(self, entry: str) -> None:
+        pass
+
+
+def test_an_entry_is_a_statement_with_its_time() -> None:
+    store = InProcessStore()
+    memory = StoreMemory(store=store)
+    see(memory, "a", "1", "b")
+    memory.insert_summary("a", "1", [(Outcome("hole", 0.0, True), 1.0)], 4, NOW)
+    hits = sorted(store.search("a", 5))
+    assert [text for _, text, _ in hits] == [
+        'In a action "1" led to b (score 0)',
+        'In a action "1" led to hole (score 0; the episode ended; 4 of 4 responses, verified)',
+    ]
+    rest = {"action": "1", "episode": 2, "step": 7}
+    assert store.metadata(hits[0][0]) == {"record": 0, "verified": False, **rest}
+    assert store.metadata(hits[1][0]) == {"record": 1, "verified": True, **rest}
+
+
+def test_the_stores_order_decides_also_across_states() -> None:
+    class LastFirst(InProcessStore):
+        def search(self, query: str, k: int) -> Sequence[Hit]:  # type: ignore[override]
+            return [(entry, text, 0.5) for entry, text in reversed(self._texts.items())][:k]
+
+    memory = StoreMemory(k=2, store=LastFirst())
+    for state in "abc":
+        see(memory, state, "1", "x")
+    assert memory.retrieve("a", None, NOW).ids == (2, 1)
+    assert memory.retrieve("a", 3, NOW).ids == (2, 1, 0)
+    see(memory, "d", "1", "x")
+    assert memory.retrieve("a", None, NOW).ids == (3, 2), "a change is seen at once"
+
+
+def test_an_entry_of_several_records_is_deleted_with_the_last() -> None:
+    store = MergingStore()
+    memory = StoreMemory(store=store)
+    one, two = see(memory, "a", "1", "b"), see(memory, "a", "1", "b", AgentClock(3, 9))
+    assert len(store) == 1
+    assert memory.retrieve("a", None, NOW).ids == (one, two)
+    memory.remove([one])
+    assert len(store) == 1
+    assert memory.retrieve("a", None, NOW).ids == (two,)
+    memory.remove([two])
+    assert len(store) == 0
+
+
+def test_what_a_store_keeps_against_orders_does_not_come_back() -> None:
+    store = StubbornStore()
+    store.add("of someone else: a", {})
+    memory = StoreMemory(store=store)
+    number = see(memory, "a", "1", "b")
+    memory.remove([number])
+    assert len(store) == 2
+    assert memory.retrieve("a", None, NOW).ids == ()
+
+
+def test_a_verifier_corrects_the_store() -> None:
+    store = InProcessStore()
+    memory, verifier = StoreMemory(store=store), Overwrite()
+    for step, after in enumerate("bbc"):
+        now = AgentClock(0, step)
+        verifier.verify(Experience("a", "1", Outcome(after, 0.0, False), 0.0, now), memory, [], now)
+    assert [text for _, text, _ in store.search("a", 5)] == ['In a action "1" led to c (score 0)']
+
+
+def test_the_store_of_a_memory_by_name() -> None:
+    assert isinstance(make_memory("store", store={"in_process": {}}, embedding="hashed"), StoreMemory)
+    with pytest.raises(ArgumentError, match="a store has its own"):
+        make_memory("store", store=InProcessStore(), embedding="hashed")
+    with pytest.raises(ArgumentError, match="`k` should be"):
+        make_memory("store", k=0)
