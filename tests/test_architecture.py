@@ -48,7 +48,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["errors", "types"],
         ["checks", "registry", "world"],
         ["embedding", "llm", "matching"],
-        ["prompt"],
+        ["prompt", "stores"],
         ["memory", "policy"],
         ["controller", "team", "verifier"],
         ["learner"],

@@ -2,8 +2,8 @@
 
 * `Part` - where a built-in part is, and one line about it
 * `Registry` - the names of one kind of part
-* `MEMORIES`, `MEMORY_STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`, `MATCHINGS`,
-  `EMBEDDINGS`, `PLANNERS`, `PROBERS` - one registry a kind; nothing is imported before a part is loaded
+* `MEMORIES`, `STORES`, `MEMORY_STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`,
+  `MATCHINGS`, `EMBEDDINGS`, `PLANNERS`, `PROBERS` - one registry a kind; nothing is imported before a part is loaded
 
 The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`.
 """
@@ -194,6 +194,10 @@ STORES = Registry(
         "in_process": Part(
             "drift_agents.stores.in_process:InProcessStore",
             "Texts in RAM, found by the cosine of their embeddings.",
+        ),
+        "langgraph": Part(
+            "drift_agents.stores.langgraph:LangGraphStore",
+            "LangGraph's `InMemoryStore`: texts that are found by the cosine of their embeddings.",
         ),
     },
 )

@@ -46,6 +46,12 @@ class StoreContract:
         assert scores == sorted(scores, reverse=True)
         assert [tuple(hit) for hit in store.search("the bridge is open", 2)] == [tuple(hit) for hit in hits[:2]]
 
+    def test_texts_without_words_are_no_error(self) -> None:
+        store = self.make()
+        entries = {store.add(text, {}) for text in ("", "?!", "a word")}
+        for query in ("", "?!", "a word"):
+            assert {entry for entry, _, _ in store.search(query, 3)} == entries
+
     def test_a_deleted_entry_is_gone_and_its_id_is_not_used_again(self) -> None:
         store = self.make()
         entries = [store.add(text, {}) for text in TEXTS]
