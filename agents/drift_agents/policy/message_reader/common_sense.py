@@ -25,6 +25,8 @@ ENDS, BLOCKED, REPEATED = 100.0, 90.0, 4.0
 """Costs, in tiles, of an action that led to an end without score, that changed nothing, and of each repetition."""
 STALE = REPEATED
 """The cost of an action that led to an end without score before memory was contradicted: it may have changed."""
+OLD_FAILURE, NEW_FAILURE = -0.25, -0.5
+"""Values of an action that brought no score, before and after memory was contradicted; 0 for an untried one."""
 FEATURES, BACK = "click[features]", "click[< prev]"
 ENOUGH = 0.999
 """A score from which on no better one is looked for."""
@@ -40,10 +42,15 @@ def sensible_actions(read: MessageText) -> list[str]:
 
 
 def _choose_untried(read: MessageText) -> list[str]:
-    """Actions with the highest score, untried ones before those that brought none; repeated ones last."""
+    """Actions with the highest score, then untried ones, then those that brought none; repeated ones last.
+
+    Of actions that brought none, those last seen before memory was contradicted come first: that may have changed.
+    """
     scores: dict[str, float] = {}
+    fresh = {known.action for known in read.known if not read.is_stale(known)}
     for known in read.known:
-        scores[known.action] = max(scores.get(known.action, -1.0), known.score if known.score else -0.5)
+        brought = known.score or (NEW_FAILURE if known.action in fresh else OLD_FAILURE)
+        scores[known.action] = max(scores.get(known.action, -1.0), brought)
     values = {action: scores.get(action, 0.0) - read.times(action) for action in read.actions}
     return [action for action, value in values.items() if value == max(values.values())]
 

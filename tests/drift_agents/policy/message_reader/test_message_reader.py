@@ -249,6 +249,18 @@ def test_a_hole_of_before_the_contradiction_is_tried_where_nothing_else_is_left(
     assert reader.decide(replace(view, doubt_since=7).render(), np.random.default_rng(0)).text != "2"
 
 
+def test_of_buttons_without_score_those_of_before_the_contradiction_come_first() -> None:
+    """What failed since then comes last, also where an old record of it is shown beside the new one."""
+    seen = [("open", 3), ("knock", 5), ("open", 9), ("wait", 8)]
+    lines = [f"- action {action} led to the hall. Seen once, last at step {last}." for action, last in seen]
+    text = "\n".join(
+        ["What was last seen before step 7 may not hold any more.", "What is known in this state:", *lines]
+    )
+    schema = {"title": "action", "properties": {"action": {"enum": ["wait", "open", "knock"]}}}
+    for ties in ("first", "last"):
+        assert MessageModel(ties=ties).complete([Message("user", text)], schema).data == {"action": "knock"}
+
+
 @pytest.mark.parametrize("form", ["ranked", "raw"])
 def test_a_worked_example_changes_nothing_that_a_reader_parses(form: str) -> None:
     shown, plain = (
