@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from drift_agents.agent import Agent
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, RecallOptions, ScheduleSettings
 from drift_agents.experiment.episode import episode_seed, make_setup, play
+from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
 from drift_agents.matching.base import Exact
 from drift_agents.matching.grid import ResidualGrid
+from drift_agents.prompt.view import parse_prompt
+from drift_agents.types import AgentClock, Experience, Outcome
 
 
 def cell(source: str, verifier: str = "none", seed: int = 0, policy: str = "random") -> Cell:
@@ -107,6 +111,38 @@ def test_each_environment_has_its_own_rule_and_a_schedule_may_replace_it() -> No
     agent = make_setup(cell("mountain_car/reversed"), settings).agent
     assert isinstance(agent.matching, Exact)
     assert agent.recall.states == 3
+
+
+@pytest.mark.parametrize(("rule", "expected"), [(None, None), ("max", 1.0), ("newest", 0.0)])
+def test_an_experiment_file_sets_the_outlook_of_prompts(
+    tmp_path: Path, rule: str | None, expected: float | None
+) -> None:
+    """The estimate joins the records of all states, and its rule weighs those that contradict each other."""
+    source = write(tmp_path, "env: DriftFrozenLake-v0\nbase: {map: [SFG, FFF]}\ndrifts: []\n")
+    recall = {} if rule is None else {"recall": {"outlook": rule}}
+    text = {
+        "name": "outlooks",
+        "about": "rules of the estimate",
+        "schedules": [source],
+        "agents": {"memory": "vanilla", "verifier": "none", "policy": "planner"},
+        "seeds": 1,
+        "episodes": 1,
+        "worlds": {source: recall},
+    }
+    setup = make_setup(cell(source, policy="planner"), parse_experiment(text).world(source))
+    agent = setup.agent
+    assert isinstance(agent, Agent)
+    start, ice, goal, hole = (
+        json.dumps({"cur_pos": place, "tile_type": tile, "gold_collected": gold})
+        for place, tile, gold in (([0, 0], "S", 0), ([0, 1], "F", 0), ([0, 2], "G", 1), ([0, 2], "H", 0))
+    )
+    for time, (state, outcome) in enumerate(
+        [(start, Outcome(ice, 0.0, False)), (ice, Outcome(goal, 1.0, True)), (ice, Outcome(hole, 0.0, True))]
+    ):
+        setup.memory.observe(Experience(state, "2", outcome, 0.0, AgentClock(0, time)), AgentClock(0, time))
+    first, *_ = agent.run_episode(setup.world, seed=0).trace
+    (known,) = parse_prompt(first.prompt).here
+    assert known.value_estimate == expected
 
 
 def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
