@@ -3,16 +3,16 @@
 * `write_prompts` - plays the episodes and writes the page
 * `RecordingModel` - keeps the requests of a memory, and the answers of its rules
 
-Each memory plays lakes whose map changes, with a policy that reads the messages of a language model
-(`drift_agents.policy.message_reader`). The page shows the last decision after the drift, and the last request of each
-kind that the memory itself would send to a language model.
+Each memory plays a lake, a shop and the mountain car before and after a drift, with a policy that reads the messages
+of a language model (`drift_agents.policy.message_reader`). The page shows the last decision with a lesson, the last
+request of each kind that the memory itself would send to a language model, and the other formats of messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 from drift_agents.agent import Agent
@@ -21,6 +21,7 @@ from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import make_policy
+from drift_agents.policy.facts import RANKED
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.message_reader.reader import MessageModel, MessageReader
 from drift_agents.prompt.view import parse_prompt
@@ -28,7 +29,7 @@ from drift_agents.team.base import Member
 from drift_agents.team.edv import EDV
 from drift_agents.team.rules import RULES
 from drift_agents.team_agent import TeamAgent
-from drift_agents.types import Episode
+from drift_agents.types import Episode, StepTrace, Thought
 
 import drift_envs  # noqa: F401 - registers the environments
 
@@ -44,11 +45,43 @@ MEMORIES = (
 )
 """The name of each memory, and of the method that it belongs to."""
 
-SCHEDULE, EPISODES, SEED = "frozen_lake/explicit", 24, 0
-"""What is played; the first drift comes after 20 episodes."""
+FORMATS: Sequence[tuple[str, dict[str, Any]]] = (
+    ("raw", {"format": "raw"}),
+    ("paper", {"format": "paper"}),
+    ("react", {"format": "react"}),
+)
+"""The other formats, with the options of the policy."""
 
-LINES = 60
-"""How many lines of a request are shown."""
+SEED = 0
+
+LINES, FEW, WIDE = 60, 20, 800
+"""How many lines of a decision are shown, how many of a request, and how many characters of a line."""
+
+LESSONS, KNOWN, ELSEWHERE = "Lessons from experience:", "What is known ", "What is known of other "
+"""How the parts of the user message that come from memory begin."""
+
+
+class World(NamedTuple):
+    """What is played in one environment.
+
+    Args:
+        title: the heading.
+        environment: its id.
+        schedule: its schedule; the first drift comes after 20 episodes.
+        ticks: the schedule's time at the beginning of each episode.
+        ties: which of several equally good actions the policy takes.
+    """
+
+    title: str
+    environment: str
+    schedule: str
+    ticks: Sequence[int]
+    ties: str
+
+
+LAKE = World("The lake", "DriftFrozenLake-v0", "frozen_lake/explicit", range(24), "random")
+SHOP = World("The shop", "DriftWebShop-v0", "webshop/explicit", (*range(7), 20, 21), "first")
+CAR = World("The mountain car", "DriftMountainCar-v0", "mountain_car/reversed", (0, 1, 20), "first")
 
 
 class RecordingModel:
@@ -82,6 +115,24 @@ class RecordingModel:
         return answer
 
 
+class Shown(NamedTuple):
+    """What one memory's episodes gave.
+
+    Args:
+        step: the last decision with a lesson; without any the last one with records of the present state.
+        thought: the last strategy of the controller, if any.
+        model: the requests of the memory.
+    """
+
+    step: StepTrace
+    thought: Thought | None
+    model: RecordingModel
+
+    def render(self, **options: Any) -> list[Message]:
+        """The messages of the decision; the arguments are options of the policy `llm`."""
+        return LanguageModelPolicy(MessageModel(), **options).messages(parse_prompt(self.step.prompt))
+
+
 def write_prompts(out: Path | None = None) -> str:
     """Play the episodes and make the page.
 
@@ -93,65 +144,131 @@ def write_prompts(out: Path | None = None) -> str:
     """
     parts = [
         "# The prompts of every memory",
-        "Written by `python -m studies prompts --out docs/prompts.md`, from episodes on "
-        f"`{SCHEDULE}` (seed {SEED}, {EPISODES} episodes; the first drift comes after 20). The policy parses the "
-        "messages and is no language model (with AdaMEM it is the planner, whose prompts have no history); where a "
-        "memory would send a request to a model, its own rules answer. For each memory the page shows the last "
-        "decision with a lesson, in the format `ranked` ([language models](language_models.md)), and the last request "
-        f"of each kind that the memory sends to a model. Of longer texts the first {LINES} lines are shown.",
+        "Written by `python -m studies prompts --out docs/prompts.md`, from real episodes before and after a drift "
+        f"(seed {SEED}). The policy parses the messages and is no language model; with AdaMEM it is the planner, whose "
+        "prompts have no history. Where a memory would send a request to a model, its own rules answer. Shown is the "
+        "last decision with a lesson, or with records of the present state where a memory recalls no lessons "
+        "(BeliefMem and Synapse never do), in the default format `ranked` ([language models](language_models.md)). "
+        "The system message stands once for each environment; in the shop and the car the parts that come from memory "
+        f"are enough for the other memories. Of a decision the first {LINES} lines are shown, of other texts {FEW}, of "
+        f"a line {WIDE} characters.",
+        *_show_lake(),
+        *_show_memories(SHOP),
+        *_show_memories(CAR),
+        *_show_formats(),
     ]
-    for name, method in MEMORIES:
-        parts += [f"## {method}", *_show(name)]
     text = "\n\n".join(parts) + "\n"
     if out is not None:
         out.write_text(text, encoding="utf-8")
     return text
 
 
-def _show(name: str) -> list[str]:
-    world = gym.make("DriftFrozenLake-v0", schedule=SCHEDULE, text=True)
-    if name == "consensus":
-        episode, model = _play_team(world)
-    else:
-        episode, model = _play_agent(world, name)
-    world.close()
-    writer = LanguageModelPolicy(MessageModel())
-    shown = [step for step in episode.trace if parse_prompt(step.prompt).lessons] or list(episode.trace)
-    messages = writer.messages(parse_prompt(shown[-1].prompt))
-    parts = ["The decision:", _block(messages)]
-    thoughts = [step.thought for step in episode.trace if step.thought is not None]
-    if thoughts:
-        asked = (Message("system", thoughts[-1].instructions), Message("user", thoughts[-1].question))
-        parts += ["The request `strategy`:", _block(asked), f"Answer of the rules: `{thoughts[-1].answer}`"]
-    for title, (request, answer) in model.requests.items():
-        parts += [f"The request `{title}`:", _block(request), f"Answer of the rules: `{answer}`"]
+def _show_lake() -> list[str]:
+    """Every memory's decision, and the requests that it sends to a model."""
+    parts = [f"## {LAKE.title}", f"`{LAKE.schedule}`, {len(LAKE.ticks)} episodes; the first drift comes after 20."]
+    for place, (name, method) in enumerate(MEMORIES):
+        shown = _play(LAKE, name)
+        parts += [f"### {method}", "The decision:", _block(shown.render()[place > 0 :], LINES)]
+        if shown.thought is not None:
+            asked = (Message("system", shown.thought.instructions), Message("user", shown.thought.question))
+            parts += ["The request `strategy`:", _block(asked, FEW), _answer(shown.thought.answer)]
+        for title, (request, answer) in shown.model.requests.items():
+            parts += [f"The request `{title}`:", _block(request, FEW), _answer(answer)]
     return parts
 
 
-def _play_agent(world: gym.Env[str, Any], name: str) -> tuple[Episode, RecordingModel]:
+def _show_memories(world: World) -> list[str]:
+    """One full decision, and of the other memories the parts of the message that come from them."""
+    before = sum(tick < 20 for tick in world.ticks)
+    after = len(world.ticks) - before
+    parts = [f"## {world.title}", f"`{world.schedule}`, {before} episodes before the drift and {after} after it."]
+    for place, (name, method) in enumerate(MEMORIES):
+        messages = _play(world, name).render()
+        if place == 0:
+            parts += [f"{method}, the whole decision:", _block(messages, LINES)]
+        else:
+            recalled = _recalled(messages[-1].content)
+            parts += [f"{method}:", _quote(recalled, FEW)] if recalled else [f"{method}: nothing recalled."]
+    return parts
+
+
+def _show_formats() -> list[str]:
+    """The same kind of decision in the other formats, in short, and the worked example."""
+    parts = [
+        "## Other formats",
+        f"The memory is `vanilla`, the episodes are those of the lake: the last user message, {FEW} lines of it. "
+        "`paper` and `react` show nothing of the present episode.",
+    ]
+    for title, options in FORMATS:
+        shown = _play(LAKE, "vanilla", options["format"])
+        parts += [f"### `{title}`", _block(shown.render(**options)[1:], FEW)]
+    shown = _play(LAKE, "vanilla")
+    plain, example = (shown.render(examples=is_shown)[1].content for is_shown in (False, True))
+    parts += [
+        "### Few-shot",
+        "With the option `examples: true` the user message begins with a worked example:",
+        _quote(example.removesuffix(plain).strip().split("\n"), LINES),
+    ]
+    return parts
+
+
+def _play(world: World, name: str, form: str = RANKED) -> Shown:
+    env = gym.make(world.environment, schedule=world.schedule, text=True)
+    played, model = _play_team(env, world) if name == "consensus" else _play_agent(env, world, name, form)
+    env.close()
+    steps = [step for episode in played for step in episode.trace]
+    thoughts = [step.thought for step in steps if step.thought is not None]
+    views = [parse_prompt(step.prompt) for step in steps]
+    last = max(range(len(steps)), key=lambda place: (bool(views[place].lessons), bool(views[place].here), place))
+    return Shown(steps[last], thoughts[-1] if thoughts else None, model)
+
+
+def _play_agent(env: gym.Env[str, Any], world: World, name: str, form: str) -> tuple[list[Episode], RecordingModel]:
     memory = make_memory(name)
     rules = getattr(memory, "model", None)
     model = RecordingModel(RuleModel({}) if rules is None else rules)
     if rules is not None:
         memory = make_memory(name, model=model)
     controller = AdaMem() if name == "adamem" else None
-    policy = make_policy("planner") if name == "adamem" else MessageReader()
+    policy = make_policy("planner") if name == "adamem" else MessageReader(format=form, ties=world.ties)
     agent = Agent(policy, memory, controller=controller, seed=SEED)
-    played = [agent.run_episode(world, seed=SEED if number == 0 else None) for number in range(EPISODES)]
-    return played[-1], model
+    return [
+        agent.run_episode(env, seed=SEED if not number else None, options={"drift_tick": tick})
+        for number, tick in enumerate(world.ticks)
+    ], model
 
 
-def _play_team(world: gym.Env[str, Any]) -> tuple[Episode, RecordingModel]:
+def _play_team(env: gym.Env[str, Any], world: World) -> tuple[list[Episode], RecordingModel]:
     model = RecordingModel(RuleModel(RULES))
     members = [Member(f"member {number}", MessageReader(ties="random"), model) for number in range(1, 4)]
     agent = TeamAgent(EDV(members), make_memory("consensus"), seed=SEED)
-    for number in range(EPISODES // 4):
-        agent.construct_episode(world, seed=SEED if number == 0 else None, options={"drift_tick": number})
-    return agent.run_episode(world, options={"drift_tick": EPISODES}), model
+    *learning, last = world.ticks
+    for number, tick in enumerate(learning[::4]):
+        agent.construct_episode(env, seed=SEED if not number else None, options={"drift_tick": tick})
+    return [agent.run_episode(env, options={"drift_tick": last})], model
 
 
-def _block(messages: Sequence[Message]) -> str:
-    lines = [line for message in messages for line in (f"[{message.role}]", *message.content.split("\n"))]
-    if len(lines) > LINES:
-        lines = [*lines[:LINES], f"... ({len(lines) - LINES} more lines)"]
-    return "\n".join(("```text", *lines, "```"))
+def _recalled(text: str) -> list[str]:
+    """The lines of a user message that come from memory: lessons and what is known of this state, if anything."""
+    parts = [part for part in text.split("\n\n") if part.startswith((LESSONS, KNOWN))]
+    own = [part for part in parts if not part.startswith(ELSEWHERE)]
+    return "\n\n".join(own or parts).split("\n") if parts else []
+
+
+def _answer(text: str) -> str:
+    return f"Answer of the rules: `{_cut(text)}`"
+
+
+def _block(messages: Sequence[Message], most: int) -> str:
+    return _quote([line for one in messages for line in (f"[{one.role}]", *one.content.split("\n"))], most)
+
+
+def _quote(lines: Sequence[str], most: int) -> str:
+    shown = [_cut(line) for line in lines[:most]]
+    if len(lines) > most:
+        shown.append(f"... ({len(lines) - most} more lines)")
+    return "\n".join(("```text", *shown, "```"))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDE else f"{text[:WIDE]} ... ({len(text) - WIDE:,} more characters)"
