@@ -1,15 +1,15 @@
 """Interquartile means over many schedules, with bootstrap intervals.
 
-* `Resamples` - instances resampled within their schedules, in the same way for all agents that are compared
+* `Resamples` - schedules resampled, and instances within them, in the same way for all agents that are compared
 * `interquartile` - the mean of the middle half
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice" (NeurIPS 2021):
-interquartile means over all runs of all tasks, with percentile intervals from a bootstrap stratified by task.
+interquartile means over all runs of all tasks, with percentile intervals from a bootstrap. Theirs
+is stratified by task; here tasks are drawn too.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -46,10 +46,12 @@ def interquartile(values: ArrayLike) -> Numbers:
 
 
 class Resamples:
-    """Instances resampled within their strata, in the same way for all agents that are compared.
+    """Strata resampled, and instances within each that was drawn, in the same way for all agents that are compared.
 
-    So differences are paired, and ranks are counted resample by resample; `scipy.stats.bootstrap` shares no
-    resamples between calls.
+    The two levels of a nested bootstrap (Davison and Hinkley 1997, section 3.8): the strata that were played are some
+    of those that could have been, as their instances are. A drawn stratum takes the place of one that was played and
+    gives as many instances, so that all resamples are equally long. Differences are thus paired, and ranks are
+    counted resample by resample; `scipy.stats.bootstrap` shares no resamples between calls.
 
     Args:
         strata: the stratum of each instance, as the schedule that was played; length n.
@@ -70,47 +72,59 @@ class Resamples:
         if not strata:
             raise ArgumentError("`strata` should have at least one instance. Received none")
         self.strata = tuple(strata)
+        self._seed = seed
         self._single = len(set(self.strata)) == len(self.strata)
         rng = np.random.default_rng(seed)
         self._drawn = np.empty((resamples, len(self.strata)), np.int32)
-        for stratum in dict.fromkeys(self.strata):
-            places = np.array([place for place, other in enumerate(self.strata) if other == stratum], np.int32)
+        members = {
+            stratum: np.array([place for place, other in enumerate(self.strata) if other == stratum], np.int32)
+            for stratum in dict.fromkeys(self.strata)
+        }
+        sizes = np.array([len(places) for places in members.values()])
+        begins = np.cumsum(sizes) - sizes
+        ordered = np.concatenate(list(members.values()))
+        for places in members.values():
+            chosen = rng.integers(len(members), size=resamples)
             for some in _blocks(resamples, len(places)):
-                drawn = rng.integers(len(places), size=(some.stop - some.start, len(places)))
-                self._drawn[some, places] = places[drawn]
+                size = sizes[chosen[some], None]
+                drawn = rng.integers(np.broadcast_to(size, (len(size), len(places))))
+                self._drawn[some, places] = ordered[begins[chosen[some], None] + drawn]
 
-    def means(self, values: ArrayLike, within: Sequence[bool] | None = None) -> Numbers:
+    def part(self, within: Sequence[bool]) -> Resamples:
+        """Resamples of some strata alone; a part of a resample of all would hold instances of others.
+
+        Args:
+            within: which instances count, whole strata; shape (n,).
+
+        Raises:
+            ArgumentError: if none counts.
+        """
+        strata = [stratum for stratum, inside in zip(self.strata, within, strict=True) if inside]
+        return Resamples(strata, len(self._drawn), self._seed)
+
+    def means(self, values: ArrayLike) -> Numbers:
         """The interquartile mean of every resample.
 
         Args:
             values: one number an instance; shape (n,).
-            within: which instances count, whole strata; all if not given.
 
         Returns:
             Means, shape (resamples,).
         """
         numbers = np.asarray(values, dtype=np.float64)
-        where = slice(None) if within is None else np.flatnonzero(within)
-        blocks = _blocks(*self._drawn.shape)
-        return np.concatenate([interquartile(numbers[self._drawn[some][:, where]]) for some in blocks])
+        return np.concatenate([interquartile(numbers[self._drawn[some]]) for some in _blocks(*self._drawn.shape)])
 
-    def estimate(self, values: ArrayLike, within: Sequence[bool] | None = None) -> Estimate:
+    def estimate(self, values: ArrayLike) -> Estimate:
         """The interquartile mean with its interval.
 
         Args:
             values: one number an instance; shape (n,).
-            within: which instances count, whole strata; all if not given.
 
         Returns:
-            The estimate; its `n` is 0 where no instance counts, and 1 where each stratum has but one, so that
-            there is nothing to draw.
+            The estimate; its `n` is 1 where each stratum has but one instance, so that other instances are unknown.
         """
-        numbers = np.asarray(values, dtype=np.float64)
-        chosen = numbers if within is None else numbers[np.asarray(within)]
-        if not len(chosen):
-            return Estimate(math.nan, math.nan, math.nan, 0)
-        n = 1 if self._single else len(chosen)
-        return Estimate(float(interquartile(chosen)), *interval(self.means(numbers, within)), n)
+        n = 1 if self._single else len(self.strata)
+        return Estimate(float(interquartile(values)), *interval(self.means(values)), n)
 
     def difference(self, ours: ArrayLike, theirs: ArrayLike) -> Estimate:
         """The difference of two interquartile means over the same instances, with its interval.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
-from drift_agents.analysis.ranking import AXES, Key, Standing, Standings, make_standings
+from drift_agents.analysis.ranking import AXES, SHORT, Key, Standing, Standings, make_standings
 from drift_agents.analysis.runs import FAILURE_SHARE, read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
@@ -27,11 +27,19 @@ DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
 LEGEND = (
     "**Kept**: the score collected after the first drift, as a share of what the optimum of the same ticks collects "
     "on average, in percent. An instance (a schedule with a seed) gives one such number; the column is their "
-    "interquartile mean over all schedules, with a 95 % interval from {resamples:,} resamples stratified by schedule "
-    "(Agarwal et al. 2021). In stochastic environments a share can exceed 100.",
+    "interquartile mean over all schedules (Agarwal et al. 2021), with a 95 % interval from {resamples:,} resamples "
+    "of schedules, and of instances within each. In stochastic environments a share can exceed 100.",
+    "**At equal interactions**: the same, but an episode counts only if it ended within the interactions that the "
+    "optimal policy takes for all episodes after the first drift; probes are interactions. It gives the rank. Who is "
+    "done with less has no more episodes to play. Without the optimal policy in the run, *kept* gives the rank.",
+    "One row with several names: these agents played the same episodes with the same probes, and take one rank. "
+    "Tokens and records of such a row are those of the first name.",
+    "An agent with GLOVE can exceed *oracle reset*, which removes all records at a drift and so also those that are "
+    "still true; *oracle realign* removes exactly those that are false.",
     "**Ranks**: those that 95 % of the resamples give. All agents are resampled in the same way, so that differences "
     "between instances cancel out. Where a schedule draws no map from the seed, its instances differ in random "
-    "outcomes and ties alone: the intervals do not extend to other maps or other drifts.",
+    "outcomes and ties alone; that other schedules could have been played is in the intervals, that other kinds of "
+    "worlds could have been is not.",
     "**Gain**: kept with the verifier minus kept without it, over the same instances; `*`: the interval excludes 0. "
     "**Before**: the share of the optimum before any drift. **Lost**: instances that kept at most {failed:.0%} of the "
     "optimum.",
@@ -80,14 +88,17 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
     lines = [
         "# Leaderboard",
         "",
+        *([] if _asked_models(manifest) else ["**Mechanism test by rules, no language model.**", ""]),
         f"{len(standings.ranked)} agents on {len(standings.schedules)} schedules whose drifts matter, {len(seeds)} "
-        f"seeds each: {standings.instances} instances.{rest if standings.left_out else ''} Made by "
-        f"`drift-agents leaderboard` from the lines of a run of `{manifest['name']}`; do not edit.",
+        f"seeds each: {standings.instances} instances.{rest if standings.left_out else ''}"
+        f"{_uncounted(standings)} Made by `drift-agents leaderboard` from the lines of a run of "
+        f"`{manifest['name']}`; do not edit.",
         "",
         to_markdown(_main(standings)),
         "",
         to_markdown(_by_part(standings)),
         "",
+        *_alike(standings),
         "## How to read this",
         "",
         *(f"- {line.format(resamples=RESAMPLES, failed=FAILURE_SHARE)}" for line in LEGEND),
@@ -136,15 +147,16 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 
 
 def _main(standings: Standings) -> Table:
-    heads = ("agent", "rank", "ranks", "kept", "gain", "before", "lost", "probes, %", "steps", "tokens", "records")
-    table = Table("All drifts", (*heads, "supervision"))
-    agents = [*standings.ranked, *standings.references]
-    names = _names(agents)
-    for one in agents:
+    heads = ("agent", "rank", "ranks", "at equal interactions", "kept", "gain", "before", "lost", "probes, %", "steps")
+    table = Table("All drifts", (*heads, "tokens", "records", "supervision"))
+    names = _rows(standings)
+    ranked = [one for one in standings.ranked if one.key in names]
+    for one in (*ranked, *standings.references):
         table.add(
             names[one.key],
-            MISSING if one.reference else str(1 + sum(_is_ahead(other, one) for other in standings.ranked)),
+            MISSING if one.reference else str(1 + sum(other.ranked_by > one.ranked_by for other in ranked)),
             MISSING if one.reference else _span(*one.ranks),
+            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
             format_estimate(one.kept, 1),
             MISSING if one.gain is None else format_difference(one.gain, 1),
             _plain(one.before),
@@ -158,14 +170,42 @@ def _main(standings: Standings) -> Table:
     return table.used()
 
 
-def _is_ahead(one: Standing, other: Standing) -> bool:
-    """Whether the one kept more; equal means share a rank."""
-    return round(one.kept.mean, 9) > round(other.kept.mean, 9)
+def _rows(standings: Standings) -> dict[Key, str]:
+    """The agents that have a row, with their names: those who played the same episodes share the first one's."""
+    names = _names([*standings.ranked, *standings.references])
+    others = {key for group in standings.same.values() for key in group}
+    return {
+        key: " = ".join(names[one] for one in (key, *standings.same.get(key, ()))) for key in names if key not in others
+    }
+
+
+def _uncounted(standings: Standings) -> str:
+    """A sentence for each reason for which schedules do not count."""
+    text = ""
+    for names, reason in (
+        (standings.short, f"they have {SHORT} episodes or fewer"),
+        (standings.saturated, "more than half of the agents keep everything there"),
+    ):
+        if names:
+            text += f" Not counted, since {reason}: {', '.join(f'`{name}`' for name in names)}."
+    return text
+
+
+def _alike(standings: Standings) -> list[str]:
+    """Agents that differ in their probes alone."""
+    rows = _rows(standings)
+    lines = [f"- {'; '.join(rows[key] for key in group)}" for group in standings.but_for_probes]
+    return ["**The same episodes with other probes**", "", *lines, ""] if lines else []
+
+
+def _asked_models(manifest: Mapping[str, Any]) -> bool:
+    """Whether a policy or a member of a team was a language model."""
+    return any("llm" in str(player.get(part, "")) for player in manifest["players"] for part in ("policy", "team"))
 
 
 def _by_part(standings: Standings) -> Table:
-    agents = [*standings.ranked, *standings.references]
-    names = _names(agents)
+    names = _rows(standings)
+    agents = [one for one in (*standings.ranked, *standings.references) if one.key in names]
     parts = list(agents[0].groups)
     table = Table("Kept, by kind of drift and by world", ("agent", *parts))
     for one in agents:

@@ -118,6 +118,78 @@ def test_what_somebody_did_not_play_to_a_drift_is_left_out() -> None:
         make_standings(manifest(), [one for one in rows() if one["episode"] == 0])
 
 
+def with_optimal(steps: int, probes: int = 10) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The run with an optimal policy that takes so many steps an episode."""
+    told = manifest()
+    keys = {"memory": "none", "verifier": "none", "policy": "clairvoyant", "reference": "clairvoyant"}
+    told["players"] += [{"schedule": name, "supervision": "privileged", **keys} for name in (LAKE, SHOP, CONTROL)]
+    best = [
+        {**row("none", "none", name, seed, n, 1.0), "policy": "clairvoyant", "steps": steps}
+        for name in (LAKE, SHOP)
+        for seed in range(4)
+        for n in range(3)
+    ]
+    played = [{**one, "probe_steps": probes if one["verifier"] == "glove" else 0} for one in rows()]
+    return told, played + best
+
+
+def test_agents_are_ranked_at_equal_interactions() -> None:
+    # After the drift: two episodes of 10 steps, with 10 probes each for GLOVE. Within 20 it ends one of them.
+    glove = make_standings(*with_optimal(10)).ranked
+    by_name = {one.key[:2]: one.at_equal for one in glove}
+    assert by_name["vanilla", "glove"] is not None
+    assert by_name["vanilla", "glove"].mean == pytest.approx(45)  # half of 90
+    assert by_name["vanilla", "none"] is not None
+    assert by_name["vanilla", "none"].mean == pytest.approx(40)
+    free = make_standings(*with_optimal(10, probes=0)).ranked[0]
+    assert (free.key[1], free.at_equal) == ("glove", free.kept)
+    dear = make_standings(*with_optimal(10, probes=11)).ranked
+    assert dear[0].key[1] == "none"
+    told, played = with_optimal(10)
+    page = to_page(told, make_standings(told, played))
+    assert "at equal interactions" in page
+    assert "Mechanism test by rules, no language model" in page
+
+
+def test_agents_that_played_the_same_episodes_take_one_row_and_one_rank() -> None:
+    told, played = manifest(), rows()
+    for memory in ("voyager", "synapse"):
+        told["players"] += [{**one, "memory": memory} for one in told["players"] if one["memory"] == "vanilla"]
+        played += [{**one, "memory": memory} for one in rows() if one["memory"] == "vanilla"]
+    for one in played:  # one of them finds the same without probes
+        one["probe_steps"] = 0 if one["memory"] == "synapse" else one["probe_steps"]
+    standings = make_standings(told, played)
+    assert {first[:2]: [one[:2] for one in others] for first, others in standings.same.items()} == {
+        ("synapse", "none"): [("vanilla", "none"), ("voyager", "none")],
+        ("vanilla", "glove"): [("voyager", "glove")],
+    }
+    assert [[one[:2] for one in group] for group in standings.but_for_probes] == [
+        [("synapse", "glove"), ("vanilla", "glove")]
+    ]
+    page = to_page(told, standings)
+    assert page.count("| Synapse = Vanilla = Voyager ") == 2
+    assert "\n- Synapse + GLOVE; Vanilla + GLOVE = Voyager + GLOVE\n" in page
+    ranks = {one.key[:2]: one.ranks for one in standings.ranked}
+    assert ranks["vanilla", "none"] == ranks["voyager", "none"] == (3, 3)  # behind two rows, not three agents
+    assert ranks["none", "none"] == (3, 4)  # a resample of the shop alone has both at 50
+
+
+def test_schedules_that_show_no_difference_do_not_count() -> None:
+    told, played = manifest(), rows()
+    told["schedules"][SHOP]["episodes"] = 2
+    standings = make_standings(told, played)
+    assert (standings.short, standings.schedules) == ((SHOP,), (LAKE,))
+    even = [
+        {**one, "score": 1.0, "regret": 0.0} if one["schedule"] == SHOP and one["memory"] != "none" else one
+        for one in rows()
+    ]
+    standings = make_standings(manifest(), even)
+    assert (standings.saturated, standings.schedules, standings.instances) == ((SHOP,), (LAKE,), 4)
+    assert f"Not counted, since more than half of the agents keep everything there: `{SHOP}`" in to_page(
+        manifest(), standings
+    )
+
+
 def test_construction_does_not_count() -> None:
     built = [{**row("vanilla", "none", LAKE, seed, 0, 0.0), "stage": "construct"} for seed in range(4)]
     assert make_standings(manifest(), built + rows()) == make_standings(manifest(), rows())
@@ -128,15 +200,26 @@ def test_interquartile_means_are_those_of_the_metrics(values: list[float]) -> No
     assert float(interquartile(values)) == pytest.approx(interquartile_mean(values))
 
 
-def test_resamples_keep_their_strata() -> None:
-    drawn = Resamples(["a"] * 3 + ["b"] * 5, resamples=200)
-    assert drawn.estimate([0.0] * 3 + [1.0] * 5)[1:3] == (drawn.estimate([0.0] * 3 + [1.0] * 5).mean,) * 2
-    within = [True] * 3 + [False] * 5
-    values = [0.0, 0.5, 1.0, 7, 7, 7, 7, 7]
-    assert drawn.estimate(values, within).high <= 1
-    assert drawn.difference(values, values)[:3] == (0, 0, 0)
+def test_resamples_draw_strata_and_instances_within_them() -> None:
+    drawn = Resamples(["a"] * 3 + ["b"] * 5, resamples=2000)
+    means = drawn.means([0.0] * 3 + [1.0] * 5)
+    # Both strata stand in a resample half of the time, in either order; else it is one of them alone.
+    assert [float((means == value).mean()) for value in (0.0, 1.0)] == pytest.approx([0.375, 0.375], abs=0.2)
+    assert (means == 1.0).mean() > 0.2 < (means == 0.0).mean()
+    within = drawn.part([True] * 3 + [False] * 5)
+    assert within.estimate([0.0, 0.5, 1.0]).high <= 1
+    assert within.strata == ("a",) * 3
+    assert drawn.difference([0.0] * 8, [0.0] * 8)[:3] == (0, 0, 0)
     with pytest.raises(ArgumentError, match="at least one instance"):
         Resamples([])
+
+
+def test_the_interval_of_a_world_that_differs_from_the_others_is_wider_than_that_of_its_instances() -> None:
+    values = [0.0, 0.1] * 5 + [0.9, 1.0] * 5 + [0.4, 0.5] * 5
+    strata = ["a"] * 10 + ["b"] * 10 + ["c"] * 10
+    alone = [Resamples(["a"] * 10).estimate(values[place : place + 10]) for place in (0, 10, 20)]
+    whole = Resamples(strata).estimate(values)
+    assert whole.high - whole.low > 3 * max(one.high - one.low for one in alone)
 
 
 def test_intervals_agree_with_the_ordinary_bootstrap_where_nothing_is_cut() -> None:
