@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from drift_agents.checks import check_integer
+from drift_agents.checks import check_flag, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind
+from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, reading_snapshot
 from drift_agents.memory.transcript import quote_state, render_statement
-from drift_agents.stores.base import StoreProtocol, make_store
+from drift_agents.stores.base import Scalar, StoreProtocol, make_store
 from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId, Removed, Retrieved
 
 
@@ -28,6 +28,9 @@ class StoreMemory(LedgerMemory):
     order decides which records are retrieved; they may be about other states. Records that a verifier removes are
     deleted from the store, and its summaries are added as statements that say so.
 
+    A store that appends returns a statement as often as it was added, so that one may fill all `k` places. `merge`
+    adds each statement once.
+
     The ledger is what counts: an entry that the store returns although its records are removed, or that someone
     else added, is ignored.
 
@@ -35,6 +38,7 @@ class StoreMemory(LedgerMemory):
         k: hits of each search; positive.
         store: a store (`drift_agents.stores.base.StoreProtocol`), a name, or one name with its options.
         embedding: of texts, for a store that is given by name; the store's own default if not given.
+        merge: whether records with the same statement share one entry, which has the metadata of the first.
         matching: when two states count as the same; texts must be equal if not given.
 
     Raises:
@@ -62,14 +66,17 @@ class StoreMemory(LedgerMemory):
         k: int = 5,
         store: StoreProtocol | str | Plain = "in_process",
         embedding: Embedding | None = None,
+        merge: bool = False,
         matching: Matching | None = None,
     ) -> None:
-        self.k = check_integer("k", k)
+        self.k, self.merge = check_integer("k", k), check_flag("merge", merge)
         self._ledger = Ledger(matching)
         self._store = make_store(store, embedding)
         # The entry of every record, and the records of every entry: a store may merge equal texts.
         self._entries: dict[RecordId, str] = {}
         self._cited: dict[str, dict[RecordId, None]] = {}
+        # The newest entry of every statement; unused without `merge`.
+        self._merged: dict[str, str] = {}
         # Results by query and k, until the next change: a prompt asks for every known state.
         self._cache: dict[tuple[str, int], Retrieved] = {}
 
@@ -88,21 +95,21 @@ class StoreMemory(LedgerMemory):
         self._add(record)
         return record_id
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: Record, entry: str | None = None) -> str:
+        """Give a record its entry, a new one if it shares none; returns the entry."""
         self._cache.clear()
-        text = render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
-        entry = self._store.add(
-            text,
-            {
-                "record": record.id,
-                "action": record.action,
-                "episode": record.now.episode,
-                "step": record.now.step,
-                "verified": record.verified,
-            },
-        )
+        text = _render(record)
+        if entry is None:
+            entry = self._merged.get(text)
+        if entry is None or entry not in self._cited:
+            about: dict[str, Scalar] = {"record": record.id, "action": record.action}
+            about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
+            entry = self._store.add(text, about)
+        if self.merge:
+            self._merged[text] = entry
         self._entries[record.id] = entry
         self._cited.setdefault(entry, {})[record.id] = None
+        return entry
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and delete the entries that no other record has; no item depends on them."""
@@ -123,8 +130,13 @@ class StoreMemory(LedgerMemory):
         """Do nothing: every step was written when it happened."""
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole content as plain data: the ledger, from which the entries are written anew."""
-        return {"kind": self.name, "ledger": self._ledger.snapshot()}
+        """The whole content as plain data: the ledger, and which records share an entry, if some do.
+
+        The entries are written anew from these in the same order, by which a store may break ties.
+        """
+        groups = [list(ids) for ids in self._cited.values()]
+        shared = {} if groups == [[number] for number in sorted(self._entries)] else {"entries": groups}
+        return {"kind": self.name, "ledger": self._ledger.snapshot(), **shared}
 
     def restore(self, data: Plain) -> None:
         """Load a snapshot: delete the present entries, and add those of its records.
@@ -133,7 +145,22 @@ class StoreMemory(LedgerMemory):
             MemoryStateError: if the data is not a snapshot of this kind of memory.
         """
         check_kind(self.name, data)
-        self._ledger.restore(data.get("ledger", {}))
+        ledger = self._ledger.restored(data.get("ledger", {}))
+        numbers = [record.id for record in ledger]
+        with reading_snapshot(f"the memory {self.name!r}", data):
+            groups = [ledger.select(ids) for ids in data.get("entries", [[number] for number in numbers])]
+            if sorted(record.id for group in groups for record in group) != numbers:
+                raise ValueError("every record should have one entry")
+            if any(len({_render(record) for record in group}) != 1 for group in groups):
+                raise ValueError("records of one entry should have the same statement")
+        self._ledger = ledger
         self._drop(list(self._entries))
-        for record in self._ledger:
-            self._add(record)
+        for group in groups:
+            entry = None
+            for record in group:
+                entry = self._add(record, entry)
+
+
+def _render(record: Record) -> str:
+    """The statement of a record."""
+    return render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from drift_agents.errors import ArgumentError
+from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.store import StoreMemory
 from drift_agents.stores.base import Hit
@@ -78,6 +79,40 @@ def test_an_entry_of_several_records_is_deleted_with_the_last() -> None:
     assert memory.retrieve("a", None, NOW).ids == (two,)
     memory.remove([two])
     assert len(store) == 0
+
+
+def test_merged_statements_take_one_place() -> None:
+    store = InProcessStore()
+    memory = StoreMemory(k=2, store=store, merge=True)
+    one, other, two = see(memory, "a", "1", "b"), see(memory, "a", "2", "c"), see(memory, "a", "1", "b")
+    assert len(store) == 2
+    assert set(memory.retrieve("a", None, NOW).ids) == {one, two, other}
+    memory.remove([one])
+    restored = StoreMemory(k=2, merge=True)
+    restored.restore(json.loads(json.dumps(memory.snapshot())))
+    assert restored.content_hash() == memory.content_hash()
+    for state in ("a", "?"):  # the second is similar to none, so that the order of writing decides
+        assert restored.retrieve(state, 1, NOW) == memory.retrieve(state, 1, NOW)
+    memory.remove([two])
+    assert len(store) == 1
+    three = see(memory, "a", "1", "b")
+    assert memory.retrieve("a", 5, NOW).ids in ((other, three), (three, other))
+
+
+def test_a_snapshot_says_which_records_share_an_entry() -> None:
+    merging, plain = StoreMemory(merge=True), StoreMemory()
+    for memory in (merging, plain):
+        for after in "bcb":
+            see(memory, "a", "1", after)
+    assert merging.snapshot()["entries"] == [[0, 2], [1]]
+    assert "entries" not in plain.snapshot()
+    before = plain.content_hash()
+    for wrong in ([[0, 2]], [[0, 2], [1, 1]], [[0, 1], [2]], [[0], [1], [2], []], 3):
+        with pytest.raises(MemoryStateError, match="not a snapshot of the memory 'store'"):
+            plain.restore({**merging.snapshot(), "entries": wrong})
+    assert plain.content_hash() == before
+    plain.restore(merging.snapshot())
+    assert plain.content_hash() == merging.content_hash()
 
 
 def test_what_a_store_keeps_against_orders_does_not_come_back() -> None:
