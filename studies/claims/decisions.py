@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from drift_agents.analysis.runs import Player
 from drift_agents.experiment.loader import load_experiment
 
-from studies.claims.evidence import Check, ClaimRun, NotPlayedError
+from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, NotPlayedError
 from studies.claims.registry import CLAIMS, Claim
 
-HELD, REFUTED, NOT_PLAYED = "held", "refuted", "not played"
+NOT_PLAYED = "not played"
 
 
 class Result(NamedTuple):
@@ -42,7 +42,7 @@ class ClaimDecision(NamedTuple):
 
     Args:
         claim: which one.
-        word: `held`, `refuted` or `not played`.
+        word: `held`, `refuted`, `inconclusive` or `not played`.
         results: those of its experiments that were played.
         missing: what is not there yet; empty if nothing.
     """
@@ -59,8 +59,9 @@ class ClaimDecision(NamedTuple):
 
     @property
     def failed(self) -> list[Check]:
-        """Those that do not hold, the furthest off first."""
-        return sorted((check for check in self.checks if not check.holds), key=lambda check: check.room)
+        """Those that are not held: the refuted ones first, of these the furthest off."""
+        failed = [check for check in self.checks if check.word != HELD]
+        return sorted(failed, key=lambda check: (check.word != REFUTED, check.room))
 
     @property
     def nearest(self) -> Check | None:
@@ -140,7 +141,7 @@ def _instances(played: ClaimRun) -> tuple[dict[str, tuple[int, int]], str]:
 
 
 def decide(claim: Claim, results: Iterable[Result]) -> ClaimDecision:
-    """The verdict: refuted by any check that does not hold; held if all hold and nothing is missing.
+    """The verdict: refuted by any check that is; held if all are and nothing is missing; else inconclusive.
 
     Args:
         claim: which one.
@@ -153,6 +154,6 @@ def decide(claim: Claim, results: Iterable[Result]) -> ClaimDecision:
     missing += [
         f"`{result.experiment}`: nothing to check" for result in own if not result.missing and not result.checks
     ]
-    refuted = any(not check.holds for result in own for check in result.checks)
-    word = REFUTED if refuted else NOT_PLAYED if missing else HELD
+    words = {check.word for result in own for check in result.checks}
+    word = REFUTED if REFUTED in words else NOT_PLAYED if missing else INCONCLUSIVE if INCONCLUSIVE in words else HELD
     return ClaimDecision(claim, word, own, tuple(missing))

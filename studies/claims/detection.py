@@ -85,7 +85,10 @@ def _noticed(part: ScheduleRuns, least: float) -> Iterator[Check]:
             text = f"{noticed} of {len(found)}: {_percent(share)}"
             needed = "all" if least == 1 else f"at least {100 * least:g} %"
             room = noticed - least * len(found)
-            yield Check(part.schedule, f"{title(run.player, phase)}: noticed", text, needed, room >= -SLACK, room)
+            low, high = ((edge - least) * len(found) for edge in share[1:3])
+            rooms = None if least == 1 else (low, high)  # one that is missed refutes "all"
+            what = f"{title(run.player, phase)}: noticed"
+            yield Check(part.schedule, what, text, needed, room >= -SLACK, room, rooms, len(found))
             yield _in_time(part, f"{title(run.player, phase)}: median delay", found)
 
 
@@ -97,9 +100,9 @@ def _in_time(part: ScheduleRuns, what: str, found: Sequence[float]) -> Check:
     value = interval_of(found, _upper_median)
     middle, low, high = ("none" if math.isinf(one) else f"{one:g}" for one in value[:3])
     room = LONGEST - value.mean
-    return Check(
-        part.schedule, what, f"{middle} [{low}, {high}], n = {value.n}", f"at most {LONGEST}", room >= -SLACK, room
-    )
+    text = f"{middle} [{low}, {high}], n = {value.n}"
+    rooms = (LONGEST - value.high, LONGEST - value.low)
+    return Check(part.schedule, what, text, f"at most {LONGEST}", room >= -SLACK, room, rooms, value.n)
 
 
 def _upper_median(drawn: Numbers) -> Numbers:

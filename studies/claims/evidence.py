@@ -25,6 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from drift_envs.metrics import Estimate, recovery_ratio
 
+HELD, REFUTED, INCONCLUSIVE = "held", "refuted", "inconclusive"
+
 SLACK = 1e-9
 """Figures that miss a bound by less miss it by the order of a sum's terms."""
 
@@ -45,6 +47,9 @@ class Check(NamedTuple):
         needed: the bound.
         holds: whether the figure is within the bound.
         room: the distance of the figure to its bound, negative beyond it; comparable among figures of one kind.
+        rooms: the interval of `room`; `None` for a count, which is what it is.
+        n: over how many instances.
+        strict: whether a figure at the bound is beyond it.
     """
 
     schedule: str
@@ -53,6 +58,34 @@ class Check(NamedTuple):
     needed: str
     holds: bool
     room: float
+    rooms: tuple[float, float] | None = None
+    n: int = 0
+    strict: bool = False
+
+    @property
+    def word(self) -> str:
+        """Held if the whole interval is within the bound, refuted if all of it is beyond, else inconclusive."""
+        if self.rooms is None:
+            return HELD if self.holds else REFUTED
+        low, high = self.rooms
+        slack = SLACK if self.strict else -SLACK
+        if low > slack:
+            return HELD
+        return REFUTED if high <= slack else INCONCLUSIVE
+
+    @property
+    def deciding_n(self) -> int | None:
+        """About how many instances bring the nearer end of the interval to the bound, if the figure stays.
+
+        The width of an interval falls with the root of their number. `None` if it is decided, or if the figure
+        stands at its bound or has no finite interval.
+        """
+        if self.rooms is None or self.word != INCONCLUSIVE:
+            return None
+        half = self.room - self.rooms[0] if self.room > 0 else self.rooms[1] - self.room
+        if abs(self.room) <= SLACK or not math.isfinite(half):
+            return None
+        return max(self.n + 1, math.ceil(self.n * (half / self.room) ** 2))
 
 
 class ClaimRun:
@@ -173,7 +206,10 @@ def surely_above(part: ScheduleRuns, what: str, value: Estimate, p_value: float)
     significant = p_value < SIGNIFICANT
     text = f"{format_difference(value, 1)}{'*' if significant else ''}, {_show_p_value(p_value)}{_n(value)}"
     holds = significant and value.n > 1 and value.low > 0
-    return Check(part.schedule, what, text, "`**`, above 0", holds, value.low if significant else min(value.low, 0.0))
+    # Until the test is significant too, the lower end counts as one that is not above 0.
+    low = value.low if significant and value.n > 1 else min(value.low, 0.0)
+    rooms = (low, max(value.high, low))
+    return Check(part.schedule, what, text, "`**`, above 0", holds, value.mean, rooms, value.n, strict=True)
 
 
 def _show_p_value(p_value: float) -> str:
@@ -212,25 +248,33 @@ def gains(part: ScheduleRuns, player: Player, baseline: Player, phase: str) -> l
 
 def at_least(part: ScheduleRuns, what: str, value: Estimate, bound: float) -> Check:
     """A figure is at least so high."""
-    return _bounded(part, what, value, f"at least {bound:g}", value.mean - bound)
+    return _bounded(
+        part, what, value, f"at least {bound:g}", value.mean - bound, (value.low - bound, value.high - bound)
+    )
 
 
 def at_most(part: ScheduleRuns, what: str, value: Estimate, bound: float) -> Check:
     """A figure is at most so high."""
-    return _bounded(part, what, value, f"at most {bound:g}", bound - value.mean)
+    return _bounded(
+        part, what, value, f"at most {bound:g}", bound - value.mean, (bound - value.high, bound - value.low)
+    )
 
 
-def _bounded(part: ScheduleRuns, what: str, value: Estimate, needed: str, room: float) -> Check:
+def _bounded(
+    part: ScheduleRuns, what: str, value: Estimate, needed: str, room: float, rooms: tuple[float, float]
+) -> Check:
     if not value.n:
         raise NotPlayedError(f"{what} on `{part.schedule}`: nothing to average")
-    return Check(part.schedule, what, f"{format_estimate(value, 2)}{_n(value)}", needed, room >= -SLACK, room)
+    found = f"{format_estimate(value, 2)}{_n(value)}"
+    return Check(part.schedule, what, found, needed, room >= -SLACK, room, rooms, value.n)
 
 
 def above(part: ScheduleRuns, what: str, value: Estimate, bound: float = 0.0) -> Check:
     """A difference is above so much; equal is not."""
     room = value.mean - bound
     holds = room > SLACK
-    return Check(part.schedule, what, f"{format_difference(value, 1)}{_n(value)}", f"above {bound:g}", holds, room)
+    found, rooms = f"{format_difference(value, 1)}{_n(value)}", (value.low - bound, value.high - bound)
+    return Check(part.schedule, what, found, f"above {bound:g}", holds, room, rooms, value.n, strict=True)
 
 
 def share_of(part: ScheduleRuns, phase: str, player: Player, reference: Player, least: float) -> Check:
@@ -252,7 +296,10 @@ def share_of(part: ScheduleRuns, phase: str, player: Player, reference: Player, 
     text = "no ratio" if ratio is None else "{:.1f} % [{:.1f}, {:.1f}]".format(*(100 * one for one in ratio[:3]))
     text += f" ({mean:.1f} of {whole:.1f}), n = {n}"
     room = mean - least * whole
-    return Check(part.schedule, what, text, f"at least {100 * least:g} %", room >= -SLACK, room)
+    rooms = (-math.inf, math.inf)
+    if ratio is not None:
+        rooms = ((ratio.low - least) * whole, (ratio.high - least) * whole)
+    return Check(part.schedule, what, text, f"at least {100 * least:g} %", room >= -SLACK, room, rooms, n)
 
 
 def interval_of(values: ArrayLike, figure: Callable[[Numbers], Numbers], seed: int = 0) -> Estimate:

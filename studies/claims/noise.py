@@ -99,7 +99,9 @@ def _worth(part: ScheduleRuns, one: Player, *, worth_it: bool) -> Check:
         return Check(part.schedule, what, f"no probe, n = {len(columns)}", needed, not worth_it, 0.0)
     value = interval_of(columns, _price)
     shown = f"{price:.2g} [{value.low:.2g}, {value.high:.2g}], n = {value.n}"
-    return Check(part.schedule, what, shown, needed, (price > 0) is worth_it, price if worth_it else -price)
+    holds, room = (price > 0) is worth_it, price if worth_it else -price
+    rooms = (value.low, value.high) if worth_it else (-value.high, -value.low)
+    return Check(part.schedule, what, shown, needed, holds, room, rooms, value.n, strict=worth_it)
 
 
 def _price(drawn: Numbers) -> Numbers:

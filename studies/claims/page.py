@@ -19,13 +19,16 @@ from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
-from studies.claims.decisions import HELD, NOT_PLAYED, REFUTED, ClaimDecision, Result, decide, judge, same_episodes
-from studies.claims.evidence import ClaimRun
+from studies.claims.decisions import NOT_PLAYED, ClaimDecision, Result, decide, judge, same_episodes
+from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun
 from studies.claims.registry import CLAIMS
 
 LEGEND = (
-    "**Verdict**: a claim is *refuted* when one of its checks does not hold, *held* when all hold and all its "
-    "experiments were played, else *not played*. Where the text of a claim leaves room, it is read as what refutes it "
+    "**Verdict**: a check is *held* when the whole interval of its figure is within the bound, *refuted* when all of "
+    "it is beyond, else *inconclusive*; counts have no interval. A claim is *refuted* when one of its checks "
+    "is, *held* when all are and all its experiments were played, *not played* when something is missing, else "
+    "*inconclusive*. The number of instances that would decide it takes the figure as it is, and an interval that "
+    "narrows with the root of their number. Where the text of a claim leaves room, it is read as what refutes it "
     "more easily; the reading stands with its checks.",
     "**Decided by**: of a refuted claim the checks that are furthest off, of another one the check that comes nearest "
     "to its bound. Bounds of different kinds within one claim are compared by their distance as it stands.",
@@ -95,7 +98,8 @@ def to_page(
         "# Results of the claims",
         "",
         f"{words.count(HELD)} of the {len(words)} claims of [`claims.md`](claims.md) held, {words.count(REFUTED)} were "
-        f"refuted, {words.count(NOT_PLAYED)} were not played. Made by `python -m studies claims` from the lines of "
+        f"refuted, {words.count(INCONCLUSIVE)} are inconclusive, "
+        f"{words.count(NOT_PLAYED)} were not played. Made by `python -m studies claims` from the lines of "
         "finished runs; do not edit.",
         "",
         *_overview(verdicts),
@@ -115,7 +119,7 @@ def _overview(verdicts: Iterable[ClaimDecision]) -> list[str]:
     rows = []
     for verdict in verdicts:
         checks = verdict.checks
-        held = f"{sum(check.holds for check in checks)} of {len(checks)}" if checks else MISSING
+        held = f"{sum(check.word == HELD for check in checks)} of {len(checks)}" if checks else MISSING
         texts = "; ".join([*_deciding(verdict), *verdict.missing])
         word = verdict.word if verdict.word == NOT_PLAYED else f"**{verdict.word}**"
         rows.append((str(verdict.claim.number), word, held, texts or MISSING, _instances(verdict)))
@@ -131,7 +135,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def _deciding(verdict: ClaimDecision) -> list[str]:
     checks = verdict.failed[:SHOWN] or ([] if verdict.nearest is None else [verdict.nearest])
-    texts = [f"`{check.schedule}`, {check.what}: {check.found}; {check.needed}" for check in checks]
+    texts = [f"`{one.schedule}`, {one.what}: {one.found}; {one.needed}: {_word(one)}" for one in checks]
     more = len(verdict.failed) - SHOWN
     return [f"({one})" for one in texts] + ([f"and {more} more"] if more > 0 else [])
 
@@ -156,11 +160,16 @@ def _details(verdict: ClaimDecision) -> list[str]:
         lines += [f"Missing: {'; '.join(verdict.missing)}.", ""]
     if verdict.checks:
         rows = [
-            (f"`{check.schedule}`", check.what, check.found, check.needed, "yes" if check.holds else "**no**")
-            for check in verdict.checks
+            (f"`{check.schedule}`", check.what, check.found, check.needed, _word(check)) for check in verdict.checks
         ]
-        lines += [*_table(("schedule", "figure", "found", "needed", "holds"), rows), ""]
+        lines += [*_table(("schedule", "figure", "found", "needed", "verdict"), rows), ""]
     return lines
+
+
+def _word(check: Check) -> str:
+    if check.word != INCONCLUSIVE:
+        return check.word if check.word == HELD else f"**{check.word}**"
+    return f"{check.word}, {'no number decides' if check.deciding_n is None else f'n = {check.deciding_n:,}'}"
 
 
 def _alike(same: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:

@@ -93,7 +93,8 @@ def depends_less(played: ClaimRun) -> Iterator[Check]:
             found = f"{glove:.1f} of {plain:.1f}: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n}"
             what = f"range of GLOVE's {len(settings)} means over the plain agent's, {phase}"
             room = plain / 3 - glove
-            yield Check(schedule, what, found, "less than a third", room > SLACK, room)
+            rooms = ((1 / 3 - ratio.high) * plain, (1 / 3 - ratio.low) * plain)
+            yield Check(schedule, what, found, "less than a third", room > SLACK, room, rooms, ratio.n, strict=True)
 
 
 def _ranges(drawn: Numbers) -> tuple[Numbers, Numbers]:
@@ -129,4 +130,5 @@ def grows_with_reading(played: ClaimRun) -> Iterator[Check]:
 
 def _no_gain(part: ScheduleRuns, one: Player, phase: str, values: list[float]) -> Check:
     check = above(part, f"gain of {title(one, phase)}", estimate(values))
-    return check._replace(needed="not above 0", holds=not check.holds, room=-check.room)
+    rooms = None if check.rooms is None else (-check.rooms[1], -check.rooms[0])
+    return check._replace(needed="not above 0", holds=not check.holds, room=-check.room, rooms=rooms, strict=False)

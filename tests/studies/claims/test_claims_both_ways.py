@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from studies.claims.decisions import HELD, REFUTED, decide, judge
-from studies.claims.evidence import ClaimRun
+from studies.claims.decisions import decide, judge
+from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun
 from studies.claims.registry import CLAIMS
 
 SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"
@@ -300,10 +301,15 @@ def verdict_of(number: int, logs: list[Any]) -> Any:
     return decide(CLAIMS[number], [judge(ClaimRun(log.manifest, log.rows))[number] for log in logs])
 
 
+UNDECIDED = {9, 18, (9, "late"), (14, "many"), (18, "missed"), (18, "late")}
+"""What the few instances by hand leave open: an interval of three is wide, and the bound lies in it."""
+
+
 @pytest.mark.parametrize("number", BUILD)
 def test_it_holds(number: int, make_log: Any) -> None:
     verdict = verdict_of(number, BUILD[number][0](make_log, ""))
-    assert (verdict.word, verdict.failed, verdict.missing) == (HELD, [], ())
+    assert all(check.holds for check in verdict.checks)
+    assert (verdict.word, verdict.missing) == (INCONCLUSIVE if number in UNDECIDED else HELD, ())
 
 
 @pytest.mark.parametrize(
@@ -312,8 +318,8 @@ def test_it_holds(number: int, make_log: Any) -> None:
 )
 def test_one_figure_refutes_it(number: int, broken: str, failing: int, make_log: Any) -> None:
     verdict = verdict_of(number, BUILD[number][0](make_log, broken))
-    assert verdict.word == REFUTED
-    assert len(verdict.failed) == failing
+    assert verdict.word == (INCONCLUSIVE if (number, broken) in UNDECIDED else REFUTED)
+    assert sum(not check.holds for check in verdict.checks) == failing
 
 
 def test_a_difference_is_not_claimed_without_the_corrected_test(make_log: Any) -> None:
@@ -329,3 +335,26 @@ def test_what_else_differs_does_not_count_as_other_episodes(make_log: Any) -> No
 
 def test_there_is_a_test_for_every_claim() -> None:
     assert BUILD.keys() == CLAIMS.keys()
+
+
+def check(room: float, low: float, high: float, strict: bool = False) -> Check:
+    return Check("a", "b", "c", "d", room > 0, room, (low, high), 10, strict)
+
+
+def test_both_ends_of_the_interval_decide() -> None:
+    assert check(2, 0, 4).word == HELD
+    assert check(2, 0, 4, strict=True).word == INCONCLUSIVE  # equal is not above
+    assert check(2, -1, 5).word == INCONCLUSIVE
+    assert check(-2, -5, 0).word == INCONCLUSIVE
+    assert check(-2, -5, 0, strict=True).word == REFUTED
+    assert check(-2, -5, -1).word == REFUTED
+    assert Check("a", "b", "c", "none", True, -0.0).word == HELD
+    assert Check("a", "b", "c", "none", False, -1.0).word == REFUTED
+
+
+def test_the_number_that_decides_narrows_the_interval_to_the_bound() -> None:
+    assert check(2, -2, 6).deciding_n == 40  # half as wide with four times as many
+    assert check(-2, -8, 4).deciding_n == 90
+    assert check(2, 0, 4).deciding_n is None
+    assert check(0, -1, 1).deciding_n is None
+    assert check(1, -math.inf, 2).deciding_n is None
