@@ -58,6 +58,9 @@ MODELS, RANKED = "models", "worlds"
 
 PREFIXES = {"frozen_lake": "DriftFrozenLake-v0", "mountain_car": "DriftMountainCar-v0"}
 PREFIXES |= {"mountain_car_continuous": "DriftMountainCarContinuous-v0", "webshop": "DriftWebShop-v0"}
+PREFIXES |= {"house": "DriftHouse-v0"}
+IN_WORDS = ("DriftHouse-v0", "DriftWebShop-v0")
+"""Environments whose actions are texts; they have no native vector form."""
 
 
 class Recorded(NamedTuple):
@@ -308,15 +311,16 @@ def environments() -> dict[str, Any]:
     """Trajectories and drift logs of every shipped schedule, of worlds without one, and of native vector forms."""
     digests: dict[str, Any] = {}
     for schedule in drift_envs.shipped_schedules():
-        name, shop = environment_of(schedule), schedule.startswith("webshop/")
-        env = gym.make(name, schedule=schedule, notify="full", text=shop)
-        digests[f"schedule/{schedule}"] = walk(env, 62 if shop else 205, 8 if shop else 5)
+        name = environment_of(schedule)
+        in_words = name in IN_WORDS
+        env = gym.make(name, schedule=schedule, notify="full", text=in_words)
+        digests[f"schedule/{schedule}"] = walk(env, 62 if in_words else 205, 8 if in_words else 5)
         digests[f"schedule content/{schedule}"] = digest(_without_prose(drift_envs.load_schedule(schedule).to_dict()))
         env.close()
-        if not shop:
+        if not in_words and not schedule.endswith("/poison"):  # refused: visits are not counted there
             digests[f"vector/{schedule}"] = walk_vector(name, schedule)
     for name in PREFIXES.values():
-        for text in (True,) if "Shop" in name else (False, True):
+        for text in (True,) if name in IN_WORDS else (False, True):
             env = gym.make(name, schedule=None, text=text)
             digests[f"no schedule/{name}{', text' if text else ''}"] = walk(env, 5, 40)
             env.close()
