@@ -19,7 +19,7 @@ from drift_agents.analysis.aggregates import LEVEL, RESAMPLES
 from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, group, paired
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import format_difference, format_estimate
-from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, holm, sign_flip
+from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, correct, sign_flip
 from drift_agents.errors import ExperimentError
 from numpy.typing import ArrayLike, NDArray
 
@@ -142,7 +142,7 @@ class ClaimRun:
         Args:
             more: the p-values of comparisons that a claim adds.
         """
-        return holm([*(one.p_value for one in self.comparisons), *more])
+        return correct(self.comparisons, more)
 
 
 def run_of(part: ScheduleRuns, player: Player) -> Runs:

@@ -36,7 +36,8 @@ LEGEND = (
     "*Memories that played the same episodes*.",
     "Intervals are 95 %, bootstrapped over instances. `all 30`: so many instances with the same figure. `**`: the "
     "interval excludes 0, and so does a two-sided sign-flip test at 5 % after Holm's correction over all comparisons "
-    "of the run; p is corrected. The ratio of two means stands in percent, with the means.",
+    "of the run, those of the same episodes counted once; p is corrected. The ratio of two means stands in percent, "
+    "with the means.",
     "**Instances**: how many of the experiment's instances all agents played, on the schedules of the "
     "checks. Fewer than the file has are named as such.",
 )

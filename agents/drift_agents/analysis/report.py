@@ -26,7 +26,7 @@ from drift_agents.analysis.tables.breakdowns import (
     tabulate_by_prior_score,
     tabulate_spread,
 )
-from drift_agents.analysis.tables.comparisons import Comparison, compare, holm, tabulate_differences
+from drift_agents.analysis.tables.comparisons import Comparison, compare, correct, tabulate_differences
 from drift_agents.analysis.tables.costs import (
     tabulate_costs,
     tabulate_decision_costs,
@@ -61,7 +61,8 @@ LEGEND = (
     "Dynamic regret: the sum over the phase of optimum minus score. Memory true: the share of what is remembered that "
     "the world could still answer.",
     "Paired differences: instance by instance. `*`: the interval excludes 0. `**`: so does a two-sided sign-flip test "
-    "after Holm's correction over all comparisons of the run in phases that a drift began. Recovery ratio (ours): "
+    "after Holm's correction over all comparisons of the run in phases that a drift began, those of the same episodes "
+    "counted once. Recovery ratio (ours): "
     "(GLOVE - plain) / (oracle reset - plain), where the interval of the denominator excludes 0.",
     "Noticed: a realignment touched a record from before the drift whose response is another one since. Delay: the "
     "agent's own interactions until then, the median over all instances. Exposures: interactions until then whose "
@@ -212,7 +213,7 @@ def make_sentences(manifest: Mapping[str, Any], rows: Sequence[Row]) -> list[str
 def _corrected(parts: Sequence[ScheduleRuns]) -> list[tuple[Comparison, float]]:
     """All comparisons, each with its p-value after Holm's correction."""
     comparisons = [one for part in parts for one in compare(*part)]
-    return list(zip(comparisons, holm([one.p_value for one in comparisons]), strict=True))
+    return list(zip(comparisons, correct(comparisons), strict=True))
 
 
 def _heading(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:

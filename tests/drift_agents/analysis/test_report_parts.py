@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drift_agents.analysis import aggregates
-from drift_agents.analysis.runs import Player
+from drift_agents.analysis.runs import Player, Runs
+from drift_agents.analysis.schedule_runs import Measure, PlayerIndex
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.analysis.tables import comparisons
 from drift_agents.analysis.tables.comparisons import holm, sign_flip
@@ -70,3 +71,29 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (aggregates, comparisons, statistics):
         monkeypatch.setattr(module, "_AT_ONCE", 1_500)
     assert compute() == pytest.approx(whole, rel=1e-12)
+
+
+def test_comparisons_of_the_same_episodes_are_corrected_once() -> None:
+    def runs(memory: str, verifier: str, score: float) -> Runs:
+        rows = tuple(
+            tuple(
+                {"episode": episode, "phase": phase, "round": 1, "steps": 5, "score": episode * score * (1 + seed / 10)}
+                for episode, phase in enumerate(("source", "drift"))
+            )
+            for seed in range(6)
+        )
+        return Runs(Player(memory, verifier, "planner"), tuple(range(6)), rows, False)
+
+    def corrected(*memories: tuple[str, float]) -> list[float]:
+        played = [
+            runs(memory, name, score) for memory, best in memories for name, score in (("none", 0.0), ("glove", best))
+        ]
+        about = [{**one.player._asdict(), "schedule": "s", "reference": None} for one in played]
+        players = PlayerIndex(played, about, "s")
+        found = comparisons.compare("s", players, Measure("score", "score"), ["source", "drift"])
+        return [p_value for one, p_value in zip(found, comparisons.correct(found), strict=True) if one.phase == "drift"]
+
+    alone = corrected(("vanilla", 0.5))
+    assert alone == pytest.approx([2 / 2**6])
+    assert corrected(("vanilla", 0.5), ("voyager", 0.5)) == pytest.approx(alone * 2)  # one piece of evidence
+    assert corrected(("vanilla", 0.5), ("voyager", 0.6)) == pytest.approx([2 * alone[0]] * 2)

@@ -5,6 +5,7 @@
 * `is_glove` - whether a verifier is of GLOVE's family
 * `sign_flip` - the p-value of a paired permutation test
 * `holm` - p-values after Holm's correction
+* `correct` - the same for the comparisons of a run, identical ones merged
 * `tabulate_differences` - the table
 """
 
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.analysis.runs import Player, difference, paired
+from drift_agents.analysis.runs import Player, Runs, difference, paired
 from drift_agents.analysis.schedule_runs import Measure, PlayerIndex, memory_name
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate
 from drift_agents.analysis.tables.scores import ACROSS
@@ -43,6 +44,7 @@ class Comparison(NamedTuple):
             that no drift began, which no claim is about, and where all instances are one run.
         player: who.
         baseline: the player that it is compared with.
+        episodes: what both played in the phase: comparisons with the same one are one comparison of several names.
     """
 
     schedule: str
@@ -52,6 +54,7 @@ class Comparison(NamedTuple):
     p_value: float
     player: Player
     baseline: Player
+    episodes: int
 
 
 def compare(schedule: str, players: PlayerIndex, measure: Measure, phases: Sequence[str]) -> list[Comparison]:
@@ -77,7 +80,8 @@ def compare(schedule: str, players: PlayerIndex, measure: Measure, phases: Seque
                 tested = phase != phases[0] and estimate.n > 1
                 values = paired(ours, theirs, measure=measure.of) if tested else [[], []]
                 p_value = sign_flip([a - b for a, b in zip(*values, strict=True)]) if tested else math.nan
-                found.append(Comparison(schedule, label, phase, estimate, p_value, player, other))
+                played = hash((_episodes(ours), _episodes(theirs)))
+                found.append(Comparison(schedule, label, phase, estimate, p_value, player, other, played))
     return found
 
 
@@ -135,6 +139,33 @@ def holm(p_values: Sequence[float]) -> list[float]:
         for index, p_value in zip(tested, adjusted.tolist(), strict=True):
             corrected[index] = p_value
     return corrected
+
+
+def correct(comparisons: Sequence[Comparison], more: Sequence[float] = ()) -> list[float]:
+    """The p-values of comparisons after Holm's correction, in which agents with the same episodes count once.
+
+    Args:
+        comparisons: of a run.
+        more: the p-values of further ones in the same family.
+
+    Returns:
+        One a comparison, then those of the further ones.
+    """
+    keys = [*((one.schedule, one.phase, one.episodes) for one in comparisons), *range(len(more))]
+    distinct = dict(zip(keys, [*(one.p_value for one in comparisons), *more], strict=True))
+    corrected = dict(zip(distinct, holm(list(distinct.values())), strict=True))
+    return [corrected[key] for key in keys]
+
+
+def _episodes(run: Runs) -> int:
+    """What tells whether two runs are the same: instances, scores and steps of all episodes."""
+    return hash(
+        tuple(
+            (seed, row["episode"], row["score"], row["steps"])
+            for seed, rows in zip(run.seeds, run.rows, strict=True)
+            for row in rows
+        )
+    )
 
 
 def tabulate_differences(
