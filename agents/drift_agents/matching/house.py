@@ -78,7 +78,7 @@ def read_house_state(state: str) -> ShownHouse | None:
 
 
 class HouseMatching:
-    """Two states are the same if place, hand and everything done so far are the same.
+    """Place, hand and what was done so far; the task while something was done.
 
     With an empty hand and nothing done, no command can complete a task, so that records of one task apply to all
     others in the same house. As soon as something was done the task belongs to the state. What was opened and

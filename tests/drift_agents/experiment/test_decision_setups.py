@@ -198,7 +198,7 @@ def test_mistakes_are_told(data: dict[str, Any], agents: dict[str, Any], expecte
         ({"construct": {"episodes": -1}}, "construct.episodes: should be greater than or equal to 0. Received -1"),
         ({"construct": {}}, "construct.episodes: is missing"),
         ({"construct": {"episodes": 1, "were": "same"}}, "construct.were: no key is called 'were', did you mean 'wh"),
-        ({"construct": {"episodes": 1, "where": "here"}}, "construct.where: should be 'other' or 'same'"),
+        ({"construct": {"episodes": 1, "where": "here"}}, "construct.where: should be 'other', 'elsewhere' or 'same'"),
         ({"construct": {"episodes": 1, "policy": "randm"}}, "construct.policy: no policy is called 'randm', did you"),
         ({"learning": "offline"}, "learning: should be 'online' or 'frozen'. Received 'offline'"),
         ({"trace": "some"}, "trace: should be 'all', 'failures' or 'none'. Received 'some'"),

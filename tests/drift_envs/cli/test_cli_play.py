@@ -157,5 +157,5 @@ def test_worlds_of_text_are_played_in_the_terminal(
     shown = capsys.readouterr().out
     assert "You arrive at fridge 1. The fridge 1 is closed." in shown
     assert "open fridge 1, " in shown
-    assert "phase drift-1, tick 20, episode 1" in shown
+    assert "phase drift-1, episode 20, step 0" in shown
     assert shown.endswith("0 episodes, 0 with a score\n")
