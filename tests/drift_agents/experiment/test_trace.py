@@ -61,7 +61,7 @@ def test_every_step_is_kept_as_it_was_lived(schedule_file: Path, tmp_path: Path)
             assert parse_prompt(view.prompt).state == view.state
             assert view.tick == tick
             assert tuple(view.knobs["map"]) == tuple(tiles)
-            assert set(view.knobs) == {"map", "slip", "goal_rewards", "transient"}
+            assert set(view.knobs) == {"map", "slip", "goal_rewards", "transient", "poison_after"}
     header = read_header(path)
     assert header[:7] == ("DriftFrozenLake-v0", "puddle", "vanilla", "glove", "planner", 0, "all")
     assert load_schedule(dict(header.content)) == load_schedule(schedule_file)
