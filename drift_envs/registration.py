@@ -98,7 +98,7 @@ def knob_table_of(env_id: str) -> KnobTable:
 
     Example:
         >>> list(knob_table_of("DriftMountainCar-v0"))[:4]
-        ['force', 'gravity', 'goal_position', 'transient', 'poison_after']
+        ['force', 'gravity', 'goal_position', 'transient']
         >>> knob_table_of("DriftFrozenLake-v0")["slip"].default
         0.0
     """

@@ -184,7 +184,7 @@ def _add_security_headers(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
     hosts = current_app.extensions["webshop_photos"].hosts
     if hosts:
-        policy = response.headers["Content-Security-Policy"]
+        policy = response.headers.get("Content-Security-Policy", SECURITY_HEADERS["Content-Security-Policy"])
         sources = " ".join(("img-src 'self'", *(f"https://{host}" for host in hosts)))
         response.headers["Content-Security-Policy"] = policy.replace("img-src 'self'", sources)
     for name, value in SECURITY_HEADERS.items():
