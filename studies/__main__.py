@@ -58,7 +58,7 @@ def _claims(
 ) -> None:
     """Decide the claims of docs/claims.md that finished runs test.
 
-    Each is held, refuted or not played, with the figures that decide it, as one Markdown page. Equal runs give equal
+    Each is held, refuted, inconclusive or not played, with the figures, as one Markdown page. Equal runs give equal
     bytes.
     """
     from studies.claims.page import write_claims
