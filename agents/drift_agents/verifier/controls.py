@@ -20,13 +20,12 @@ from typing import Any
 import numpy as np
 
 from drift_agents.checks import check_integer
-from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Removed, Verdict
-from drift_agents.verifier.base import BaseVerifier, NoVerifier, Prober
+from drift_agents.verifier.base import BaseVerifier, NoVerifier
 from drift_agents.verifier.glove.evidence import contradicts, share
-from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, insert_all, realign
+from drift_agents.verifier.glove.probing import ProbingVerifier, insert_all, realign
 from drift_agents.verifier.glove.surprise import DetectedSurprise, SurpriseVerifier, write_all
 
 
@@ -86,9 +85,6 @@ class Forget(SurpriseVerifier):
 
     name = "forget"
 
-    def __init__(self, *, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
-        super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
-
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         removed = memory.remove([record.id for record in found.counterparts])
         return Verdict(
@@ -122,9 +118,6 @@ class AnnounceOnly(SurpriseVerifier):
 
     name = "announce_only"
 
-    def __init__(self, *, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
-        super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
-
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         return Verdict(
             surprise=True,
@@ -154,27 +147,6 @@ class ProbeKeep(ProbingVerifier):
     """
 
     name = "probe_keep"
-
-    def __init__(
-        self,
-        *,
-        prober: Prober,
-        epsilon: float = 0.5,
-        persistence: int = 1,
-        budget: Budget = 1,
-        minimum: int = 1,
-        probes_per_episode: int | None = None,
-        probes_total: int | None = None,
-    ) -> None:
-        super().__init__(
-            prober=prober,
-            epsilon=epsilon,
-            persistence=persistence,
-            budget=budget,
-            minimum=minimum,
-            probes_per_episode=probes_per_episode,
-            probes_total=probes_total,
-        )
 
     def _respond(self, found: DetectedSurprise, memory: Memory, now: AgentClock) -> Verdict:
         newest = found.experiences[-1]
@@ -210,37 +182,13 @@ class RandomProbe(ProbingVerifier):
 
     name = "random_probe"
 
-    def __init__(
-        self,
-        *,
-        prober: Prober,
-        epsilon: float = 0.5,
-        persistence: int = 1,
-        budget: Budget = 1,
-        minimum: int = 1,
-        probes_per_episode: int | None = None,
-        probes_total: int | None = None,
-    ) -> None:
-        super().__init__(
-            prober=prober,
-            epsilon=epsilon,
-            persistence=persistence,
-            budget=budget,
-            minimum=minimum,
-            probes_per_episode=probes_per_episode,
-            probes_total=probes_total,
-        )
-        if prober.privileged:
-            raise ArgumentError(
-                "`prober` should be one that can reach any state, as `ReplayProber`. "
-                f"Received {type(prober).__name__}, which restores the last state only"
-            )
-        self._visits: dict[tuple[Hashable, str], tuple[str, tuple[str, ...]]] = {}
+    takes_privileged_prober = False
+    _visits: dict[tuple[Hashable, str], tuple[str, tuple[str, ...]]]
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the task's matching rule and a generator; clear the visits, which depend on the rule."""
         super().bind(matching, rng)
-        self._visits.clear()
+        self._visits = {}
 
     def verify(self, experience: Experience, memory: Memory, prefix: Sequence[str], now: AgentClock) -> Verdict:
         """Record the visit, then write the experience, quarantine it, or respond to the surprise."""

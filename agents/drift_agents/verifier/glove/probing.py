@@ -53,22 +53,30 @@ class ProbingVerifier(SurpriseVerifier):
         ArgumentError: if an option is outside its range.
     """
 
+    takes_privileged_prober = True
+    """Whether a prober that restores the last state only will do."""
+
     def __init__(
         self,
         *,
         prober: Prober,
-        epsilon: float,
-        persistence: int,
-        budget: Budget,
-        minimum: int,
-        probes_per_episode: int | None,
-        probes_total: int | None,
+        epsilon: float = 0.5,
+        persistence: int = 1,
+        budget: Budget = 1,
+        minimum: int = 1,
+        probes_per_episode: int | None = None,
+        probes_total: int | None = None,
     ) -> None:
         super().__init__(epsilon=epsilon, persistence=persistence, minimum=minimum)
         if not isinstance(prober, Prober):
             raise ArgumentError(
                 "`prober` should have bind, begin_episode, moved, probe, privileged and live, as "
                 f"`ReplayProber` has. Received {type(prober).__name__}"
+            )
+        if prober.privileged and not self.takes_privileged_prober:
+            raise ArgumentError(
+                "`prober` should be one that can reach any state, as `ReplayProber`. "
+                f"Received {type(prober).__name__}, which restores the last state only"
             )
         self.prober = prober
         self.budget = read_budget(budget)

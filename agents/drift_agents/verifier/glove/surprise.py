@@ -58,7 +58,7 @@ class SurpriseVerifier(BaseVerifier, ABC):
 
     name: str
 
-    def __init__(self, *, epsilon: float, persistence: int, minimum: int) -> None:
+    def __init__(self, *, epsilon: float = 0.5, persistence: int = 1, minimum: int = 1) -> None:
         super().__init__()
         self.epsilon = check_number("epsilon", epsilon, "(0, 1]")
         self.persistence = check_integer("persistence", persistence)
