@@ -20,7 +20,7 @@ from gymnasium import spaces
 
 from drift_envs.envs.tunable import KnobAttribute, TunableEnv
 from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError, StateError
-from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+from drift_envs.knobs import FrozenMapping, Knob, KnobTable
 
 MAX_LENGTH = 65_536
 """No text is longer."""
@@ -213,15 +213,6 @@ class TextWorldGame(TunableEnv, gym.Env[str, str]):
             "score": self._score(),
             "won": bool(state.won),
         }
-
-    def turn(self, values: Mapping[str, Value]) -> None:
-        """Set these knobs to canonical values, all at once.
-
-        Args:
-            values: canonical values, by knob.
-        """
-        for name, value in values.items():
-            setattr(self, f"_{name}", value)
 
     def save_state(self) -> dict[str, Any]:
         """The state of the episode: the game, and the commands that led there."""

@@ -237,6 +237,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_agents.analysis.plots.methods",
         "drift_agents.analysis.plots.visits",
         "drift_agents.analysis.tables.breakdowns",
+        "drift_envs.wrappers.overlay.strip",
         "studies.experience.curves",
     ),
     "one study, or the claims of one experiment, a file; the registry collects them": (

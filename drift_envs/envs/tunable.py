@@ -2,6 +2,7 @@
 
 * `KnobAttribute` - a knob as an attribute: reading is free, setting validates and recomputes what is derived
 * `TunableEnv` - the mixin: set a knob, hold knobs against being set, pickle and copy without drawing surfaces
+* `RecurringTasksEnv` - a `TunableEnv` with numbered tasks that come again, in an order drawn from the seed
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from drift_envs.errors import DrivenKnobError, KnobError
+from drift_envs.checks import check_integer
+from drift_envs.errors import ArgumentError, DrivenKnobError, KnobError
 from drift_envs.knobs import KnobTable, Value
 
 
@@ -37,8 +39,8 @@ class KnobAttribute:
 class TunableEnv:
     """A mixin for environments that declare what can be turned.
 
-    A subclass names its knobs in `knobs` and writes `turn`; it has no notion of why or when
-    they are set. `surfaces` names the attributes that hold drawing surfaces, which can be
+    A subclass names its knobs in `knobs`, and extends `turn` where something is derived from them; it has
+    no notion of why or when they are set. `surfaces` names the attributes that hold drawing surfaces, which can be
     neither pickled nor copied; a copy draws its own at the next `render`. `state_names` names the
     attributes that say where an episode stands.
     """
@@ -54,7 +56,8 @@ class TunableEnv:
         Args:
             values: canonical values, by knob; knobs that are not named stay as they are.
         """
-        raise NotImplementedError
+        for name, value in values.items():
+            setattr(self, f"_{name}", value)
 
     def read_knobs(self) -> dict[str, Value]:
         """The present value of every knob, read back from the environment's own attributes."""
@@ -114,3 +117,27 @@ class TunableEnv:
             if name in state:
                 state[name] = None
         return state
+
+
+class RecurringTasksEnv(TunableEnv):
+    """A `TunableEnv` with numbered tasks that come again, in an order drawn from the seed."""
+
+    goal_index: int | None = None
+    """The number of the present task; `None` before the first `reset`."""
+    _keeps_tasks = False
+
+    def task_options(self) -> dict[str, Any] | None:
+        """The reset options with which another instance starts the same task."""
+        return None if self.goal_index is None else {"goal_index": self.goal_index}
+
+    def keep_tasks(self) -> None:
+        """Keep the pool of tasks and the position in its order at the next reset with a seed."""
+        self._keeps_tasks = True
+
+    def _read_goal_index(self, options: Mapping[str, Any], last: int) -> int | None:
+        """The number of the task that the options of `reset` ask for, at most `last`; `None` if they do not."""
+        unknown = sorted(set(options) - {"goal_index"})
+        if unknown:
+            raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
+        index = options.get("goal_index")
+        return None if index is None else check_integer("goal_index", index, 0, last)

@@ -19,7 +19,7 @@ from drift_envs.envs.house.knobs import HOUSE_KNOBS, MOST_HOUSES
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import MOST_TASKS, ORDERS, TaskSequence, find_task, freeze_conditions
 from drift_envs.envs.house.tasks import HouseTask
-from drift_envs.envs.tunable import KnobAttribute, TunableEnv
+from drift_envs.envs.tunable import KnobAttribute, RecurringTasksEnv
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 
@@ -36,7 +36,7 @@ MAX_ACTION = 100
 """No command is longer."""
 
 
-class House(TunableEnv, gym.Env[str, str]):
+class House(RecurringTasksEnv, gym.Env[str, str]):
     """A house of several rooms: a task in words, and the commands of ALFWorld's text interface.
 
     House, task types and commands are of ALFWorld's kind (Shridhar et al., 2021); the code and the houses are
@@ -141,11 +141,9 @@ class House(TunableEnv, gym.Env[str, str]):
         for name, value in HOUSE_KNOBS.defaults().items():
             setattr(self, f"_{name}", value)
         self._tasks = TaskSequence(pool, order, freeze_conditions(conditions), check_flag("affected", affected))
-        self._keeps_tasks = False
         self._number = 0
         """The house that the seed has drawn; 0 before."""
         self._current: HouseEpisode | None = None
-        self.goal_index: int | None = None
         self._window: Any = None
         self.observation_space = spaces.Text(MAX_LENGTH, min_length=0, charset=CHARACTERS)
         self.action_space = spaces.Text(MAX_ACTION, min_length=0, charset=CHARACTERS)
@@ -215,7 +213,9 @@ class House(TunableEnv, gym.Env[str, str]):
         Raises:
             ArgumentError: no task has this number, or there is no such option.
         """
-        index = _read_goal_index(options or {})
+        index = self._read_goal_index(options or {}, (MOST_HOUSES + 1) * MOST_TASKS)
+        if index is not None:
+            find_task(index)  # refuses a number that no house has
         super().reset(seed=seed)
         self._seed_tasks(None if self._keeps_tasks else seed)
         self._keeps_tasks = False
@@ -275,22 +275,13 @@ class House(TunableEnv, gym.Env[str, str]):
     def _make_model(self, number: int) -> HouseModel:
         return make_model(number, {name: getattr(self, f"_{name}") for name in MODEL_KNOBS})
 
-    def task_options(self) -> dict[str, Any] | None:
-        """The reset options with which another instance starts the same task."""
-        return None if self.goal_index is None else {"goal_index": self.goal_index}
-
-    def keep_tasks(self) -> None:
-        """Keep house, pool of tasks and the position in its order at the next reset with a seed."""
-        self._keeps_tasks = True
-
     def turn(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
             values: canonical values, by knob.
         """
-        for name, value in values.items():
-            setattr(self, f"_{name}", value)
+        super().turn(values)
         if self._current is not None:
             self._current.model = self._make_model(self._current.model.number)
 
@@ -342,19 +333,3 @@ class House(TunableEnv, gym.Env[str, str]):
         if self._window is not None:
             self._window.close()
             self._window = None
-
-
-def _read_goal_index(options: Mapping[str, Any]) -> int | None:
-    """The number of the task, if the options have one.
-
-    Raises:
-        ArgumentError: if there is another option, or it is no number of a task.
-    """
-    unknown = sorted(set(options) - {"goal_index"})
-    if unknown:
-        raise ArgumentError(f"`options` should have `goal_index` alone. Received {unknown}")
-    if options.get("goal_index") is None:
-        return None
-    index = check_integer("goal_index", options["goal_index"], 0, (MOST_HOUSES + 1) * MOST_TASKS)
-    find_task(index)
-    return index

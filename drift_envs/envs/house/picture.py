@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drift_envs.envs.drawing import load_pygame
 from drift_envs.envs.house.blueprint import draw_house
 from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.model import NOWHERE
 from drift_envs.envs.house.vocabulary import ROOMS
-from drift_envs.errors import MissingDependencyError
 
 WIDTH, HEIGHT = 960, 720
 
@@ -87,7 +87,7 @@ def draw_house_picture(episode: HouseEpisode) -> NDArray[np.uint8]:
     Raises:
         MissingDependencyError: if pygame is not installed.
     """
-    pygame = _pygame()
+    pygame = load_pygame()
     model, state = episode.model, episode.state
     surface = pygame.Surface((WIDTH, HEIGHT))
     surface.fill(_PAPER)
@@ -144,15 +144,3 @@ def _wrap(pygame: Any, text: str, size: int, width: int) -> list[str]:
             longer = word
         line = longer
     return [*lines, line] if line else lines
-
-
-def _pygame() -> Any:
-    try:
-        import pygame
-    except ImportError as error:
-        raise MissingDependencyError(
-            '`pygame` is not installed, run `pip install "gymnasium[toy-text,classic-control]"`'
-        ) from error
-    if not pygame.font.get_init():  # closing any environment ends all of pygame
-        pygame.font.init()
-    return pygame

@@ -13,7 +13,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
-from drift_envs.envs.tunable import KnobAttribute
+from drift_envs.envs.tunable import KnobAttribute, RecurringTasksEnv
 from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
@@ -37,7 +37,7 @@ _LISTINGS = tuple(f"/{kind.value}/" for kind in (PageKind.ITEM, PageKind.SUB))
 """How the paths of a listing's own pages begin."""
 
 
-class WebShop(PoisonedEnv, gym.Env[str, str]):
+class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
     """A web shop: an instruction to buy a product, pages as text, actions `search[words]` and `click[label]`.
 
     The shop is `webshop_server`, a clone of WebShop (Yao et al., 2022), which has no notion of drift; the
@@ -171,12 +171,10 @@ class WebShop(PoisonedEnv, gym.Env[str, str]):
         self._settings: Settings = to_settings(WEBSHOP_KNOBS.defaults())
         settings = [to_settings(values) for values in conditions]
         self._tasks = GoalSequence(self.shop, pool, order, settings, clusters, repeats)
-        self._keeps_tasks = False
         self._backend: Backend | None = None
         self._window: PageWindow | None = None
         self._score = 0.0
         self._error: str | None = None
-        self.goal_index: int | None = None
         charset = "".join(sorted(inventory.charset))
         self.observation_space = spaces.Text(max_length * LENGTHS[observation_mode], min_length=0, charset=charset)
         self.action_space = spaces.Text(MAX_ACTION, min_length=0, charset=charset)
@@ -233,7 +231,7 @@ class WebShop(PoisonedEnv, gym.Env[str, str]):
         Raises:
             ArgumentError: no goal has this number, or there is no such option.
         """
-        index = self._read_goal_index(options or {})
+        index = self._read_goal_index(options or {}, len(self.shop.goals) - 1)
         super().reset(seed=seed)
         self._seed_tasks(None if self._keeps_tasks else seed)
         self._keeps_tasks = False
@@ -322,22 +320,13 @@ class WebShop(PoisonedEnv, gym.Env[str, str]):
             raise StateError("there is no instruction before `reset`; call `reset` first")
         return fit(self.shop.goals[self.goal_index].text, self.shop.charset)
 
-    def task_options(self) -> dict[str, Any] | None:
-        """The reset options with which another instance starts the same task."""
-        return None if self.goal_index is None else {"goal_index": self.goal_index}
-
-    def keep_tasks(self) -> None:
-        """Keep the pool of goals and the position in its order at the next reset with a seed."""
-        self._keeps_tasks = True
-
     def turn(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
             values: canonical values, by knob.
         """
-        for name, value in values.items():
-            setattr(self, f"_{name}", value)
+        super().turn(values)
         settings = to_settings(self.read_knobs())
         if settings != self._settings:
             self._settings = settings
@@ -400,16 +389,6 @@ class WebShop(PoisonedEnv, gym.Env[str, str]):
         if backend is not None:
             backend.close()
             self.goal_index = None
-
-    def _read_goal_index(self, options: Mapping[str, Any]) -> int | None:
-        """The goal number in the options of `reset`, or `None`."""
-        unknown = sorted(set(options) - {"goal_index"})
-        if unknown:
-            raise ArgumentError(f"`options` should have no keys but goal_index. Received {', '.join(unknown)}")
-        index = options.get("goal_index")
-        if index is None:
-            return None
-        return check_integer("goal_index", index, 0, len(self.shop.goals) - 1)
 
     def _seed_tasks(self, seed: int | None) -> None:
         """Seed the order of goals with a separate stream, independent of other draws."""

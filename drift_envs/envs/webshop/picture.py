@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.errors import MissingDependencyError
+from drift_envs.envs.drawing import load_pygame
 from webshop_server.page_model import Element
 
 WIDTH, HEIGHT = 800, 640
@@ -45,18 +45,6 @@ class PlacedElement(NamedTuple):
     box: tuple[int, int, int, int]
 
 
-def _pygame() -> Any:
-    try:
-        import pygame
-    except ImportError as error:
-        raise MissingDependencyError(
-            '`pygame` is not installed, run `pip install "gymnasium[toy-text,classic-control]"`'
-        ) from error
-    if not pygame.font.get_init():  # closing any environment ends all of pygame
-        pygame.font.init()
-    return pygame
-
-
 def lay_out(elements: tuple[Element, ...], width: int = WIDTH) -> Iterator[PlacedElement]:
     """Place the elements of a page: boxes side by side, texts below each other.
 
@@ -70,7 +58,7 @@ def lay_out(elements: tuple[Element, ...], width: int = WIDTH) -> Iterator[Place
     Raises:
         MissingDependencyError: if pygame is not installed.
     """
-    pygame = _pygame()
+    pygame = load_pygame()
     x, y = _MARGIN, _MARGIN
     for element in elements:
         if not element.text and element.kind != "search":
@@ -110,7 +98,7 @@ def draw_page(elements: tuple[Element, ...], drawing: str = "", *, is_ad: bool =
         >>> draw_page((Element("title", "WebShop"), Element("button", "Search"))).shape
         (640, 800, 3)
     """
-    pygame = _pygame()
+    pygame = load_pygame()
     surface = pygame.Surface((WIDTH, HEIGHT))
     surface.fill(_AD_PAPER if is_ad else _PAPER)
     if is_ad:
@@ -149,7 +137,7 @@ def read_png(data: bytes) -> NDArray[np.uint8]:
     Returns:
         uint8, shape `(height, width, 3)`.
     """
-    pygame = _pygame()
+    pygame = load_pygame()
     surface = pygame.image.load(io.BytesIO(data), "page.png")
     picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
     return picture
@@ -174,7 +162,7 @@ class PageWindow:
         Args:
             picture: uint8, shape `(height, width, 3)`.
         """
-        pygame = _pygame()
+        pygame = load_pygame()
         if self._screen is None:
             pygame.display.init()
             self._screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
@@ -188,7 +176,7 @@ class PageWindow:
     def close(self) -> None:
         """Close the window."""
         if self._screen is not None:
-            _pygame().display.quit()
+            load_pygame().display.quit()
             self._screen = None
 
 

@@ -14,11 +14,11 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.envs import FrozenLake, House, MountainCar, MountainCarContinuous
+from drift_envs.envs.drawing import load_pygame
 from drift_envs.envs.house.model import make_model
 from drift_envs.envs.house.picture import boxes, room_boxes
 from drift_envs.envs.house.vocabulary import EFFECTS
 from drift_envs.knobs import Value
-from drift_envs.wrappers.overlay.strip import load_pygame
 
 if TYPE_CHECKING:
     from drift_envs.envs import WebShop

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.errors import MissingDependencyError
+from drift_envs.envs.drawing import load_pygame
 from drift_envs.schedule import NEVER, Phase, Timeline
 
 LINE = 18
@@ -121,23 +121,6 @@ def draw_strip(width: int, lines: Sequence[str], timeline: Timeline, tick: int) 
     pygame.draw.polygon(strip, NEEDLE, [(x - 4, top + BAR + MARGIN), (x + 4, top + BAR + MARGIN), (x, top + BAR - 4)])
     pygame.draw.line(strip, NEEDLE, (x, top), (x, top + BAR))
     return np.transpose(pygame.surfarray.array3d(strip), (1, 0, 2))
-
-
-def load_pygame() -> Any:
-    """The library that draws, ready for text.
-
-    Raises:
-        MissingDependencyError: if it is not installed.
-    """
-    try:
-        import pygame
-    except ImportError as error:
-        raise MissingDependencyError(
-            '`pygame` is not installed, run `pip install "gymnasium[toy-text,classic-control]"`'
-        ) from error
-    if not pygame.font.get_init():  # closing any environment ends all of pygame
-        pygame.font.init()
-    return pygame
 
 
 def _write(text: str, width: int, size: int = LINE) -> Any:

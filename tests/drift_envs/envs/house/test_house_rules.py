@@ -331,7 +331,7 @@ def test_what_the_house_refuses():
     house.reset(seed=0)
     with pytest.raises(ArgumentError, match=r"`action` should be a text\. Received int"):
         house.step(1)
-    with pytest.raises(ArgumentError, match="`options` should have `goal_index` alone"):
+    with pytest.raises(ArgumentError, match="`options` should have no keys but goal_index"):
         house.reset(options={"task": 1})
     with pytest.raises(ArgumentError, match="`goal_index` should be a task of house 7, which has"):
         house.reset(options={"goal_index": 79_999})
