@@ -20,7 +20,7 @@ from gymnasium.vector import VectorEnv
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
-from drift_envs.registration import IDS
+from drift_envs.registration import ALL_IDS
 from drift_envs.schedule.files import SUFFIXES
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule, TaskPool
@@ -126,7 +126,7 @@ class EntryPoint:
         build: Callable[[Any, Source, WrapperOptions, dict[str, Any]], _Env],
     ) -> None:
         self.env_id = env_id
-        self._entry = IDS[env_id]
+        self._entry = ALL_IDS[env_id]
         self._arguments = arguments
         self._build = build
 

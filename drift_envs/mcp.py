@@ -25,7 +25,7 @@ import numpy as np
 
 from drift_envs.checks import check_choice, check_integer
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
-from drift_envs.registration import IDS
+from drift_envs.registration import ALL_IDS
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -84,7 +84,7 @@ class TextLifetime:
         seed: int = 0,
         on_episode: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        check_choice("env_id", env_id, tuple(IDS))
+        check_choice("env_id", env_id, tuple(ALL_IDS))
         self._seed = check_integer("seed", seed)
         self._env = gym.make(env_id, text=True, schedule=schedule)
         self._on_episode = on_episode

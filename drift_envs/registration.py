@@ -1,7 +1,8 @@
 """The ids of this package and what they stand for, as strings: nothing is imported before it is needed.
 
 * `IDS` - one table: id, entry point, step limit, default schedule, classes
-* `EnvEntry` - a row of it
+* `EXTRA_IDS` - the same for environments that need an extra; `ALL_IDS` are both
+* `EnvEntry` - a row of them
 * `register_all` - registers the ids with Gymnasium; called when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may drive under an id
 """
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.lazy import load_object
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class EnvEntry(NamedTuple):
         schedule: the default schedule.
         base_class: the class of the innermost environment.
         vector_class: the class of the native vector environment, if there is one.
+        extra: the extra of this package that the environment needs, if it needs one.
     """
 
     entry_point: str
@@ -35,11 +37,23 @@ class EnvEntry(NamedTuple):
     schedule: str
     base_class: str
     vector_class: str | None = None
+    extra: str | None = None
 
     @property
     def base(self) -> type[gym.Env[Any, Any]]:
-        """The class of the innermost environment."""
-        found: type[gym.Env[Any, Any]] = load_object(self.base_class)
+        """The class of the innermost environment.
+
+        Raises:
+            MissingDependencyError: if its extra is not installed.
+        """
+        try:
+            found: type[gym.Env[Any, Any]] = load_object(self.base_class)
+        except ImportError as error:
+            if self.extra is None:
+                raise
+            raise MissingDependencyError(
+                f'`{error.name}` is not installed, run `pip install "drift-envs[{self.extra}]"`'
+            ) from error
         return found
 
 
@@ -69,6 +83,11 @@ IDS: dict[str, EnvEntry] = {
     "DriftWebShop-v0": EnvEntry("web_shop", 30, "webshop/explicit", "drift_envs.envs.webshop.env:WebShop"),
 }
 
+EXTRA_IDS: dict[str, EnvEntry] = {}
+"""The ids whose environments need an extra."""
+
+ALL_IDS: dict[str, EnvEntry] = {**IDS, **EXTRA_IDS}
+
 
 def register_all() -> None:
     """Register every id with Gymnasium.
@@ -76,7 +95,7 @@ def register_all() -> None:
     The passive checker and the order enforcer are left out: `step` before `reset` is an error of
     `DriftWrapper` at no cost, and the tests check every id actively.
     """
-    for env_id, entry in IDS.items():
+    for env_id, entry in ALL_IDS.items():
         gym.register(
             id=env_id,
             entry_point=f"drift_envs.entry_points:{entry.entry_point}",
@@ -95,6 +114,7 @@ def knob_table_of(env_id: str) -> KnobTable:
 
     Raises:
         ArgumentError: if it is no id of this package.
+        MissingDependencyError: if its extra is not installed.
 
     Example:
         >>> list(knob_table_of("DriftMountainCar-v0"))[:4]
@@ -102,10 +122,10 @@ def knob_table_of(env_id: str) -> KnobTable:
         >>> knob_table_of("DriftFrozenLake-v0")["slip"].default
         0.0
     """
-    if env_id not in IDS:
-        raise ArgumentError(f"`env_id` should be one of {', '.join(IDS)}. Received {env_id!r}")
+    if env_id not in ALL_IDS:
+        raise ArgumentError(f"`env_id` should be one of {', '.join(ALL_IDS)}. Received {env_id!r}")
     from drift_envs.wrappers.binding import knob_table  # imported here, since `drift_envs` imports this module
 
-    base = IDS[env_id].base
+    base = ALL_IDS[env_id].base
     # With a schedule the ice is not slippery unless the schedule sets `slip`: the knob's default is 0 then.
     return knob_table(base(is_slippery=False) if env_id == "DriftFrozenLake-v0" else base())  # type: ignore[call-arg]

@@ -62,10 +62,10 @@ def _make_console() -> Console:
 
 
 def _parse_id(text: str) -> str:
-    from drift_envs.registration import IDS
+    from drift_envs.registration import ALL_IDS
 
-    if text not in IDS:
-        raise typer.BadParameter(f"should be one of {', '.join(IDS)}. Received {text!r}")
+    if text not in ALL_IDS:
+        raise typer.BadParameter(f"should be one of {', '.join(ALL_IDS)}. Received {text!r}")
     return text
 
 
@@ -80,9 +80,9 @@ def _parse_episodes(text: str) -> int | range:
 
 
 def _complete_ids(incomplete: str) -> list[str]:
-    from drift_envs.registration import IDS
+    from drift_envs.registration import ALL_IDS
 
-    return [name for name in IDS if name.startswith(incomplete)]
+    return [name for name in ALL_IDS if name.startswith(incomplete)]
 
 
 def _complete_schedules(incomplete: str) -> list[str]:
@@ -327,9 +327,9 @@ def _mcp(
     if port is not None and not http:
         raise refuse("--port", "should stand with `--http`", port)
     from drift_envs.mcp import make_server, serve_http, serve_stdio
-    from drift_envs.registration import IDS
+    from drift_envs.registration import ALL_IDS
 
-    server = make_server(env_id, schedule or IDS[env_id].schedule, seed, log)
+    server = make_server(env_id, schedule or ALL_IDS[env_id].schedule, seed, log)
     if http:
         serve_http(server, port or 0)
     else:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
-from drift_envs.registration import IDS
+from drift_envs.registration import ALL_IDS
 
 KNOB_TABLES = {
     "DriftFrozenLake-v0": "drift_envs.envs.frozen_lake.knobs:FROZEN_LAKE_KNOBS",
@@ -68,12 +68,12 @@ def print_list(console: Console, env_id: str | None = None) -> None:
         console: where to print.
         env_id: the only environment to list; `None` for all.
     """
-    chosen = [env_id] if env_id else list(IDS)
+    chosen = [env_id] if env_id else list(ALL_IDS)
     environments = _make_table("Environments", "id", "steps", "default schedule")
     knobs = _make_table("Knobs", "id", "knobs")
     for each in chosen:
         table: KnobTable = load_object(KNOB_TABLES[each])
-        environments.add_row(each, str(IDS[each].limit), IDS[each].schedule)
+        environments.add_row(each, str(ALL_IDS[each].limit), ALL_IDS[each].schedule)
         knobs.add_row(each, ", ".join(table))
     console.print(environments, "", knobs)
     console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))

@@ -16,7 +16,7 @@ import numpy as np
 
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.errors import ArgumentError
-from drift_envs.registration import IDS
+from drift_envs.registration import ALL_IDS
 
 FRAMES = 30
 """Frames per second."""
@@ -78,7 +78,7 @@ def play_in_window(env_id: str, schedule: str | None, episodes: int | None, ever
     Raises:
         ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
     """
-    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
+    world = open_schedule(schedule or ALL_IDS[env_id].schedule, seed, env_id)
     _check_every(every, world.schedule.clock)
     require_display()
     env = gym.make(env_id, schedule=world.schedule, render_mode="human")
@@ -103,7 +103,7 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
     Raises:
         ArgumentError: if `every` does not fit the schedule's clock.
     """
-    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
+    world = open_schedule(schedule or ALL_IDS[env_id].schedule, seed, env_id)
     _check_every(every, world.schedule.clock)
     env = gym.make(env_id, schedule=world.schedule, render_mode="ansi", overlay=True)
     print("type an action; ?: the admissible ones; r: give up the episode; q: quit")

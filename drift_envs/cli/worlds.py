@@ -16,7 +16,7 @@ from drift_envs.envs import FrozenLake, House, MountainCar, MountainCarContinuou
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import CarOracle, HouseOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import ALL_IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
 from drift_envs.wrappers.binding import find_tunable, knob_table
@@ -98,7 +98,7 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
     Raises:
         ArgumentError: if there is no such environment.
     """
-    if env_id in IDS:
+    if env_id in ALL_IDS:
         return knob_table_of(env_id)
     try:
         env = gym.make(env_id)
@@ -111,9 +111,9 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
 
 
 def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:
-    if env_id not in IDS:
+    if env_id not in ALL_IDS:
         return None
-    base, limit, world = IDS[env_id].base, IDS[env_id].limit, PlannedWorld(timeline, table)
+    base, limit, world = ALL_IDS[env_id].base, ALL_IDS[env_id].limit, PlannedWorld(timeline, table)
     if any(name not in find_tunable(base()).knobs for name in timeline.names):
         return None  # the oracles do not model knobs of the wrapper such as `action_delay`
     if issubclass(base, FrozenLake):

@@ -13,8 +13,8 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import drift_envs
-from drift_envs.errors import ArgumentError, ScheduleError, StateError
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
+from drift_envs.registration import IDS, EnvEntry, knob_table_of
 from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
 
 PLAIN = {
@@ -349,3 +349,11 @@ def test_a_short_name_is_a_schedule_of_the_environment(env_id):
     assert env.get_wrapper_attr("schedule").name == IDS[env_id].schedule
     with pytest.raises(ScheduleError, match=f"Did you mean `{IDS[env_id].schedule}`"):
         gym.make(env_id, schedule="explict")
+
+
+def test_an_environment_without_its_extra_says_what_to_install() -> None:
+    entry = EnvEntry("house", 50, "house/explicit", "package_that_is_missing.env:World", extra="worlds")
+    with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[worlds]"`')):
+        entry.base  # noqa: B018  reading it is the test
+    with pytest.raises(ModuleNotFoundError):
+        entry._replace(extra=None).base  # noqa: B018

@@ -15,7 +15,7 @@ from drift_envs.cli import main
 from drift_envs.cli.app import app
 from drift_envs.cli.listing import KNOB_TABLES, WRAPPER_KNOBS, read_summaries
 from drift_envs.lazy import load_object
-from drift_envs.registration import IDS
+from drift_envs.registration import ALL_IDS, IDS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
 from drift_envs.wrappers.effects import effect_knobs
 
@@ -114,9 +114,9 @@ def test_the_list_agrees_with_the_checked_schedules() -> None:
 
 
 def test_the_list_agrees_with_the_knob_tables() -> None:
-    assert list(KNOB_TABLES) == list(IDS)
-    for env_id, reference in KNOB_TABLES.items():
-        assert load_object(reference) is IDS[env_id].base.knobs
+    assert list(KNOB_TABLES) == list(ALL_IDS)
+    for env_id, entry in IDS.items():
+        assert load_object(KNOB_TABLES[env_id]) is entry.base.knobs
     effects = {knob.name for env_id in IDS for knob in effect_knobs(gym.make(env_id))}
     assert set(WRAPPER_KNOBS) == effects
 
