@@ -3,6 +3,7 @@
 * `Oracle` - the protocol: responses, best actions and values at any tick
 * `PlanningOracle` - the base of oracles that plan: values and effects of changes from cached plans
 * `Response` - one possible response to an action, with its probability
+* `order_responses`, `completion_probability` - what an oracle of a world that loses actions computes
 * `ChangeEffect` - the effect of the change between two ticks on responses and on the policies optimal before it
 * `DriftingWorld` - the input of an oracle: the knobs at any tick
 * `PlannedWorld` - a drifting world made of a timeline alone, without an environment
@@ -10,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -33,6 +35,31 @@ class Response(NamedTuple):
     score: float
     ended: bool
     probability: float
+
+
+def order_responses(*responses: Response) -> tuple[Response, ...]:
+    """Those that are possible, most probable first."""
+    return tuple(sorted((one for one in responses if one.probability > 0), key=lambda one: -one.probability))
+
+
+def completion_probability(steps: int, limit: int, lost: float) -> float:
+    """The probability that a policy that repeats lost actions gets `steps` actions through within the limit.
+
+    Args:
+        steps: the number of actions that it needs.
+        limit: the maximum number of steps of an episode.
+        lost: the probability that an action is lost, in [0, 1].
+
+    Returns:
+        The upper tail of a binomial distribution: P(at least `steps` of `limit` are not lost).
+
+    Example:
+        >>> completion_probability(1, 2, 0.5), completion_probability(3, 2, 0.0)
+        (0.75, 0.0)
+    """
+    return 1.0 - sum(
+        math.comb(limit, kept) * (1 - lost) ** kept * lost ** (limit - kept) for kept in range(min(steps, limit + 1))
+    )
 
 
 class ChangeEffect(NamedTuple):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from drift_envs.envs.house.search import LIMIT, Plans, replay_plans, solve_task
 from drift_envs.envs.house.tasks import HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
+from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response, completion_probability, order_responses
 
 SAMPLE = 20
 """The number of tasks that are evaluated if the environment draws from all tasks of the house."""
@@ -105,8 +104,7 @@ class HouseOracle:
         answer = self._respond(state, action, tick)
         episode = self._restore(state, tick)
         episode.lose()
-        found = [Response(*answer, 1.0 - lost), Response(episode.write_state(), 0.0, False, lost)]
-        return tuple(sorted((one for one in found if one.probability > 0), key=lambda one: -one.probability))
+        return order_responses(Response(*answer, 1.0 - lost), Response(episode.write_state(), 0.0, False, lost))
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
         """Whether this is the true response; lost commands (`transient`) are not.
@@ -189,12 +187,7 @@ class HouseOracle:
     def _task_value(self, plans: Plans, lost: float) -> float:
         if lost == 0.0:
             return plans.score
-        # A policy that repeats lost commands needs `length` commands that are not lost, within the limit.
-        failing = sum(
-            math.comb(self._limit, kept) * (1 - lost) ** kept * lost ** (self._limit - kept)
-            for kept in range(min(plans.length, self._limit + 1))
-        )
-        return plans.score * (1.0 - failing)
+        return plans.score * completion_probability(plans.length, self._limit, lost)
 
     def _compare(self, old: HouseModel, new: HouseModel, task: HouseTask) -> tuple[int, int]:
         """The number of commands with another response in the states of a plan, and the number of commands."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -15,7 +14,7 @@ from drift_envs.checks import check_integer
 from drift_envs.envs.webshop.knobs import to_settings
 from drift_envs.envs.webshop.text import format_state
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
+from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response, completion_probability, order_responses
 from webshop_server.errors import ShopError
 from webshop_server.goals import Goal
 from webshop_server.oracle import OptimalPurchase, best_purchase, best_purchases, solve
@@ -105,8 +104,7 @@ class ShopOracle:
         """
         knobs = self._world.knobs_at(tick)
         reply, lost = self._respond(state, action, to_settings(knobs)), knobs["transient"]
-        found = [Response(reply.state, reply.reward, reply.ended, 1.0 - lost), Response(state, 0.0, False, lost)]
-        return tuple(sorted((one for one in found if one.probability > 0), key=lambda one: -one.probability))
+        return order_responses(Response(*reply, 1.0 - lost), Response(state, 0.0, False, lost))
 
     def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
         """Whether this is the true response; lost actions (`transient`) are not.
@@ -181,12 +179,7 @@ class ShopOracle:
         if lost == 0.0:
             return purchase.score.reward
         steps = len(self._plan(goal, settings, purchase))
-        # A policy that repeats lost actions needs `steps` actions that are not lost, within the limit.
-        failing = sum(
-            math.comb(self._limit, kept) * (1 - lost) ** kept * lost ** (self._limit - kept)
-            for kept in range(min(steps, self._limit + 1))
-        )
-        return purchase.score.reward * (1.0 - failing)
+        return purchase.score.reward * completion_probability(steps, self._limit, lost)
 
     def _best(self, goal: Goal, settings: Settings) -> OptimalPurchase | None:
         key = (goal, settings)
