@@ -2,6 +2,7 @@
 
 * `FunctionalLake`, `FunctionalCar`, `FunctionalCarContinuous` - the environments; `ENVIRONMENTS` by id
 * `FunctionalEnv`, `Lifetime` - the base of all environments, and their state
+* `drift` - makes a drifting environment of one of gymnax, a `DriftedEnv`
 * `compile_schedule`, `compile_schedules` - schedules as arrays of equal shapes
 * `CompiledSchedule`, `DriftParams`, `Features` - what they return
 * `start_drift`, `advance_drift`, `follow_clock`, `replay`, `DriftCarry` - knob values, tick by tick
@@ -17,6 +18,7 @@ except ImportError as error:
 from drift_envs.functional.base import FunctionalEnv, Lifetime
 from drift_envs.functional.car import CarParams, CarWorld, FunctionalCar, FunctionalCarContinuous
 from drift_envs.functional.drift_state import DriftCarry, advance_drift, follow_clock, replay, start_drift
+from drift_envs.functional.gymnax import DriftedEnv, DriftedParams, DriftedState, drift
 from drift_envs.functional.knob_arrays import (
     CompiledSchedule,
     DriftParams,
@@ -40,6 +42,9 @@ __all__ = [
     "CompiledSchedule",
     "DriftCarry",
     "DriftParams",
+    "DriftedEnv",
+    "DriftedParams",
+    "DriftedState",
     "Features",
     "FunctionalCar",
     "FunctionalCarContinuous",
@@ -51,6 +56,7 @@ __all__ = [
     "advance_drift",
     "compile_schedule",
     "compile_schedules",
+    "drift",
     "follow_clock",
     "replay",
     "start_drift",

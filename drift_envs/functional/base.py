@@ -2,6 +2,7 @@
 
 * `FunctionalEnv` - `reset(key, params)` and `step(key, state, action, params)`, as in gymnax
 * `Lifetime` - the state between two steps
+* `load_all` - loads the schedules of a batch
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from drift_envs.errors import ArgumentError
-from drift_envs.functional.drift_state import DriftCarry, follow_clock, start_drift
+from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
 from drift_envs.functional.knob_arrays import compile_schedules
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule, load_schedule
@@ -22,6 +23,20 @@ from drift_envs.schedule.rules import OPERATIONS
 
 Source = str | Mapping[str, Any] | Schedule | None
 """A schedule, or what `load_schedule` makes one of; `None` for no drift."""
+
+
+def load_all(schedules: Sequence[Source], table: KnobTable) -> list[Schedule]:
+    """Load schedules for a table of knobs, where `None` is a schedule without drift.
+
+    Args:
+        schedules: schedules, or what `load_schedule` makes them of.
+        table: the knobs.
+
+    Raises:
+        ScheduleError: if one can't be used.
+    """
+    empty = Schedule(version=1, name="no-drift")
+    return [load_schedule(empty if each is None else each, table=table) for each in schedules]
 
 
 class Lifetime(NamedTuple):
@@ -77,10 +92,9 @@ class FunctionalEnv(ABC):
             max_steps: the steps of an episode.
             seed: see `params`.
         """
-        empty = Schedule(version=1, name="no-drift")
-        loaded = [load_schedule(empty if each is None else each, table=self.knobs) for each in schedules]
+        loaded = load_all(schedules, self.knobs)
         for one in loaded:
-            if one is not None and any(
+            if any(
                 "poison_after" in values
                 for values in (one.base, *(getattr(drift, each) for drift in one.drifts for each in OPERATIONS))
             ):
@@ -160,9 +174,7 @@ class FunctionalEnv(ABC):
             state: from `reset` or `step`, possibly a batch.
             params: from `params`.
         """
-        numbers = {name: state.drift.numbers[..., place] for place, name in enumerate(params.drift.names)}
-        others = {name: state.drift.objects[..., place] for place, name in enumerate(params.drift.object_names)}
-        return {**numbers, **others}
+        return name_values(params.drift, state.drift)
 
     @abstractmethod
     def _make_params(self, drift: Any, objects: list[dict[str, tuple[Value, ...]]], max_steps: Any) -> Any:

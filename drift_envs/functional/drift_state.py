@@ -5,6 +5,7 @@
 * `advance_drift` - the state at the next tick
 * `follow_clock` - the state after a step, by the clock of the schedule
 * `replay` - the knob values of all ticks of a stretch
+* `name_values` - the knob values of a tick by name
 
 A step costs the same at every tick: regular occurrences are computed in closed form, random ones are drawn one
 after the other, each from a generator of its own (the key, folded with drift and occurrence), so that a lifetime
@@ -184,6 +185,17 @@ def replay(params: DriftParams, key: Any, ticks: int) -> tuple[Any, Any]:
 
     values: tuple[Any, Any] = jax.lax.scan(move, start_drift(params, key), None, ticks)[1]
     return values
+
+
+def name_values(params: DriftParams, state: DriftCarry) -> dict[str, Any]:
+    """The knob values of a tick by name: numbers, and indices of other values.
+
+    Args:
+        params: the schedule.
+        state: the state at a tick, possibly a batch.
+    """
+    numbers = {name: state.numbers[..., place] for place, name in enumerate(params.names)}
+    return {**numbers, **{name: state.objects[..., place] for place, name in enumerate(params.object_names)}}
 
 
 # When

@@ -107,7 +107,7 @@ def test_a_value_drawn_for_each_occurrence_is_refused():
         functional.FunctionalLake().params({"version": 1, "drifts": drifts})
 
 
-@pytest.mark.parametrize("name", ["knob_arrays", "drift_state", "base", "lake", "car"])
+@pytest.mark.parametrize("name", ["knob_arrays", "drift_state", "base", "lake", "car", "gymnax"])
 def test_examples(name):
     from importlib import import_module
 
@@ -117,6 +117,6 @@ def test_examples(name):
 
 def test_the_code_of_the_document(capsys):
     text = (Path(__file__).resolve().parents[3] / "docs" / "functional.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     exec(code, {})
     assert "0.6" in capsys.readouterr().out

@@ -1,0 +1,306 @@
+"""Drift for environments of gymnax: their parameters change by a schedule.
+
+* `drift` - makes a drifting environment of one of gymnax
+* `DriftedEnv` - what it returns, with gymnax's signature
+* `DriftedParams`, `DriftedState` - its parameters and its state
+
+gymnax itself is not imported: an environment is whatever has `step_env`, `reset_env`, `is_truncated` and
+`default_params`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from drift_envs.checks import is_number
+from drift_envs.errors import ArgumentError
+from drift_envs.functional.base import Source, load_all
+from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
+from drift_envs.functional.knob_arrays import DriftParams, compile_schedules
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.model import Knobs
+from drift_envs.wrappers.attributes import (
+    ACROBOT,
+    CARTPOLE,
+    PENDULUM,
+    AttributeKnob,
+    AttributeKnobs,
+    DerivedAttribute,
+    declared_knobs,
+)
+from drift_envs.wrappers.binding import driven_names
+
+Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
+"""Names of parameters, or names with their lowest and highest values."""
+
+_NEEDED = ("step_env", "reset_env", "is_truncated", "default_params")
+_DRIFT_STREAM = 0xD21F  # folded into the key of `reset`: the environment gets the key itself, as in gymnax
+
+
+@dataclasses.dataclass(frozen=True)
+class DriftedParams:
+    """The parameters of a drifting environment.
+
+    Args:
+        env: the environment's own parameters; those that a schedule drives are replaced at each step.
+        drift: the schedule.
+        driven: the knobs that a schedule of the batch drives.
+    """
+
+    env: Any
+    drift: DriftParams
+    driven: tuple[str, ...]
+
+
+jax.tree_util.register_dataclass(DriftedParams, ["env", "drift"], ["driven"])
+
+
+class DriftedState(NamedTuple):
+    """The state between two steps.
+
+    Args:
+        drift: tick and knob values of the next step.
+        env: the environment's own state.
+    """
+
+    drift: DriftCarry
+    env: Any
+
+
+def drift(env: Any, schedule: Source = None, attributes: Attributes = None) -> DriftedEnv:
+    """Make a drifting environment of one of gymnax.
+
+    Knobs are fields of the environment's `EnvParams`. Derived fields are recomputed: those that the section `knobs`
+    of the schedule names, and the masses, lengths and centres of CartPole and Acrobot.
+
+    Args:
+        env: an environment of gymnax 1.0 or later, without a wrapper; wrappers go around the result.
+        schedule: a shipped name, a path, a dictionary, a `Schedule`, or `None` for no drift.
+        attributes: the fields that schedules may drive, and their bounds if it is a mapping; by default all numbers
+            among them, with the bounds of Gymnasium's environment of the same fields, if there is one. The section
+            `knobs` of the schedule is added.
+
+    Raises:
+        ArgumentError: if `env` is no such environment, or an attribute is no number of its parameters.
+        ScheduleError: if the schedule can't be used.
+
+    Example:
+        >>> import gymnax  # doctest: +SKIP
+        >>> cartpole, _ = gymnax.make("CartPole-v1")  # doctest: +SKIP
+        >>> rises = {"at": 100, "kind": "incremental", "over": 500, "set": {"length": 1.5}}
+        >>> env = drift(cartpole, {"version": 1, "clock": "step", "drifts": [rises]}, ["length"])  # doctest: +SKIP
+        >>> observation, state = env.reset(jax.random.key(0), env.default_params)  # doctest: +SKIP
+    """
+    missing = [name for name in _NEEDED if not hasattr(type(env), name)]
+    if missing:
+        raise ArgumentError(
+            f"`env` should be an environment of gymnax 1.0 or later without a wrapper, with {', '.join(_NEEDED)}. "
+            f"Received {type(env).__name__} without {', '.join(missing)}"
+        )
+    return DriftedEnv(env, schedule, attributes)
+
+
+class DriftedEnv:
+    """An environment of gymnax whose parameters drift; made by `drift`.
+
+    It has gymnax's `reset` and `step`, and all other attributes of the environment. Without drift, equal keys give
+    gymnax's own trajectories. `step` begins the next episode by itself where one ends, with the parameters of the
+    next tick, and the drift goes on.
+
+    Args:
+        env: see `drift`.
+        schedule: see `drift`.
+        attributes: see `drift`.
+
+    Attributes:
+        knobs: the knobs that schedules may drive.
+        default_params: the environment's default parameters, with the schedule.
+    """
+
+    def __init__(self, env: Any, schedule: Source, attributes: Attributes) -> None:
+        self._env = env
+        fields = _numbers(env.default_params)
+        chosen, followers = _known_knobs(fields, attributes)
+
+        def bind(content: Mapping[str, Any]) -> Any:
+            section = content.get("knobs")
+            declared, derived = declared_knobs(None if section is None else Knobs.model_validate(section))
+            own = {attribute.name for attribute in declared}
+            knobs = (*(attribute for attribute in chosen if attribute.name not in own), *declared)
+            return self._bind(fields, knobs, (*followers, *derived))
+
+        if schedule is None:
+            bind({})
+        else:
+            loaded = load_schedule(schedule)
+            schedule = load_schedule(loaded.to_dict(), table=bind)
+        self.default_params = self.params(schedule)
+
+    def _bind(
+        self,
+        fields: dict[str, Any],
+        attributes: Sequence[AttributeKnob],
+        followers: Sequence[DerivedAttribute],
+    ) -> Any:
+        for attribute in attributes:
+            if attribute.kind not in ("float", "integer", "factor") or attribute.path not in fields:
+                raise ArgumentError(
+                    f"`attributes` should be numbers among the parameters, of {', '.join(fields)}. "
+                    f"Received {attribute.name!r}"
+                )
+        plain: Any = SimpleNamespace(**fields)
+        plain.unwrapped = plain
+        self.knobs = AttributeKnobs(plain, attributes, followers).knobs
+        self._attributes = {attribute.name: attribute for attribute in attributes}
+        self._followers = tuple(followers)
+        return self.knobs
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._env, name)
+
+    def params(self, schedule: Source = None, *, env_params: Any = None, seed: int = 0) -> DriftedParams:
+        """The parameters of one schedule, see `params_of`."""
+        return jax.tree.map(lambda part: part[0], self.params_of([schedule], env_params=env_params, seed=seed))
+
+    def params_of(self, schedules: Sequence[Source], *, env_params: Any = None, seed: int = 0) -> DriftedParams:
+        """The parameters of several schedules as one batch, with a leading dimension for `vmap`.
+
+        Args:
+            schedules: the schedules. Batches of equal shapes that use the same features and drive the same knobs run
+                without compiling again.
+            env_params: the environment's own parameters; its default ones if absent.
+            seed: schedule `i` draws the values that it leaves to the seed with `seed + i`.
+
+        Raises:
+            ScheduleError: if a schedule can't be used.
+        """
+        loaded = load_all(schedules, self.knobs)
+        arrays, _ = compile_schedules(loaded, self.knobs, seed)
+        driven = set().union(*map(driven_names, loaded))
+        own = self._env.default_params if env_params is None else env_params
+        repeated = jax.tree.map(lambda part: jnp.repeat(jnp.asarray(part)[None], len(loaded), 0), own)
+        return DriftedParams(repeated, arrays, tuple(name for name in self.knobs if name in driven))
+
+    def reset(self, key: Any, params: DriftedParams | None = None) -> tuple[Any, DriftedState]:
+        """Begin a lifetime at tick 0.
+
+        Args:
+            key: a key of `jax.random`; it draws the start and all random parts of the schedule.
+            params: the parameters; by default `default_params`.
+
+        Returns:
+            Observation and state.
+        """
+        params = self.default_params if params is None else params
+        carry = start_drift(params.drift, jax.random.fold_in(key, _DRIFT_STREAM))
+        observation, state = self._env.reset_env(key, self.env_params(carry, params))
+        return observation, DriftedState(carry, state)
+
+    def step(
+        self, key: Any, state: DriftedState, action: Any, params: DriftedParams | None = None
+    ) -> tuple[Any, DriftedState, Any, Any, Any, dict[str, Any]]:
+        """Step, and begin the next episode where this one ends.
+
+        Args:
+            key: a key of `jax.random`, another one at each step.
+            state: from `reset` or `step`.
+            action: an action of the environment.
+            params: the parameters; by default `default_params`.
+
+        Returns:
+            Observation, state, reward, terminated, truncated and `info`, as in gymnax.
+        """
+        params = self.default_params if params is None else params
+        moving, starting = jax.random.split(key)
+        now = self.env_params(state.drift, params)
+        last, moved, reward, terminated, info = self._env.step_env(moving, state.env, action, now)
+        truncated = self._env.is_truncated(moved, now)
+        done = jnp.logical_or(terminated, truncated)
+        carry = follow_clock(params.drift, state.drift, done)
+        first, started = self._env.reset_env(starting, self.env_params(carry, params))
+        observation, following = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old), (first, started), (last, moved)
+        )
+        info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": last}
+        return observation, DriftedState(carry, following), reward, terminated, truncated, info
+
+    def knob_values(self, state: DriftedState, params: DriftedParams) -> dict[str, Any]:
+        """The knob values of the next step, for evaluators; agents must not read them."""
+        return name_values(params.drift, state.drift)
+
+    def env_params(self, carry: DriftCarry, params: DriftedParams) -> Any:
+        """The environment's own parameters at a tick.
+
+        Args:
+            carry: the knob values.
+            params: the parameters.
+        """
+        if not params.driven:
+            return params.env
+        numbers = name_values(params.drift, carry)
+        fields = {}
+        for name in params.driven:
+            attribute = self._attributes[name]
+            own = jnp.asarray(getattr(params.env, attribute.path))
+            value = numbers[name] * own if attribute.kind == "factor" else numbers[name]
+            fields[attribute.path] = value.astype(own.dtype)
+        for follower in self._followers:
+            if fields.keys().isdisjoint(follower.parts):
+                continue
+            parts = [fields.get(part, getattr(params.env, part)) for part in follower.parts]
+            result = sum(parts[1:], parts[0]) if follower.operation == "sum" else math.prod(parts[1:], start=parts[0])
+            fields[follower.path] = result * follower.factor
+        return dataclasses.replace(params.env, **fields)
+
+
+def _numbers(params: Any) -> dict[str, Any]:
+    """The fields that are numbers or arrays of numbers."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(params):
+        value = getattr(params, field.name)
+        if is_number(value):
+            found[field.name] = value
+        elif isinstance(value, (np.ndarray, jax.Array)):
+            found[field.name] = np.asarray(value)
+    return found
+
+
+def _known_knobs(
+    fields: Mapping[str, Any], attributes: Attributes
+) -> tuple[tuple[AttributeKnob, ...], tuple[DerivedAttribute, ...]]:
+    """The chosen fields as knobs, and the fields that are derived from them in Gymnasium's environment."""
+    bounds: dict[str, tuple[float, float] | None] = {}
+    followers: tuple[DerivedAttribute, ...] = ()
+    for known, derived in (CARTPOLE, ACROBOT, PENDULUM):
+        if all(knob.path.lower() in fields for knob in known):  # gymnax writes Gymnasium's names in lower case
+            bounds = {knob.path.lower(): knob.bounds for knob in known}
+            followers = tuple(
+                dataclasses.replace(each, path=each.path.lower(), parts=tuple(part.lower() for part in each.parts))
+                for each in derived
+            )
+            break
+    if attributes is None:
+        computed = {each.path for each in followers}
+        attributes = [name for name, value in fields.items() if is_number(value) and name not in computed]
+    if isinstance(attributes, Mapping):
+        bounds = {**bounds, **attributes}
+    knobs = []
+    for name in attributes:
+        if not is_number(fields.get(name)):
+            known_names = ", ".join(field for field, value in fields.items() if is_number(value))
+            raise ArgumentError(
+                f"`attributes` should be numbers among the parameters, of {known_names}. Received {name!r}"
+            )
+        kind = "integer" if isinstance(fields[name], int) else "float"
+        knobs.append(AttributeKnob(name, name, kind, bounds.get(name)))
+    return tuple(knobs), followers

@@ -1,0 +1,179 @@
+"""Environments of gymnax that drift, against gymnax's own."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drift_envs.errors import ArgumentError, ScheduleError
+
+gymnax = pytest.importorskip("gymnax", reason="needs the extra `gymnax`")
+jax = pytest.importorskip("jax", reason="needs the extra `gymnax`")
+functional = pytest.importorskip("drift_envs.functional")
+
+STEPS, WORLDS = 300, 16
+ATTRIBUTES = {
+    "CartPole-v1": ("force_mag", -10.0),
+    "Acrobot-v1": ("link_mass_2", 3.0),
+    "MountainCar-v0": ("force", -0.001),
+}
+
+
+def play(env, params, steps=STEPS, batched=False):
+    """All that many worlds return in a compiled loop, with random actions."""
+
+    def lifetime(key, params):
+        first, rest = jax.random.split(key)
+        observation, state = env.reset(first, params)
+
+        def move(state, key):
+            action = jax.random.randint(jax.random.fold_in(key, 1), (), 0, env.num_actions)
+            observation, state, *results = env.step(key, state, action, params)
+            return state, (observation, *results)
+
+        return observation, jax.lax.scan(move, state, jax.random.split(rest, steps))[1]
+
+    keys = jax.random.split(jax.random.PRNGKey(0), WORLDS)
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(lifetime, in_axes=(0, 0 if batched else None)))(keys, params))
+
+
+def leaves_equal(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
+
+
+def make_schedule(name, at, value, clock="step"):
+    return {"version": 1, "clock": clock, "drifts": [{"at": at, "set": {name: value}}]}
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_without_drift_the_trajectories_are_gymnaxs(name):
+    env, params = gymnax.make(name)
+    drifting = functional.drift(env)
+    assert leaves_equal(play(env, params), play(drifting, drifting.default_params))
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_before_the_change_trajectories_equal_those_of_gymnax_and_differ_after_it(name):
+    env, params = gymnax.make(name)
+    attribute, value = ATTRIBUTES[name]
+    drifting = functional.drift(env, make_schedule(attribute, 50, value), [attribute])
+    still, drifted = play(env, params), play(drifting, drifting.default_params)
+    # other code is fused, so that the last places may differ
+    np.testing.assert_allclose(still[1][0][:, :50], drifted[1][0][:, :50], atol=1e-4)
+    assert np.abs(still[1][0][:, 50] - drifted[1][0][:, 50]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_a_value_from_the_start_equals_gymnax_with_that_parameter(name):
+    env, params = gymnax.make(name)
+    attribute, value = ATTRIBUTES[name]
+    drifting = functional.drift(env, make_schedule(attribute, 0, value), [attribute])
+    changed = dataclasses.replace(params, **{attribute: value})
+    for expected, found in zip(play(env, changed, 60)[1], play(drifting, drifting.default_params, 60)[1], strict=True):
+        for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_masses_that_are_derived_follow():
+    env, params = gymnax.make("CartPole-v1")
+    drifting = functional.drift(env, make_schedule("masspole", 0, 0.5))
+    changed = dataclasses.replace(params, masspole=0.5, total_mass=1.5, polemass_length=0.25)
+    assert leaves_equal(play(env, changed), play(drifting, drifting.default_params))
+
+
+def test_the_section_knobs_declares_names_bounds_and_derived_fields():
+    env, params = gymnax.make("MountainCar-v0")
+    schedule = {
+        "version": 1,
+        "clock": "step",
+        "knobs": {
+            "engine": {"attribute": "force", "bounds": [-0.01, 0.01]},
+            "derived": {"goal_velocity": {"sum": ["force", "force"]}},
+        },
+        "drifts": [{"at": 0, "set": {"engine": 0.002}}],
+    }
+    drifting = functional.drift(env, schedule, [])
+    assert list(drifting.knobs) == ["engine"]
+    changed = dataclasses.replace(params, force=0.002, goal_velocity=0.004)
+    assert leaves_equal(play(env, changed), play(drifting, drifting.default_params))
+    schedule["drifts"][0]["set"]["engine"] = 0.02
+    with pytest.raises(ScheduleError, match=re.escape("drifts[0].set.engine")):
+        functional.drift(env, schedule, [])
+
+
+def test_thousands_of_schedules_run_in_one_batch_without_compiling_again():
+    env, _ = gymnax.make("MountainCar-v0")
+    drifting, traces = functional.drift(env, None, {"force": (-0.01, 0.01)}), []
+
+    def lifetime(key, params):
+        traces.append(None)
+        _, state = drifting.reset(key, params)
+
+        def move(state, key):
+            _, state, *_ = drifting.step(key, state, 2, params)
+            return state, drifting.knob_values(state, params)["force"]
+
+        return jax.lax.scan(move, state, jax.random.split(key, 10))[1]
+
+    run = jax.jit(jax.vmap(lifetime))
+    keys = jax.random.split(jax.random.PRNGKey(0), 200)
+    for value in (0.002, -0.003):
+        schedules = [make_schedule("force", 1 + index % 9, value) for index in range(200)]
+        forces = np.asarray(run(keys, drifting.params_of(schedules)))
+        expected = np.array([[0.001] * (index % 9) + [value] * (10 - index % 9) for index in range(200)])
+        np.testing.assert_allclose(forces, expected, rtol=1e-6)
+    assert len(traces) == 1
+
+
+def test_a_clock_of_episodes_moves_with_autoreset_and_whole_numbers_stay_whole():
+    env, _ = gymnax.make("MountainCar-v0")
+    schedule = {
+        "version": 1,
+        "clock": "episode",
+        "base": {"max_steps_in_episode": 7},
+        "drifts": [{"at": 2, "set": {"max_steps_in_episode": 3}}],
+    }
+    drifting = functional.drift(env, schedule, ["max_steps_in_episode"])
+    truncated = play(drifting, drifting.default_params, 23)[1][3]
+    assert np.flatnonzero(truncated[0]).tolist() == [6, 13, 16, 19, 22]
+
+
+def test_wrappers_of_gymnax_go_around():
+    from gymnax.wrappers.purerl import LogWrapper
+
+    env, _ = gymnax.make("CartPole-v1")
+    drifting = functional.drift(env, make_schedule("gravity", 5, 20.0))
+    logged = LogWrapper(drifting)
+    key = jax.random.PRNGKey(0)
+    _, state = logged.reset(key, drifting.default_params)
+    for step in range(10):
+        _, state, _, _, _, info = logged.step(jax.random.fold_in(key, step), state, 1, drifting.default_params)
+    assert int(info["returned_episode_lengths"]) > 5
+    assert drifting.action_space(None).n == 2
+    with pytest.raises(ArgumentError, match=re.escape("without a wrapper")):
+        functional.drift(LogWrapper(env))
+
+
+@pytest.mark.parametrize("attributes", [["mass"], {"mass": (0, 1)}, ["available_torque"]])
+def test_what_is_no_number_of_the_parameters_is_refused(attributes):
+    env, _ = gymnax.make("Acrobot-v1")
+    with pytest.raises(
+        ArgumentError,
+        match=re.escape("`attributes` should be numbers among the parameters, of max_steps_in_episode, dt,"),
+    ):
+        functional.drift(env, None, attributes)
+
+
+def test_a_schedule_with_another_knob_is_refused():
+    env, _ = gymnax.make("CartPole-v1")
+    with pytest.raises(ScheduleError, match="length"):
+        functional.drift(env, make_schedule("length", 3, 1.0), ["gravity"])
+
+
+def test_the_code_of_the_document(capsys):
+    text = (Path(__file__).resolve().parents[3] / "docs" / "functional.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    exec(code, {})
+    assert "[0.5 " in capsys.readouterr().out
