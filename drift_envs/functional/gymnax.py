@@ -170,7 +170,9 @@ class DriftedEnv:
 
     def params(self, schedule: Source = None, *, env_params: Any = None, seed: int = 0) -> DriftedParams:
         """The parameters of one schedule, see `params_of`."""
-        return jax.tree.map(lambda part: part[0], self.params_of([schedule], env_params=env_params, seed=seed))
+        batch = self.params_of([schedule], env_params=env_params, seed=seed)
+        params: DriftedParams = jax.tree.map(lambda part: part[0], batch)
+        return params
 
     def params_of(self, schedules: Sequence[Source], *, env_params: Any = None, seed: int = 0) -> DriftedParams:
         """The parameters of several schedules as one batch, with a leading dimension for `vmap`.
