@@ -24,8 +24,10 @@ from drift_envs.schedule import Schedule, Timeline
 from drift_envs.schedule.knob_rules import is_draw
 from drift_envs.schedule.knob_values import powers, swapped
 from drift_envs.schedule.model import Drift, Steps
+from drift_envs.schedule.occurrences import occurrences_of
 from drift_envs.schedule.ramps import weight
 from drift_envs.schedule.rules import OPERATIONS
+from drift_envs.schedule.streams import RandomStream
 
 FAR = 2**30 - 1
 """The tick that does not come: ticks are 32-bit integers here, and sums of two of them have to fit."""
@@ -350,6 +352,14 @@ class _Compiler:
     def _add_times(self, index: int, drift: Drift) -> None:
         arrays = self.arrays
         start = drift.at if drift.at is not None else (drift.every or 0)
+        if drift.jitter and drift.every is not None:
+            raise ArgumentError(
+                f"`jitter` should stand beside a plain `at`, as recurring drifts with jitter have no compiled form. "
+                f"Received `every: {drift.every}` in the drift {drift.name!r} of {self.schedule.name!r}"
+            )
+        if drift.jitter:
+            entropy = self._seed if self.schedule.seed is None else self.schedule.seed
+            start = occurrences_of(drift, RandomStream(entropy, index)).first
         arrays["first"][index] = min(start, FAR)
         if drift.every is not None:
             arrays["period"][index] = min(drift.every, FAR)

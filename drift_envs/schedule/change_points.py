@@ -106,7 +106,8 @@ def needs_seed(schedule: Schedule, table: KnobTable) -> bool:
         return False
     written = [schedule.base, *(drift.set for drift in schedule.drifts)]
     return any(
-        drift.rate is not None or drift.kind == "gradual" or drift.choice or drift.walk for drift in schedule.drifts
+        drift.rate is not None or drift.jitter or drift.kind == "gradual" or drift.choice or drift.walk
+        for drift in schedule.drifts
     ) or any(name in table and is_draw(table[name], value) for values in written for name, value in values.items())
 
 

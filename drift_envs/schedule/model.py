@@ -110,6 +110,9 @@ class Drift(_Model):
     rate: Annotated[float, Field(strict=True, ge=MIN_RATE, le=1, allow_inf_nan=False)] | None = Field(
         default=None, description="the probability that an occurrence starts at a tick"
     )
+    jitter: Tick = Field(
+        default=0, description="each occurrence starts up to so many ticks earlier or later, drawn from the seed"
+    )
     duration: Span | None = Field(
         default=None, alias="for", description="an occurrence is undone after this many ticks"
     )

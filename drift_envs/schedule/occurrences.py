@@ -2,6 +2,7 @@
 
 * `Occurrences` - what both kinds can answer, on whole arrays of ticks
 * `RegularOccurrences` - once, or every so many ticks: closed form
+* `JitteredOccurrences` - every so many ticks, each a little earlier or later: closed form with random access
 * `RandomOccurrences` - at random ticks: a chain of geometric gaps, drawn in blocks
 * `TickWindow` - where ticks stand in the run that holds them
 * `occurrences_of` - the occurrences of a drift
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_envs.schedule.model import MAX_TICK, Drift
-from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, refuse_far
+from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, UniformStream, refuse_far
 
 BEYOND = 4 * MAX_TICK
 """A tick after every tick there is, small enough that sums with it are exact."""
@@ -138,6 +139,48 @@ class RegularOccurrences(Occurrences):
     def _starts(self, low: int, high: int) -> np.ndarray:
         counts = self.count(np.array([low - 1, high - 1], np.int64))
         return self.start(np.arange(counts[0], counts[1]))
+
+
+class JitteredOccurrences(RegularOccurrences):
+    """Occurrences at `first`, `first + period` and so on, each up to `jitter` ticks earlier or later.
+
+    A period is longer than twice the jitter, so that occurrences keep their order and at most one of them may have
+    started or not at a tick.
+
+    Args:
+        stream: the source of the random numbers, one an occurrence.
+        first: the middle of the ticks at which the first occurrence may start.
+        period: the ticks between two middles.
+        duration: how many ticks each occurrence lasts, or `None` if it stays.
+        jitter: the most ticks by which a start is moved.
+
+    Example:
+        >>> tides = JitteredOccurrences(RandomStream(0, 0), first=20, period=20, duration=None, jitter=5)
+        >>> starts = tides.start(np.arange(4))
+        >>> abs(starts - [20, 40, 60, 80]).max() <= 5, tides.count(starts).tolist(), tides.count(starts - 1).tolist()
+        (np.True_, [1, 2, 3, 4], [0, 1, 2, 3])
+    """
+
+    def __init__(self, stream: RandomStream, first: int, period: int, duration: int | None, jitter: int) -> None:
+        super().__init__(first, period, duration)
+        self._middle, self._jitter = first, jitter
+        self.first = first - jitter
+        self._uniform = UniformStream(stream, Purpose.JITTER)
+
+    def count(self, ticks: np.ndarray) -> np.ndarray:
+        """How many occurrences have started at or before each tick."""
+        last = (ticks - self.first) // self._period  # all before it have started
+        return np.where(last < 0, 0, last + (self.start(np.maximum(last, 0)) <= ticks))
+
+    def start(self, runs: np.ndarray) -> np.ndarray:
+        """The ticks at which these occurrences start."""
+        moved = np.floor(self._uniform.at(runs) * (2 * self._jitter + 1)).astype(np.int64) - self._jitter
+        starts: np.ndarray = self._middle + runs * self._period + moved
+        return starts
+
+    def after(self, tick: int) -> int:
+        """The first start after a tick."""
+        return int(self.start(self.count(np.array([tick], np.int64)))[0])
 
 
 class _Carry(NamedTuple):
@@ -285,6 +328,10 @@ def occurrences_of(drift: Drift, stream: RandomStream) -> Occurrences:
     """
     if drift.rate is not None:
         return RandomOccurrences(stream, drift.at or 0, drift.rate, drift.duration)
+    first = (drift.at if drift.at is not None else drift.every) or 0
+    if not drift.jitter:
+        return RegularOccurrences(first, drift.every, drift.duration)
     if drift.every is not None:
-        return RegularOccurrences(drift.every if drift.at is None else drift.at, drift.every, drift.duration)
-    return RegularOccurrences(drift.at or 0, None, drift.duration)
+        return JitteredOccurrences(stream, first, drift.every, drift.duration, drift.jitter)
+    alone = JitteredOccurrences(stream, first, BEYOND, drift.duration, drift.jitter)
+    return RegularOccurrences(int(alone.start(np.zeros(1, np.int64))[0]), None, drift.duration)

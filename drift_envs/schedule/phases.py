@@ -306,7 +306,9 @@ def _divide(ramps: Sequence[DriftRamp]) -> list[_Span]:
         active = [ramp for ramp in repeating if ramp.occurrences.first <= low]
         density = sum(ramp.occurrences.density * (1 if ramp.drift.duration is None else 2) for ramp in active)
         length = high - low if density == 0 else max(int(_CHUNK / density), _SHORTEST)
-        period = math.lcm(*(ramp.drift.every or 0 for ramp in active))  # 0 with a random one, which has no period
+        period = math.lcm(
+            *(0 if ramp.drift.jitter else ramp.drift.every or 0 for ramp in active)
+        )  # 0: random, without a period
         repeats = (high - low) // period - 1 if active and period and period * density <= _LARGEST_PERIOD else 0
         if repeats < 2:
             add(low, high, length, 1)

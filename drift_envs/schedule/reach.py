@@ -118,12 +118,17 @@ def _combinations(schedule: Schedule, table: KnobTable) -> Iterator[Sequence[_Va
 
 def _counts(schedule: Schedule) -> Iterator[tuple[tuple[int, ...], ...]]:
     """For each drift, how many of its occurrences may hold: every distinct case, in the order of time."""
-    ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(schedule.drifts)]
-    ticks = np.array(_ticks(ramps), np.int64)
+    # `_possible` adds what the jitter may do, whatever the seed
+    plain = [drift.model_copy(update={"jitter": 0}) for drift in schedule.drifts]
+    ramps = [DriftRamp(drift, RandomStream(0, index)) for index, drift in enumerate(plain)]
+    edges = _ticks(ramps)
+    moves = {sign * drift.jitter for drift in schedule.drifts for sign in (-1, 0, 1)}
+    ticks = np.array(sorted({tick + move for tick in edges for move in moves if tick + move >= 0} or {0}), np.int64)
     seen: set[bytes] = set()
     for start in range(0, len(ticks), _TICKS_AT_ONCE):
         part = ticks[start : start + _TICKS_AT_ONCE]
-        ranges = np.array([_possible(ramp, part) for ramp in ramps], np.int64).reshape(len(ramps), 2, len(part))
+        held = [_possible(ramp, part, drift.jitter) for ramp, drift in zip(ramps, schedule.drifts, strict=True)]
+        ranges = np.array(held, np.int64).reshape(len(ramps), 2, len(part))
         for position in range(len(part)):
             case = ranges[:, :, position]
             if case.tobytes() not in seen:
@@ -158,19 +163,18 @@ def _edges(ramp: DriftRamp, low: int, high: int) -> Iterator[int]:
         yield from (tick, tick + 1, tick + ramp.over, tick - ramp.over, tick - ramp.over + 1)
 
 
-def _possible(ramp: DriftRamp, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _possible(ramp: DriftRamp, ticks: np.ndarray, jitter: int) -> tuple[np.ndarray, np.ndarray]:
     """The least and the most occurrences of a drift that may hold at these ticks, reduced where that is possible."""
-    drift, over = ramp.drift, ramp.over
+    drift, over, count = ramp.drift, ramp.over, ramp.occurrences.count
     if drift.rate is not None:
         return np.zeros_like(ticks), (ticks >= (drift.at or 0)).astype(np.int64)
+    # an occurrence with a ramp has a weight of 0 at its first tick, and may hold from the next on
+    least = count(ticks - over - jitter)
+    most = np.maximum(count(ticks - (1 if over else 0) + jitter), least)
     if drift.duration is not None:
-        window = ramp.occurrences.window(ticks)
-        nearer = np.minimum(ticks - window.start, window.end - ticks)
-        holds = window.run >= 0
-        return (holds & (nearer >= over)).astype(np.int64), (holds & (nearer > 0 if over else holds)).astype(np.int64)
-    # an occurrence has a weight of 0 at its first tick, and may hold from the next on
-    least = ramp.occurrences.count(ticks - over)
-    most = np.maximum(ramp.occurrences.count(ticks - 1 if over else ticks), least)
+        fading = count(ticks - drift.duration + max(over - 1, 0) + jitter)
+        ended = count(ticks - drift.duration - jitter)
+        return np.maximum(least - fading, 0), most - ended
     if not drift.add and not drift.scale:
         # beyond the first, an even and an odd number of occurrences is all the difference there is
         fewer = np.maximum(least - 2 + least % 2, 0)

@@ -110,6 +110,26 @@ def _when(drift: Mapping[str, Any]) -> Iterator[Finding]:
     span, period = _whole(drift, "for"), _whole(drift, "every")
     if span is not None and period is not None and span >= period:
         yield ("for",), f"`for` should be less than `every` ({period}). Received {span}"
+    yield from _jitter(drift)
+
+
+def _jitter(drift: Mapping[str, Any]) -> Iterator[Finding]:
+    jitter, first, period = _whole(drift, "jitter"), _whole(drift, "at"), _whole(drift, "every")
+    if not jitter:
+        return
+    if "rate" in drift:
+        yield ("jitter",), "`jitter` and `rate` exclude each other: random times have no place to move from"
+    elif first is not None and jitter > first:
+        yield (
+            ("jitter",),
+            f"`jitter` should be at most `at` ({first}), so that no start lies before 0. Received {jitter}",
+        )
+    elif period is not None and 2 * jitter + (_whole(drift, "for") or 0) >= period:
+        yield (
+            ("jitter",),
+            f"twice `jitter` and `for` should be less than `every` ({period}), so that occurrences keep their order. "
+            f"Received {jitter}",
+        )
 
 
 def _how(drift: Mapping[str, Any]) -> Iterator[Finding]:

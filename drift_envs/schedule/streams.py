@@ -49,6 +49,7 @@ class Purpose(IntEnum):
     CHOICE = 2
     COIN = 3
     DRAW = 4
+    JITTER = 5
 
 
 class RandomStream:
@@ -227,6 +228,10 @@ class RandomWalk(Blocks[tuple[np.ndarray, np.ndarray], Any]):
 class UniformStream:
     """One uniform number in [0, 1) a tick, a pure function of stream and tick.
 
+    Args:
+        stream: the source of random numbers.
+        purpose: what the numbers are for; those of another purpose are independent.
+
     Example:
         >>> coins = UniformStream(RandomStream(0, 0))
         >>> both = coins.at(np.array([3, 5000]))
@@ -234,8 +239,8 @@ class UniformStream:
         True
     """
 
-    def __init__(self, stream: RandomStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: RandomStream, purpose: Purpose = Purpose.COIN) -> None:
+        self._stream, self._purpose = stream, purpose
         self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
 
     def at(self, ticks: np.ndarray) -> np.ndarray:
@@ -249,7 +254,7 @@ class UniformStream:
 
     def _block(self, number: int) -> np.ndarray:
         if number not in self._kept:
-            self._kept[number] = self._stream.generator(Purpose.COIN, number).random(_COINS)
+            self._kept[number] = self._stream.generator(self._purpose, number).random(_COINS)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return self._kept[number]

@@ -259,5 +259,5 @@ def plan_episodes(schedule: Schedule, timeline: Timeline, world: ScheduleSetting
 
 
 def _odd_keys(drift: Any) -> str:
-    keys = [("every", drift.every), ("rate", drift.rate), ("for", drift.duration)]
+    keys = [("every", drift.every), ("rate", drift.rate), ("for", drift.duration), ("jitter", drift.jitter or None)]
     return " and ".join(f"`{name}`" for name, value in keys if value is not None)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from drift_envs.schedule import phases as phases_module
-from drift_envs.schedule.occurrences import BEYOND, RandomOccurrences, RegularOccurrences
+from drift_envs.schedule.model import Drift
+from drift_envs.schedule.occurrences import BEYOND, RandomOccurrences, RegularOccurrences, occurrences_of
 from drift_envs.schedule.streams import Blocks, Purpose, RandomStream, RandomWalk, UniformStream
 
 TICKS = np.arange(4000)
@@ -93,7 +94,7 @@ def test_streams_differ_by_seed_drift_and_purpose():
         for purpose in Purpose
         for place in ((), (0,), ("slip",), ("slip", 0))
     }
-    assert len(drawn) == 2 * 2 * 5 * 4
+    assert len(drawn) == 2 * 2 * len(Purpose) * 4
 
 
 def test_regular_occurrences_end_before_the_first_and_after_the_last():
@@ -125,3 +126,17 @@ def test_a_run_that_never_seems_to_end_is_open(make):
     timeline = make({"name": "rain", "rate": 1.0, "for": 2, "set": {"slip": 1.0}})
     assert [phase.id for phase in timeline.phases(10_000)] == ["rain"]
     assert timeline.phase(5000).stop > 10**5
+
+
+def test_jitter_reaches_every_tick_of_its_span_and_moves_each_occurrence_alone():
+    tide = Drift.model_validate({"name": "tide", "every": 20, "jitter": 3, "set": {"slip": 1.0}})
+    starts = occurrences_of(tide, RandomStream(0, 0)).start(np.arange(4000))
+    moved = starts - 20 * np.arange(1, 4001)
+    counts = np.bincount(moved + 3, minlength=7)
+    assert len(counts) == 7
+    assert counts.min() > 4000 / 7 * 0.85
+    assert abs(np.corrcoef(moved[1:], moved[:-1])[0, 1]) < 0.05
+    alone = Drift.model_validate({"name": "tide", "at": 20, "jitter": 3, "set": {"slip": 1.0}})
+    firsts = {occurrences_of(alone, RandomStream(seed, 0)).first for seed in range(100)}
+    assert firsts == set(range(17, 24))
+    assert occurrences_of(tide, RandomStream(0, 0)).count(starts[:5] - 1).tolist() == [0, 1, 2, 3, 4]

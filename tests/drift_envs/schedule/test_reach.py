@@ -80,6 +80,10 @@ def test_the_place_of_a_broken_rule_is_what_turned_the_knob_last(table):
         ),
         # sums go on until they meet
         ([{"every": 10, "add": {"low": 2}}], True),
+        ([{"at": 10, "jitter": 2, "for": 3, "set": {"low": 4}}, {"at": 14, "set": {"high": 3}}], True),
+        ([{"at": 10, "jitter": 2, "for": 3, "set": {"low": 4}}, {"at": 15, "set": {"high": 3}}], False),
+        ([{"at": 12, "set": {"high": 9}}, {"at": 14, "jitter": 2, "set": {"low": 6}}], False),
+        ([{"at": 12, "set": {"high": 9}}, {"at": 14, "jitter": 3, "set": {"low": 6}}], True),
         ([{"at": 3, "add": {"low": 4}}], False),
         ([{"at": 3, "scale": {"low": 6}}], True),
         # a walk may come to its bounds
@@ -129,6 +133,11 @@ def test_fixed_ticks_are_followed_exactly(table, drifts):
         st.one_of(
             fixed_drifts(),
             st.builds(lambda q, low: {"rate": q, "for": 3, "set": {"low": low}}, st.just(0.3), st.integers(0, 9)),
+            st.builds(
+                lambda at, low: {"at": at, "jitter": 3, "set": {"low": low}}, st.integers(3, 9), st.integers(0, 9)
+            ),
+            st.builds(lambda low: {"every": 9, "jitter": 2, "for": 3, "set": {"low": low}}, st.integers(0, 9)),
+            st.builds(lambda high: {"every": 9, "jitter": 2, "for": 4, "add": {"high": high}}, st.integers(-9, 2)),
             st.builds(lambda a, b: {"every": 4, "choice": {"high": [a, b]}}, st.integers(0, 4), st.integers(5, 9)),
             st.builds(
                 lambda at, high: {"at": at, "kind": "gradual", "over": 6, "set": {"high": high}},

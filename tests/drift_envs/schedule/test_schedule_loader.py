@@ -72,7 +72,7 @@ seed: -1
         "a.yaml:9: drifts[0].over: should be a finite number. Received nan",
         "a.yaml:10: drifts[0].set.slip: `slip` should be a number. Received 'No'",
         "a.yaml:12: slip: stands twice, first on line 11",
-        "a.yaml:12: drifts[0].slip: is no key that belongs here. Known: `name`, `at`, `every`, `rate`, `for`, `kind`, "
+        "a.yaml:12: drifts[0].slip: is no key that belongs here. Known: `name`, `at`, `every`, `rate`, `jitter`, `for`, `kind`, "
         "`over`, `curve`, `set`, `add`, `scale`, `swap`, `choice`, `walk`",
         "a.yaml:13: drifts[1]: should be a mapping. Received 7",
         "a.yaml:14: drifts[2].curve.steps: is missing",
@@ -106,6 +106,16 @@ def test_the_line_of_a_row_in_the_designs_form(write, table):
         (
             {"every": 2, "for": 2, "set": {"slip": 1}},
             "drifts[0].for: `for` should be less than `every` (2). Received 2",
+        ),
+        ({"rate": 0.1, "jitter": 2, "set": {"slip": 1}}, "drifts[0].jitter: `jitter` and `rate` exclude each other"),
+        (
+            {"at": 1, "jitter": 2, "set": {"slip": 1}},
+            "drifts[0].jitter: `jitter` should be at most `at` (1), so that no start lies before 0. Received 2",
+        ),
+        (
+            {"every": 9, "jitter": 3, "for": 3, "set": {"slip": 1}},
+            "drifts[0].jitter: twice `jitter` and `for` should be less than `every` (9), so that occurrences keep "
+            "their order. Received 3",
         ),
         ({"at": 1, "over": 2, "set": {"slip": 1}}, "drifts[0].over: `over` is for `kind: incremental`"),
         ({"at": 1, "curve": "linear", "set": {"slip": 1}}, "drifts[0].curve: `curve` is for `kind: incremental`"),

@@ -12,7 +12,7 @@ from drift_envs.schedule import Timeline, load_schedule
 from drift_envs.schedule import phases as phases_module
 from drift_envs.schedule.model import Steps
 from drift_envs.schedule.occurrences import occurrences_of
-from drift_envs.schedule.streams import RandomStream, UniformStream
+from drift_envs.schedule.streams import Purpose, RandomStream, UniformStream
 
 TICKS = 50
 PROFILE = settings(derandomize=True, deadline=None, max_examples=50)
@@ -33,7 +33,12 @@ def curve_of(curve, u):
 def starts_of(drift, stream):
     if drift.rate is None:
         first = drift.at if drift.at is not None else drift.every
-        return list(range(first, TICKS, drift.every)) if drift.every else [first]
+        starts = list(range(first, TICKS + drift.jitter, drift.every)) if drift.every else [first]
+        if drift.jitter:
+            uniform = UniformStream(stream, Purpose.JITTER).at(np.arange(len(starts)))
+            choices = [list(range(start - drift.jitter, start + drift.jitter + 1)) for start in starts]
+            starts = [near[int(u * len(near))] for near, u in zip(choices, uniform.tolist(), strict=True)]
+        return starts
     occurrences = occurrences_of(drift, stream)
     counts = [int(occurrences.count(np.array([tick]))[0]) for tick in range(-1, TICKS)]
     return [tick for tick in range(TICKS) if counts[tick + 1] > counts[tick]]
@@ -133,6 +138,10 @@ def drifts(draw, deterministic=False):
     if when == "rate":
         drift["rate"] = draw(st.sampled_from([0.02, 0.1, 0.5, 1.0]))
     longest = drift.get("every", 31) - 1
+    room = min(drift.get("at", 30), longest // 2)
+    if when != "rate" and not deterministic and room >= 1 and draw(st.booleans()):
+        drift["jitter"] = draw(st.integers(1, room))
+        longest -= 2 * drift["jitter"]
     if longest >= 1 and draw(st.booleans()):
         drift["for"] = draw(st.integers(1, longest))
     how = draw(st.sampled_from(["sudden", "incremental", "gradual"]))

@@ -160,6 +160,27 @@ def test_a_seed_in_the_schedule_pins_it():
     assert free[0].tolist() != free[1].tolist()
 
 
+@pytest.mark.parametrize("top", [{}, {"seed": 5}])
+def test_a_jittered_drift_starts_where_the_timeline_starts_it(top):
+    drift = {"name": "moved", "at": 20, "jitter": 9, "for": 7, "set": {"slip": 1.0}}
+    schedule = load(drift, **top)
+    starts = set()
+    for seed in range(5):
+        with jax.enable_x64(True):
+            params = functional.compile_schedule(schedule, TABLE, seed).params
+            numbers = np.asarray(functional.replay(params, jax.random.key(0), TICKS)[0])[:, 0]
+        timeline = Timeline(schedule, TABLE, seed)
+        assert numbers.tolist() == [timeline.values(tick)["slip"] for tick in range(TICKS)]
+        starts.add(int(params.first[0]))
+    assert (len(starts) == 1) == bool(top)
+
+
+def test_jitter_of_a_recurring_drift_is_refused():
+    schedule = load({"name": "tide", "every": 20, "jitter": 3, "set": {"slip": 1.0}})
+    with pytest.raises(ArgumentError, match=re.escape("`jitter` should stand beside a plain `at`")):
+        functional.compile_schedule(schedule, TABLE)
+
+
 def test_no_schedule_is_refused():
     with pytest.raises(ArgumentError, match=re.escape("`schedules` should have at least one schedule. Received none")):
         functional.compile_schedules([], TABLE)
