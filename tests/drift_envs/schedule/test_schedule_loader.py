@@ -72,8 +72,8 @@ seed: -1
         "a.yaml:9: drifts[0].over: should be a finite number. Received nan",
         "a.yaml:10: drifts[0].set.slip: `slip` should be a number. Received 'No'",
         "a.yaml:12: slip: stands twice, first on line 11",
-        "a.yaml:12: drifts[0].slip: is no key that belongs here. Known: `name`, `at`, `every`, `rate`, `jitter`, `for`, `kind`, "
-        "`over`, `curve`, `set`, `add`, `scale`, `swap`, `choice`, `walk`",
+        "a.yaml:12: drifts[0].slip: is no key that belongs here. Known: `name`, `at`, `every`, `rate`, `jitter`, "
+        "`for`, `kind`, `over`, `curve`, `set`, `add`, `scale`, `swap`, `choice`, `walk`",
         "a.yaml:13: drifts[1]: should be a mapping. Received 7",
         "a.yaml:14: drifts[2].curve.steps: is missing",
         "a.yaml:14: drifts[2].curve.stps: is no key that belongs here. Did you mean `steps`?",

@@ -36,6 +36,7 @@ FULL = {
         {
             "name": "b",
             "every": 9,
+            "jitter": 2,
             "for": 4,
             "kind": "gradual",
             "over": 2,
