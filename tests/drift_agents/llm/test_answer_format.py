@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
 import pytest
 from drift_agents.llm.answer_format import FORMS, constrain, instruct, read_answer
 from drift_agents.llm.base import Message
+from drift_agents.llm.constraint import make_grammar
 from drift_agents.llm.schema import violations
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +29,7 @@ REASONED = {
     "required": ["reasoning", "action"],
     "additionalProperties": False,
 }
+SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 MIXED = {
     "title": "mixed things!",
     "type": "object",
@@ -219,3 +222,18 @@ def test_a_valid_answer_after_any_thoughts_is_read(action: str, reasoning: str, 
     data = {"reasoning": reasoning, "action": action}
     if "think>" not in reasoning:
         assert read_answer(f"{opening}{thoughts}</think>\n{json.dumps(data)}", REASONED) == (data, [])
+
+
+def test_a_grammar_repeats_rules_by_their_names() -> None:
+    """llama.cpp refuses bounds whose product with the parts of what is repeated exceeds 2,000."""
+    text = {"type": "string", "minLength": 1, "maxLength": 4000}
+    lesson = {"type": "object", "properties": {"title": text, "evidence": {"type": "array", "items": text}}}
+    schema = {"type": "object", "properties": {"lessons": {"type": "array", "items": lesson}, "share": SHARE}}
+    grammar = make_grammar(schema)
+    assert grammar is not None
+    rules = dict(line.split(" ::= ") for line in grammar.splitlines())
+    assert list(rules) == ["root", "item0", "item1", "char"]
+    assert not re.findall(r"[)\]]\{(?:\d+,)?\d{4,}", grammar)
+    assert rules["item0"] == r'"\"" char{1,1000} "\""'
+    assert rules["item1"].endswith('"[" (item0 ("," item0){0,49})? "]" "}"')
+    assert '("0" ("." [0-9]{1,15})? | "1")' in rules["root"]

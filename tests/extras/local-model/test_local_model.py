@@ -22,6 +22,12 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.llm.base import Message
 from drift_agents.llm.openai_compatible import OpenAICompatible
 from drift_agents.llm.service import Service
+from drift_agents.memory.beliefmem.beliefmem import STRENGTH
+from drift_agents.memory.consensus.distillation import DISTIL
+from drift_agents.memory.generative_agents.reflection import INSIGHTS
+from drift_agents.memory.memory_bank import DAY
+from drift_agents.memory.reasoning_bank import ITEMS
+from drift_agents.memory.voyager.critic import CRITIQUE
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
@@ -77,6 +83,14 @@ def test_it_answers_by_the_schema_and_in_words(server: tuple[str, str]) -> None:
     assert first.tokens_out >= len('{"action":"0"}')
     words = model.complete([Message("user", "Where to?")], None, {"max_tokens": 20})
     assert 1 <= words.tokens_out <= 20
+
+
+@pytest.mark.parametrize("schema", [DAY, CRITIQUE, DISTIL, ITEMS, INSIGHTS, STRENGTH], ids=lambda one: one["title"])
+def test_requests_of_memories_are_restricted_by_a_grammar(server: tuple[str, str], schema: dict[str, Any]) -> None:
+    """The server refuses grammars that repeat too much; the form would then be another one."""
+    model = OpenAICompatible(server[1], base_url=server[0], form="grammar")
+    answer = model.complete([Message("user", "Well?")], schema, {"temperature": 0, "max_tokens": 20})
+    assert answer.text.startswith(f'{{"{next(iter(schema["properties"]))}":')
 
 
 def test_a_prompt_that_is_too_long_loses_its_oldest_records(server: tuple[str, str]) -> None:
