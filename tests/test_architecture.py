@@ -56,6 +56,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["team_agent"],
         ["experiment"],
         ["analysis"],
+        ["submission"],
         ["cli"],
         ["__init__", "__main__"],
     ],
@@ -71,6 +72,7 @@ GUESTS = {
     "drift_agents": set(),
     "drift_agents.experiment": {"drift_envs"},
     "drift_agents.analysis": {"drift_envs"},
+    "drift_agents.submission": {"drift_envs"},
     "drift_agents.cli": {"drift_envs", "webshop_server"},
     "studies": {"drift_agents", "drift_envs", "webshop_server"},
 }

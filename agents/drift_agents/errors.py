@@ -4,6 +4,7 @@
 * `ArgumentError` - an argument breaks a rule; the message says which, the rule and the value
 * `UnknownNameError` - no memory, verifier, policy or experiment has that name
 * `ExperimentError` - an experiment file or a run's folder cannot be used
+* `SubmissionError` - a submission, a track or a result file cannot be used
 * `MemoryStateError` - data handed to `restore` is not a snapshot of that memory
 * `ModelError` - a model's answer is invalid
 * `ModelAccessError` - a model's server refuses the request: key, name of the model, quota
@@ -70,6 +71,10 @@ class ExperimentError(DriftAgentsError, ValueError):
     def __init__(self, message: str = "", *, is_resumable: bool = False) -> None:
         super().__init__(message)
         self.is_resumable = is_resumable
+
+
+class SubmissionError(DriftAgentsError, ValueError):
+    """A submission, a track or a result file cannot be used; the message says file, rule and value."""
 
 
 class MemoryStateError(DriftAgentsError, ValueError):

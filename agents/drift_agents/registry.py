@@ -71,6 +71,10 @@ Received {'positon': 0.1}
         """All names: the built-in ones first, then those of other packages in alphabetical order."""
         return (*self._built_in, *self._others())
 
+    def entry_point(self, name: str) -> EntryPoint | None:
+        """The entry point of another package's part; `None` for a built-in one, and for an unknown name."""
+        return self._others().get(name)
+
     def summaries(self) -> dict[str, str]:
         """One line about every part, by name; of other packages' parts, the first line of the docstring."""
         about = {name: part.about for name, part in self._built_in.items()}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from drift_agents.cli import joining
 from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
 
 if TYPE_CHECKING:
@@ -512,6 +513,10 @@ memories = make_app(
     "Show, export and import memories in files.", "drift-agents memory show memory.sqlite", completion=False
 )
 app.add_typer(memories, name="memory", short_help="Show, export and import memories in files.")
+
+app.add_typer(joining.submissions, name="submit", short_help="Make, check and repeat a submission.")
+app.add_typer(joining.tracks, name="track", short_help="Play the same instances as all others, open or hidden.")
+app.add_typer(joining.boards, name="board", short_help="Collect results and make the pages of the board.")
 
 MemoryPath = Annotated[Path, typer.Argument(metavar="FILE", help="SQLite file of a memory.")]
 

@@ -4,6 +4,7 @@
 * `CONSTRUCT`, `TEST` - the stages of a cell
 * `to_line`, `from_line` - a row to its line and back
 * `CellLog` - the file of one cell: takes up where it was torn off, checks what is replayed
+* `first_difference` - the first field in which two lines differ
 * `LoggedRow`, `read_rows` - all rows of a file
 """
 
@@ -234,7 +235,7 @@ class CellLog:
         if self.written <= len(self._old):
             old = self._old[self.written - 1]
             if old != line:
-                what = _first_difference(old, line)
+                what = first_difference(old, line)
                 raise ExperimentError(
                     f"{self.path}:{self.written}: this line is not what the cell's seed gives{what}. The file was "
                     "changed, or it comes from another version; remove it, or begin with --fresh"
@@ -271,8 +272,13 @@ def _wait_for_lock(file: BinaryIO, path: Path) -> None:
     raise ExperimentError(f"{path}: another process is still writing there; end it, or try again later")
 
 
-def _first_difference(old: bytes, new: bytes) -> str:
-    """Which field differs, if the old line can be read at all."""
+def first_difference(old: bytes, new: bytes) -> str:
+    """Which field differs, as an insertion into a message; empty if the fields are equal.
+
+    Args:
+        old: the line that stands there.
+        new: the line that the cell's seed gives.
+    """
     row = json.loads(new)
     try:
         found = json.loads(old)

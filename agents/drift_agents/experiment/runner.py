@@ -23,6 +23,7 @@ from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.episode import CellSetup, make_setup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, find_differences, versions
 from drift_agents.experiment.logs import CellLog, read_rows, to_line
+from drift_agents.experiment.packages import run_versions
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
@@ -262,7 +263,7 @@ def describe(
     manifest = {
         "name": experiment.name,
         "config_hash": experiment.config_hash(),
-        "versions": versions(),
+        "versions": run_versions(experiment),
         "experiment": experiment.to_dict(),
         "schedules": schedules,
         "players": players,

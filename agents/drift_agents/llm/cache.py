@@ -168,6 +168,19 @@ class ReplyStore:
         for question, reply in rows:
             yield json.loads(zlib.decompress(question)), json.loads(reply)
 
+    def count_misfiled(self) -> int:
+        """How many replies are not recorded under the hash of their request, as in a file that was edited.
+
+        Raises:
+            ReplayError: if the file cannot be read.
+        """
+        with self._lock:
+            try:
+                rows = self._file.execute("SELECT key, question FROM replies").fetchall()
+                return sum(hashlib.sha256(zlib.decompress(question)).digest() != key for key, question in rows)
+            except (sqlite3.Error, zlib.error, TypeError) as error:
+                raise ReplayError(f"{self.path}: holds no recorded replies: {error}") from error
+
     def spent(self) -> dict[tuple[str, str], tuple[int, int, int]]:
         """Tokens of all recorded replies, for each server and model.
 

@@ -1,0 +1,250 @@
+"""A sample of a submission's cells, played again and compared byte by byte; the certificate states what was checked.
+
+* `replay_submission` - plays the sample
+* `Certificate` - what was checked, on which versions and platforms, and what came of it
+* `read_certificate` - a certificate from its file
+* `choose_cells` - the sample
+* `miss_probability` - how likely a sample misses altered cells
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from drift_agents.checks import check_integer
+from drift_agents.errors import DriftAgentsError, ExperimentError, SubmissionError
+from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.episode import play
+from drift_agents.experiment.folder import MANIFEST, REPLIES, RunFolder, find_differences
+from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.logs import first_difference, to_line
+from drift_agents.experiment.packages import run_versions
+from drift_agents.experiment.plan import Cell
+from drift_agents.experiment.players import needs_model
+from drift_agents.experiment.runner import describe
+from drift_agents.llm.cache import ReplyStore
+from drift_agents.llm.service import Service
+from drift_agents.submission.bundle import (
+    CountStatement,
+    PackageStatement,
+    Statement,
+    describe_platform,
+    parse_model,
+    read_json,
+)
+from drift_agents.submission.prepare import state_packages
+from drift_agents.submission.validate import CHECKS, MOST_FINDINGS, Checked
+from drift_envs.errors import DriftEnvsError
+
+REPRODUCED: Literal["reproduced"] = "reproduced"
+DIFFERENT: Literal["different"] = "different"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SampleReport(_Model):
+    """The cells that were played again.
+
+    Args:
+        cells: their names.
+        of: how many cells the submission has.
+        lines: how many lines were compared.
+        nonce: what the sample was drawn with.
+        missed: share of altered cells -> probability that a sample of this size holds none of them.
+    """
+
+    cells: tuple[str, ...]
+    of: int
+    lines: int
+    nonce: str
+    missed: dict[str, float]
+
+
+class Side(_Model):
+    """Versions, packages and platform of one side of the comparison."""
+
+    versions: dict[str, str]
+    packages: tuple[PackageStatement, ...]
+    platform: dict[str, str]
+
+
+class Certificate(_Model):
+    """What was checked of a submission, on which versions and platforms, and what came of it.
+
+    Args:
+        format: the number of the format.
+        submission: the digest of the submission.
+        name: the experiment's name.
+        outcome: `reproduced` if all compared lines are equal, byte by byte, and the run's description too.
+        differences: what is different, where.
+        checks: what was checked without playing.
+        counts: the sums over all lines.
+        replayed: the cells that were played again.
+        there: where the submission was prepared.
+        here: where it was played again.
+    """
+
+    format: Literal[1] = 1
+    submission: str
+    name: str
+    outcome: Literal["reproduced", "different"]
+    differences: tuple[str, ...]
+    checks: tuple[str, ...]
+    counts: CountStatement
+    replayed: SampleReport
+    there: Side
+    here: Side
+
+
+def read_certificate(path: Path) -> Certificate:
+    """A certificate from its file.
+
+    Raises:
+        SubmissionError: if the file holds none.
+    """
+    return parse_model(Certificate, read_json(path), path)
+
+
+def replay_submission(checked: Checked, cells: int = 5, nonce: str | None = None) -> Certificate:
+    """Play a sample of the cells again, with the recorded replies, and compare every line byte by byte.
+
+    The description of the run is made again too: supervision, labels and schedules of all players. No request is
+    sent to a language model.
+
+    Args:
+        checked: a valid submission.
+        cells: how many cells are played; at most all.
+        nonce: what the sample is drawn with. By default it is new at each call, so that it cannot be foreseen;
+            a given one repeats a sample.
+
+    Raises:
+        ArgumentError: if `cells` is not positive.
+        SubmissionError: if the submission is not valid, or an agent's package is not installed.
+    """
+    check_integer("cells", cells)
+    if checked.findings or checked.statement is None:
+        raise SubmissionError("\n".join([f"{checked.folder}: the submission is not valid:", *checked.findings]))
+    statement = checked.statement
+    experiment = _parse(checked, statement)
+    nonce = secrets.token_hex(16) if nonce is None else nonce
+    sample = choose_cells(checked.cells, cells, f"{nonce}:{checked.digest}")
+    differences = list(_differences(checked, experiment, sample))
+    rest = len(differences) - MOST_FINDINGS
+    if rest > 0:
+        differences = [*differences[:MOST_FINDINGS], f"and {rest} more"]
+    total = len(checked.cells)
+    return Certificate(
+        submission=checked.digest,
+        name=experiment.name,
+        outcome=DIFFERENT if differences else REPRODUCED,
+        differences=tuple(differences),
+        checks=CHECKS,
+        counts=statement.counts,
+        replayed=SampleReport(
+            cells=tuple(cell.key for cell in sample),
+            of=total,
+            lines=sum(len(checked.lines[cell.key]) for cell in sample),
+            nonce=nonce,
+            missed={
+                f"{share:.0%}": round(miss_probability(total, math.ceil(share * total), len(sample)), 4)
+                for share in (0.01, 0.1, 0.5)
+            },
+        ),
+        there=Side(versions=statement.versions, packages=statement.packages, platform=statement.platform),
+        here=Side(versions=run_versions(experiment), packages=state_packages(experiment), platform=describe_platform()),
+    )
+
+
+def _parse(checked: Checked, statement: Statement) -> Experiment:
+    """The experiment with the parts that are installed here."""
+    try:
+        return parse_experiment(checked.manifest["experiment"], MANIFEST)
+    except ExperimentError as error:
+        wanted = ", ".join(f"{package.name}=={package.version}" for package in statement.packages)
+        hint = f"\nThe agent is in: {wanted}. Install it first" if wanted else ""
+        raise SubmissionError(f"{error}{hint}") from error
+
+
+def choose_cells(cells: Sequence[Cell], count: int, nonce: str) -> tuple[Cell, ...]:
+    """A sample in which all subsets of this size are equally likely, as far as the nonce is unknown before.
+
+    Args:
+        cells: all cells.
+        count: how many are chosen, at most all.
+        nonce: what the sample is drawn with.
+
+    Returns:
+        The sample, in the order of the cells.
+    """
+    drawn = sorted(cells, key=lambda cell: hashlib.sha256(f"{nonce}:{cell.key}".encode()).digest())[:count]
+    chosen = {cell.key for cell in drawn}
+    return tuple(cell for cell in cells if cell.key in chosen)
+
+
+def miss_probability(total: int, altered: int, sampled: int) -> float:
+    """The probability that a sample without replacement holds none of the altered cells.
+
+    Args:
+        total: all cells.
+        altered: how many of them are altered.
+        sampled: the size of the sample.
+
+    Example:
+        >>> miss_probability(10, 1, 5), miss_probability(10, 6, 5)
+        (0.5, 0.0)
+    """
+    return math.comb(total - altered, sampled) / math.comb(total, sampled)
+
+
+def _differences(checked: Checked, experiment: Experiment, sample: Sequence[Cell]) -> Iterator[str]:
+    """What is different when the run is described and the sample is played again."""
+    replies = checked.folder / REPLIES
+    asks = needs_model(experiment)
+    if asks and not replies.is_file():
+        yield f"{REPLIES}: is missing, although the experiment has language models"
+        return
+    service = Service(replies=ReplyStore(replies, read_only=True)) if asks else None
+    try:
+        try:
+            again, _ = describe(experiment, checked.cells, service)
+        except (DriftAgentsError, DriftEnvsError) as error:
+            yield f"{MANIFEST}: the run cannot be described here: {error}"
+            return
+        there, here = ({**data, "versions": None} for data in (checked.manifest, again))
+        yield from (f"{MANIFEST}: {line} (there: submitted)" for line in find_differences(there, here))
+        for cell in sample:
+            try:
+                difference = _play_again(checked, experiment, cell, service)
+            except (DriftAgentsError, DriftEnvsError) as error:
+                difference = str(error).replace(f"{checked.folder}/", "")
+            if difference is not None:
+                yield f"{cell.key}: {difference}"
+    finally:
+        if service is not None:
+            service.close()
+
+
+def _play_again(checked: Checked, experiment: Experiment, cell: Cell, service: Service | None) -> str | None:
+    """Play a cell and compare its lines with the submitted ones, byte by byte; the first difference, if any."""
+    submitted = checked.lines[cell.key]
+    with TemporaryDirectory(prefix="drift-replay-") as scratch:
+        folder = RunFolder(Path(scratch)).memories(cell.key)
+        count = 0
+        for row in play(cell, experiment.world(cell.schedule), service=service, folder=folder):
+            line = to_line(row).encode("utf-8")
+            if count == len(submitted):
+                return f"{count} lines are submitted, more were played"
+            if line != submitted[count]:
+                return f"line {count + 1} is not what was played{first_difference(submitted[count], line)}"
+            count += 1
+    return None if count == len(submitted) else f"{len(submitted)} lines are submitted, {count} were played"

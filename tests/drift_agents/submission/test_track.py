@@ -1,0 +1,248 @@
+"""Tracks: the same instances for all, and hidden ones that neither side can change after the commitment."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from drift_agents.cli.app import main
+from drift_agents.errors import ExperimentError, SubmissionError
+from drift_agents.experiment.logs import read_rows
+from drift_agents.submission.bundle import open_submission
+from drift_agents.submission.track import (
+    Track,
+    check_salt,
+    check_track,
+    combine,
+    commit,
+    derive_seeds,
+    find_fixed,
+    make_track,
+    read_agent,
+    read_salt,
+    read_track,
+    seeds_of,
+)
+from drift_agents.submission.validate import check_submission
+from hypothesis import given
+
+TRACK = """\
+name: lakes
+schedules: [frozen_lake/implicit-family, frozen_lake/mid-episode]
+seeds: {first: 7, count: 2}
+rounds: 1
+worlds:
+  frozen_lake/mid-episode: {episodes: 2}
+"""
+AGENT = "name: mine\nagents: {memory: newest, verifier: [none, overwrite], policy: planner}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "track.yaml").write_text(TRACK)
+    (tmp_path / "agent.yaml").write_text(AGENT)
+    return tmp_path / "track.yaml"
+
+
+def track(**changes: Any) -> Track:
+    return Track.model_validate(
+        {"name": "t", "version": "0", "instances": 5, "schedules": {}, "settings": {}, "first_seed": 0, **changes}
+    )
+
+
+@given(salt=st.binary(min_size=32, max_size=32), other=st.binary(min_size=32, max_size=32), n=st.integers(1, 50))
+def test_seeds_are_keyed_hashes(salt: bytes, other: bytes, n: int) -> None:
+    one = track(instances=n)
+    seeds = derive_seeds(one, salt)
+    assert len(set(seeds)) == n
+    assert all(0 <= seed < 2**32 for seed in seeds)
+    assert derive_seeds(one, salt) == seeds
+    first = hmac.new(salt, b"drift-agents instance 1\0" + bytes.fromhex(one.digest()) + bytes(8), hashlib.sha256)
+    assert seeds[0] == int(first.hexdigest()[:8], 16)
+    if other != salt and n > 1:
+        assert derive_seeds(one, other) != seeds
+        assert derive_seeds(track(instances=n, name="u"), salt) != seeds
+
+
+@given(salt=st.binary(min_size=32, max_size=32), flipped=st.integers(0, 255))
+def test_the_commitment_binds_salt_and_track(salt: bytes, flipped: int) -> None:
+    open_track = track(first_seed=None)
+    hidden = open_track.model_copy(update={"commitment": commit(open_track, salt)})
+    check_salt(hidden, salt, "x")
+    assert seeds_of(hidden, salt) == derive_seeds(hidden, salt)
+    changed = bytearray(salt)
+    changed[flipped // 8] ^= 1 << flipped % 8
+    with pytest.raises(SubmissionError, match="is not the one that t committed to"):
+        check_salt(hidden, bytes(changed), "x")
+    with pytest.raises(SubmissionError, match="or the track was changed since"):
+        check_salt(hidden.model_copy(update={"instances": 6}), salt, "x")
+    with pytest.raises(SubmissionError, match="need the salt of its organiser"):
+        seeds_of(hidden)
+    assert seeds_of(hidden.model_copy(update={"salt": salt.hex()})) == seeds_of(hidden, salt)
+
+
+def test_an_open_track_is_an_experiment_without_agents(file: Path, newest: Path) -> None:
+    made = make_track(file)
+    assert (made.instances, made.first_seed, made.commitment) == (2, 7, None)
+    assert list(made.schedules) == ["frozen_lake/implicit-family", "frozen_lake/mid-episode"]
+    experiment = combine(made, read_agent(Path("agent.yaml"), made), seeds_of(made))
+    assert experiment.seeds == (7, 8)
+    assert experiment.references == ("clairvoyant",), "its interactions are the budget of the ranking"
+    assert experiment.name == "lakes-mine"
+    assert find_fixed(made) == ()
+    file.write_text(
+        "name: x\nschedules: [frozen_lake/explicit, frozen_lake/tides, mountain_car/reversed]\nseeds: 1\nepisodes: 1\n"
+    )
+    assert find_fixed(make_track(file)) == ("frozen_lake/explicit", "frozen_lake/tides", "mountain_car/reversed")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("agents: {memory: none, policy: planner}", "agents: should not be in a track"),
+        ("references: [clairvoyan]", "references"),
+    ],
+)
+def test_a_track_with_a_mistake_is_refused(file: Path, line: str, message: str) -> None:
+    file.write_text(f"{TRACK}{line}\n")
+    with pytest.raises((SubmissionError, ExperimentError), match=message):
+        make_track(file)
+    assert main(["track", "new", str(file), "--out", "t.json", "--salt", "s"]) == 1
+    assert not Path("s").exists(), "no salt is left behind"
+
+
+def test_seeds_and_settings_of_single_schedules_are_refused(file: Path) -> None:
+    file.write_text(TRACK.replace("{first: 7, count: 2}", "[3, 9]"))
+    with pytest.raises(SubmissionError, match="seeds: should be a number or"):
+        make_track(file)
+    file.write_text(TRACK.replace("{episodes: 2}", "{episodes: 2, recall: {k: 3}}"))
+    with pytest.raises(SubmissionError, match="worlds: should leave recall to the agents"):
+        make_track(file)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("seeds: 3", "should have the keys"),
+        ("worlds: {frozen_lake/mid-episode: {episodes: 9}}", "should set .* only, the rest is the track's"),
+        ("worlds: {frozen_lake/explicit: {memory: {newest: {}}}}", "no schedule of this experiment is called"),
+    ],
+)
+def test_an_agent_cannot_change_the_track(file: Path, newest: Path, more: str, message: str) -> None:
+    Path("agent.yaml").write_text(f"{AGENT}{more}\n")
+    with pytest.raises((SubmissionError, ExperimentError), match=message):
+        read_agent(Path("agent.yaml"), make_track(file))
+
+
+def test_a_schedule_that_was_changed_since_is_refused(file: Path, newest: Path) -> None:
+    made = make_track(file)
+    entry = read_agent(Path("agent.yaml"), made)
+    old = {**made.schedules}
+    old["frozen_lake/mid-episode"] = old["frozen_lake/mid-episode"].model_copy(update={"hash": "0" * 16})
+    with pytest.raises(SubmissionError, match="frozen_lake/mid-episode is not the schedule of the track any more"):
+        combine(made.model_copy(update={"schedules": old}), entry, (0,))
+
+
+def test_the_salt_is_secret_and_never_overwritten(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["track", "new", str(file), "--out", "hidden.json", "--salt", "salt"]) == 0
+    assert stat.S_IMODE(Path("salt").stat().st_mode) == 0o600
+    salt = read_salt(Path("salt"))
+    hidden = read_track(Path("hidden.json"))
+    assert hidden.commitment == commit(hidden, salt)
+    published = Path("hidden.json").read_text() + capsys.readouterr().out
+    assert salt.hex() not in published
+    assert not [seed for seed in derive_seeds(hidden, salt) if str(seed) in published]
+    assert main(["track", "new", str(file), "--out", "hidden2.json", "--salt", "salt"]) == 1
+    assert "never overwritten" in capsys.readouterr().err
+    assert main(["track", "new", str(file), "--out", "hidden.json"]) == 2
+    Path("salt").write_text("secret words")
+    with pytest.raises(SubmissionError, match="should hold hexadecimal digits") as refused:
+        read_salt(Path("salt"))
+    assert "secret words" not in str(refused.value)
+    Path("salt").write_text("abcd")
+    with pytest.raises(SubmissionError, match=r"should have 32 bytes\. Received 2"):
+        read_salt(Path("salt"))
+
+
+def test_a_track_file_with_both_or_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    for wrong in (track(first_seed=None), track(commitment="0" * 64)):
+        path.write_text(json.dumps(wrong.model_dump(mode="json")))
+        with pytest.raises(SubmissionError, match="should have one of `first_seed` and `commitment`"):
+            read_track(path)
+    path.write_text(json.dumps(track(first_seed=None, commitment="0" * 64, salt="1" * 64).model_dump(mode="json")))
+    with pytest.raises(SubmissionError, match="is not the one that t committed to"):
+        read_track(path)
+
+
+def test_a_hidden_track_from_its_commitment_to_the_board(
+    file: Path, newest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*words: str, status: int = 0) -> str:
+        assert main(list(words)) == status, capsys.readouterr()
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    # The organiser publishes the commitment; the participant practises and enters.
+    call("track", "new", "track.yaml", "--out", "hidden.json", "--salt", "salt")
+    call("track", "run", "hidden.json", "agent.yaml", "--practice", "--out", "practice", "--jobs", "1")
+    assert {row["seed"] for row in read_rows(Path("practice/episodes.jsonl"))} == {0, 1}
+    assert "need the salt" in call("track", "run", "hidden.json", "agent.yaml", "--out", "no", "--jobs", "1", status=1)
+    assert "mine enters lakes with drift-newest 0.1.0" in call(
+        "track", "enter", "hidden.json", "agent.yaml", "--out", "entry.json"
+    )
+    # The organiser plays the entry, if its package is the one that was entered.
+    more = newest / "drift_newest" / "more.py"
+    more.write_text("x = 1\n")
+    played = ("track", "run", "hidden.json", "entry.json", "--salt", "salt", "--out", "run", "--jobs", "1")
+    assert "should be installed" in call(*played, status=1)
+    more.unlink()
+    call(*played)
+    seeds = derive_seeds(read_track(Path("hidden.json")), read_salt(Path("salt")))
+    assert {row["seed"] for row in read_rows(Path("run/episodes.jsonl"))} == set(seeds)
+    call("submit", "prepare", "run", "--out", "mine.zip")
+    call("submit", "replay", "mine.zip", "--cells", "2", "--certificate", "certificate.json")
+    # The result can be published before the salt: it holds no seed.
+    Path("results/lakes").mkdir(parents=True)
+    Path("results/lakes/track.json").write_text(Path("hidden.json").read_text())
+    add = ("board", "add", "mine.zip", "--track", "results/lakes/track.json", "--name", "mine")
+    assert "need the salt" in call(*add, status=1)
+    call(*add, "--salt", "salt", "--certificate", "certificate.json")
+    result = Path("results/lakes/mine.json").read_text()
+    assert not [seed for seed in seeds if str(seed) in result]
+    call("board", "page", "results", "--out", "board.md", "--html", "board.html")
+    assert "hidden until revealed" in Path("board.md").read_text()
+    # The organiser reveals; anyone verifies.
+    assert "need the salt" in call("track", "verify", "hidden.json", "mine.zip", status=1)
+    call("track", "reveal", "hidden.json", "--salt", "salt", "--out", "revealed.json")
+    assert "seeds derived from the salt that was committed to" in call("track", "verify", "revealed.json", "mine.zip")
+    call("submit", "prepare", "practice", "--out", "practice.zip")
+    assert "the seeds are not the 2 of lakes" in call("track", "verify", "revealed.json", "practice.zip", status=1)
+    assert main(["track", "run", "revealed.json", "agent.yaml", "--practice", "--salt", "salt", "--out", "x"]) == 2
+
+
+def test_a_run_of_another_experiment_is_no_submission_to_the_track(file: Path, prepared: Path) -> None:
+    found = list(check_track(check_submission(prepared), make_track(file)))
+    assert "run.json: the seeds are not the 2 of lakes" in found
+    assert "run.json: rounds: is not as in lakes" in found
+    assert "run.json: worlds: is not as in lakes" in found
+    assert "run.json: construct: is not as in lakes" in found
+    assert "run.json: the schedules, by hash, are not those of lakes" in found
+
+
+def test_an_entry_to_another_track_is_refused(file: Path, newest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["track", "new", str(file), "--out", "one.json"]) == 0
+    assert main(["track", "enter", "one.json", "agent.yaml", "--out", "entry.json"]) == 0
+    file.write_text(TRACK.replace("rounds: 1", "rounds: 2"))
+    assert main(["track", "new", str(file), "--out", "two.json"]) == 0
+    assert main(["track", "run", "two.json", "entry.json", "--out", "run"]) == 1
+    assert "enters another track" in capsys.readouterr().err
+    with pytest.raises(SubmissionError, match="no such folder"), open_submission(Path("none.zip")):
+        pass
