@@ -203,6 +203,18 @@ STORES = Registry(
             "drift_agents.stores.langgraph:LangGraphStore",
             "LangGraph's `InMemoryStore`: texts that are found by the cosine of their embeddings.",
         ),
+        "langgraph_sqlite": Part(
+            "drift_agents.stores.langgraph:LangGraphSqliteStore",
+            "LangGraph's `SqliteStore` with the index of `sqlite-vec`: texts in one SQLite file.",
+        ),
+        "chroma": Part(
+            "drift_agents.stores.chroma:ChromaStore",
+            "A collection of Chroma with the cosine distance, searched by its HNSW index.",
+        ),
+        "mem0": Part(
+            "drift_agents.stores.mem0:Mem0Store",
+            "mem0 with `infer=False`: texts are stored as they are, without a language model.",
+        ),
     },
 )
 

@@ -3,7 +3,7 @@
 * `Ledger` - records of transitions, indexed by (state key, action): constant-time `counterparts`
 * `LedgerMemory` - the methods of `Memory` that depend on the ledger alone
 * `LedgerHolder` - a memory whose ledger can be replaced
-* `plain_record` - a record as plain data
+* `plain_record`, `read_record` - a record as plain data, and back
 * `check_kind`, `reading_snapshot`, `read_integer`, `read_clock` - checks of snapshots
 * `hash_plain` - a hash of plain data
 """
@@ -175,7 +175,7 @@ class Ledger:
             MemoryStateError: if the data is not a snapshot of a ledger.
         """
         with reading_snapshot("a ledger", data):
-            records = [_read_record(entry) for entry in data["records"]]
+            records = [read_record(entry) for entry in data["records"]]
             next_id = data["next_id"]
             if not isinstance(next_id, int):
                 raise TypeError(f"`next_id` is {next_id!r}")
@@ -325,7 +325,13 @@ def plain_record(record: Record) -> list[Any]:
     return [record.id, record.state, record.action, outcomes, record.n, list(record.now), record.verified]
 
 
-def _read_record(entry: Any) -> Record:
+def read_record(entry: Any) -> Record:
+    """A record of `plain_record`.
+
+    Raises:
+        TypeError: if a part has another type.
+        ValueError: if it has other parts, no outcome, an impossible one, or no response.
+    """
     record_id, state, action, outcomes, n, now, verified = entry
     record = Record(
         record_id,

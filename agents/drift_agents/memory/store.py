@@ -1,6 +1,7 @@
 """A memory in a store of texts, with the evidence ledger beside it.
 
 * `StoreMemory` - the memory
+* `stored_records` - the records in a store, with their entries
 
 Products for the memory of agents add, search and delete texts. Verifiers need the records of a state and action,
 which such a product cannot list. So the ledger holds the records, and the store decides what is retrieved.
@@ -9,15 +10,16 @@ which such a product cannot list. So the ledger holds the records, and the store
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from drift_agents.checks import check_flag, check_integer
 from drift_agents.embedding.base import Embedding
 from drift_agents.matching.base import Matching
-from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, reading_snapshot
+from drift_agents.memory.ledger import Ledger, LedgerMemory, check_kind, plain_record, read_record, reading_snapshot
 from drift_agents.memory.transcript import quote_state, render_statement
-from drift_agents.stores.base import Scalar, StoreProtocol, make_store
+from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
 from drift_agents.types import AgentClock, Episode, Plain, Record, RecordId, Removed, Retrieved
 
 
@@ -32,7 +34,8 @@ class StoreMemory(LedgerMemory):
     adds each statement once.
 
     The ledger is what counts: an entry that the store returns although its records are removed, or that someone
-    else added, is ignored.
+    else added, is ignored. A record is part of its entry's metadata, so that a store which is opened again brings its
+    records along.
 
     Args:
         k: hits of each search; positive.
@@ -79,6 +82,16 @@ class StoreMemory(LedgerMemory):
         self._merged: dict[str, str] = {}
         # Results by query and k, until the next change: a prompt asks for every known state.
         self._cache: dict[tuple[str, int], Retrieved] = {}
+        if isinstance(self._store, ListedStore):
+            self._adopt(self._store)
+
+    def _adopt(self, store: ListedStore) -> None:
+        """Take over the records of a store that was opened again, numbered anew in the order of its entries."""
+        held = list(stored_records(store))
+        records = [[number, *plain_record(record)[1:]] for number, (_, record) in enumerate(held)]
+        self._ledger.restore({"next_id": len(held), "records": records})
+        for number, (entry, record) in enumerate(held):
+            self._note_entry(number, entry, _render(record))
 
     def retrieve(self, state: str, k: int | None, now: AgentClock) -> Retrieved:
         """The records of the `k` entries that are most similar to this state; no side effect in the ledger."""
@@ -104,12 +117,16 @@ class StoreMemory(LedgerMemory):
         if entry is None or entry not in self._cited:
             about: dict[str, Scalar] = {"record": record.id, "action": record.action}
             about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
+            about["transition"] = json.dumps(plain_record(record), ensure_ascii=False)
             entry = self._store.add(text, about)
+        self._note_entry(record.id, entry, text)
+        return entry
+
+    def _note_entry(self, number: RecordId, entry: str, text: str) -> None:
         if self.merge:
             self._merged[text] = entry
-        self._entries[record.id] = entry
-        self._cited.setdefault(entry, {})[record.id] = None
-        return entry
+        self._entries[number] = entry
+        self._cited.setdefault(entry, {})[number] = None
 
     def remove(self, ids: Iterable[RecordId]) -> Removed:
         """Remove these records, and delete the entries that no other record has; no item depends on them."""
@@ -164,3 +181,27 @@ class StoreMemory(LedgerMemory):
 def _render(record: Record) -> str:
     """The statement of a record."""
     return render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
+
+
+def stored_records(store: ListedStore) -> Iterator[tuple[str, Record]]:
+    """The records in a store, each with its entry, oldest entry first; entries of others are left out.
+
+    Args:
+        store: a store that memories wrote to. Of a statement that stands for several records it has the first.
+
+    Raises:
+        MemoryStateError: if an entry has a record that cannot be read.
+
+    Example:
+        >>> from drift_agents.stores.in_process import InProcessStore
+        >>> from drift_agents.types import Experience, Outcome
+        >>> store, now = InProcessStore(), AgentClock()
+        >>> _ = store.add("a note of another program", {})
+        >>> _ = StoreMemory(store=store).observe(Experience("a", "1", Outcome("b", 0.0, False), 0.0, now), now)
+        >>> [(entry, record.state, record.outcome.state) for entry, record in stored_records(store)]
+        [('1', 'a', 'b')]
+    """
+    for entry, _, about in store.entries():
+        if "transition" in about:
+            with reading_snapshot(f"the record of the entry {entry!r}", about["transition"]):
+                yield entry, read_record(json.loads(str(about["transition"])))

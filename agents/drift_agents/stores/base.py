@@ -1,18 +1,20 @@
 """The protocol of stores of texts: add, search, delete.
 
 * `StoreProtocol` - the protocol
-* `Hit` - one result of a search
+* `ListedStore` - a store that also lists what it holds
+* `Hit`, `Entry` - one result of a search; one entry of a list
 * `Scalar` - a value of metadata
 * `make_store` - a store as it is, or by name
+* `refuse_copy` - the error of a store that cannot be copied
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from drift_agents.embedding.base import Embedding
-from drift_agents.errors import ArgumentError
+from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.registry import STORES
 
 Hit: TypeAlias = "tuple[str, str, float]"
@@ -20,6 +22,9 @@ Hit: TypeAlias = "tuple[str, str, float]"
 
 Scalar: TypeAlias = "str | int | float | bool"
 """A value of metadata: what every product stores beside a text."""
+
+Entry: TypeAlias = "tuple[str, str, Mapping[str, Scalar]]"
+"""The id of an entry, its text and its metadata."""
 
 
 @runtime_checkable
@@ -29,7 +34,7 @@ class StoreProtocol(Protocol):
     The contract, beyond the signatures:
 
     * `add` returns the id of an entry that `search` finds at once. It may return an earlier id if it merges the
-      text with one that it holds; the id of a deleted entry is not used again;
+      text with one that it holds; the id of a deleted entry is not used again while the store is open;
     * `search` returns at most `k` hits, the best first; of equal calls in equal order the results are equal;
     * `delete` ignores unknown ids.
     """
@@ -44,6 +49,15 @@ class StoreProtocol(Protocol):
 
     def delete(self, entry: str) -> None:
         """Delete an entry; an unknown id is ignored."""
+        ...
+
+
+@runtime_checkable
+class ListedStore(StoreProtocol, Protocol):
+    """A store that also lists what it holds, so that it can be opened again and examined."""
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, oldest first."""
         ...
 
 
@@ -80,3 +94,14 @@ def make_store(given: Any, embedding: Embedding | None = None) -> StoreProtocol:
         name, **({} if embedding is None else {"embedding": embedding}), **({} if options is None else options)
     )
     return made
+
+
+def refuse_copy(name: str) -> MemoryStateError:
+    """The error of a store whose product cannot be copied or pickled.
+
+    Args:
+        name: the store's name.
+    """
+    return MemoryStateError(
+        f"the store {name!r} cannot be copied or pickled. Restore a memory's snapshot in a memory with a new store"
+    )

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
 from drift_agents.embedding.hashed import HashedEmbedding
-from drift_agents.stores.base import Hit, Scalar
+from drift_agents.stores.base import Entry, Hit, Scalar
 
 
 class InProcessStore:
@@ -69,6 +69,7 @@ class InProcessStore:
             del self._texts[entry], self._metadata[entry], self._vectors[entry]
             self._matrix = None
 
-    def metadata(self, entry: str) -> dict[str, Scalar]:
-        """The metadata of an entry; empty for an unknown id."""
-        return dict(self._metadata.get(entry, {}))
+    def entries(self) -> Iterator[Entry]:
+        """All entries, oldest first."""
+        for entry, text in self._texts.items():
+            yield entry, text, dict(self._metadata[entry])

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.memory.base import make_memory
-from drift_agents.memory.store import StoreMemory
+from drift_agents.memory.ledger import plain_record
+from drift_agents.memory.store import StoreMemory, stored_records
 from drift_agents.stores.base import Hit
 from drift_agents.stores.in_process import InProcessStore
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -50,8 +51,31 @@ def test_an_entry_is_a_statement_with_its_time() -> None:
         'In a action "1" led to hole (score 0; the episode ended; 4 of 4 responses, verified)',
     ]
     rest = {"action": "1", "episode": 2, "step": 7}
-    assert store.metadata(hits[0][0]) == {"record": 0, "verified": False, **rest}
-    assert store.metadata(hits[1][0]) == {"record": 1, "verified": True, **rest}
+    held = {entry: dict(about) for entry, _, about in store.entries()}
+    records = [record for _, record in stored_records(store)]
+    assert records == list(memory.records())
+    for number, (entry, _, _) in enumerate(hits):
+        assert json.loads(str(held[entry].pop("transition"))) == plain_record(records[number])
+        assert held[entry] == {"record": number, "verified": number == 1, **rest}
+
+
+def test_a_store_that_holds_records_brings_them_along() -> None:
+    store = InProcessStore()
+    memory = StoreMemory(store=store)
+    numbers = [see(memory, state, "1", "b") for state in "abc"]
+    store.add("of another program", {"record": 1})
+    memory.remove([numbers[0]])
+    again = StoreMemory(store=store)
+    assert [record.state for record in again.records()] == ["b", "c"]
+    assert again.retrieve("b", None, NOW).ids == (0, 1)
+    assert see(again, "d", "1", "b") == 2
+    assert len(store) == 4
+    again.restore(memory.snapshot())
+    assert [record.state for record in again.records()] == ["b", "c"]
+    assert len(store) == 3, "restore deletes what an earlier process wrote"
+    store.add("torn", {"transition": "[3]"})
+    with pytest.raises(MemoryStateError, match="the record of the entry '7'"):
+        StoreMemory(store=store)
 
 
 def test_the_stores_order_decides_also_across_states() -> None:

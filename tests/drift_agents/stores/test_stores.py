@@ -16,7 +16,7 @@ class TestInProcess(StoreContract):
         store = InProcessStore()
         entries = [store.add("a", {"number": number}) for number in range(3)]
         assert [entry for entry, _, _ in store.search("a", 3)] == entries
-        assert [store.metadata(entry) for entry in (*entries, "9")] == [{"number": n} for n in range(3)] + [{}]
+        assert list(store.entries()) == [(entry, "a", {"number": n}) for n, entry in enumerate(entries)]
 
 
 def test_the_embedding_decides_what_is_similar() -> None:

@@ -1,0 +1,116 @@
+"""Chroma as a store of texts.
+
+* `ChromaStore` - the adapter
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+from drift_agents.embedding.base import DIGITS, Embedding
+from drift_agents.embedding.hashed import HashedEmbedding
+from drift_agents.errors import ArgumentError, MissingDependencyError
+from drift_agents.stores.base import Entry, Hit, Scalar, refuse_copy
+
+COLLECTION = "drift_agents"
+_IN_RAM = count()
+"""Names of collections in RAM: all clients of a process share one database there."""
+
+
+class ChromaStore:
+    """A collection of Chroma with the cosine distance, searched by its HNSW index.
+
+    The index is approximate: of many entries it may miss one of the nearest, and of equally near ones it returns any.
+    Telemetry is off.
+
+    Args:
+        embedding: of texts and queries, the same each time that a folder is opened; hashed words and letters if not
+            given.
+        path: the folder, created if it does not exist; in RAM if not given.
+
+    Raises:
+        MissingDependencyError: if `chromadb` is not installed.
+
+    Example:
+        >>> store = ChromaStore()  # doctest: +SKIP
+        >>> entry = store.add("a red hat", {})  # doctest: +SKIP
+        >>> [text for _, text, _ in store.search("a hat", 1)]  # doctest: +SKIP
+        ['a red hat']
+    """
+
+    def __init__(self, embedding: Embedding | None = None, path: str | os.PathLike[str] | None = None) -> None:
+        self.embedding: Embedding = HashedEmbedding() if embedding is None else embedding
+        self._collection = self._open(path)
+        self._next = 1 + max((int(entry) for entry, _, _ in self.entries()), default=-1)
+
+    def _open(self, path: str | os.PathLike[str] | None) -> Any:
+        try:
+            import chromadb
+        except ImportError as error:
+            raise MissingDependencyError(
+                '`chromadb` is not installed, run `pip install "drift-envs[chroma]"`'
+            ) from error
+        from chromadb.errors import ChromaError
+
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        # One thread: the index, and so what it returns, depends on the order in which entries are added.
+        options: Any = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine", "num_threads": 1}}}
+        if path is not None:
+            try:
+                kept: Any = chromadb.PersistentClient(os.fspath(path), settings)
+            except (ChromaError, OSError, ValueError) as error:
+                raise ArgumentError(
+                    f"`path` should be a folder of this store or a new one: {error}. Received {path}"
+                ) from error
+            self._closing = weakref.finalize(self, kept.close)
+            return kept.get_or_create_collection(COLLECTION, **options)
+        client: Any = chromadb.EphemeralClient(settings)
+        name = f"{COLLECTION}-{next(_IN_RAM)}"
+        collection = client.create_collection(name, **options)
+        self._closing = weakref.finalize(self, client.delete_collection, name)
+        self._closing.atexit = False
+        return collection
+
+    def _vector(self, text: str) -> Any:
+        return self.embedding.embed([text]).astype("float32")
+
+    def add(self, text: str, metadata: Mapping[str, Scalar]) -> str:
+        """Store a text with its metadata; returns the id of a new entry."""
+        entry = str(self._next)
+        self._next += 1
+        about = dict(metadata) or None  # Chroma takes no empty metadata
+        self._collection.add(ids=[entry], embeddings=self._vector(text), documents=[text], metadatas=[about])
+        return entry
+
+    def search(self, query: str, k: int) -> list[Hit]:
+        """The `k` entries that are most similar to the query, the best first."""
+        found = self._collection.query(query_embeddings=self._vector(query), n_results=k)
+        (ids,), (texts,), (distances,) = found["ids"], found["documents"], found["distances"]
+        return [(entry, text, round(1.0 - far, DIGITS)) for entry, text, far in zip(ids, texts, distances, strict=True)]
+
+    def delete(self, entry: str) -> None:
+        """Delete an entry; an unknown id is ignored."""
+        self._collection.delete(ids=[entry])
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, oldest first."""
+        held = self._collection.get(include=["documents", "metadatas"])
+        rows = zip(held["ids"], held["documents"], held["metadatas"], strict=True)
+        for entry, text, about in sorted(rows, key=lambda row: int(row[0])):
+            yield entry, text, dict(about or {})
+
+    def close(self) -> None:
+        """Close the folder; what is in RAM is gone."""
+        self._closing()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Refuse copies.
+
+        Raises:
+            MemoryStateError: always.
+        """
+        raise refuse_copy("chroma")
