@@ -66,7 +66,7 @@ class ChromaStore:
                 raise ArgumentError(
                     f"`path` should be a folder of this store or a new one: {error}. Received {path}"
                 ) from error
-            self._closing = weakref.finalize(self, kept.close)
+            self._closing: Any = weakref.finalize(self, kept.close)
             return kept.get_or_create_collection(COLLECTION, **options)
         client: Any = chromadb.EphemeralClient(settings)
         name = f"{COLLECTION}-{next(_IN_RAM)}"
