@@ -99,6 +99,7 @@ class ClaimRun:
     def __init__(self, manifest: Mapping[str, Any], rows: Sequence[Row]) -> None:
         self.manifest = manifest
         self.name = str(manifest["name"])
+        self.rows = rows
         self.parts = {name: part_of(manifest, name, runs) for name, runs in group(rows).items()}
 
     def part(self, schedule: str) -> ScheduleRuns:

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from studies.claims import adaptation, detection, noise, paper_tables, policies
+from studies.claims import adaptation, detection, families, noise, paper_tables, policies
 from studies.claims.evidence import Check, ClaimRun
 
 
@@ -35,7 +35,7 @@ class Claim(NamedTuple):
         return " ".join((inspect.getdoc(self.checks) or "").split())
 
 
-_EXPLICIT, _IMPLICIT = "glove-explicit", "glove-implicit"
+_EXPLICIT, _IMPLICIT, _FAMILIES = "glove-explicit", "glove-implicit", "families"
 
 CLAIMS = {
     claim.number: claim
@@ -59,6 +59,13 @@ CLAIMS = {
         Claim(17, ("backbones",), policies.grows_with_reading),
         Claim(18, ("false-alarms",), detection.most_drifts_noticed),
         Claim(19, ("false-alarms",), detection.few_alarms_when_careful),
+        Claim(20, (_FAMILIES,), families.ahead_of_plain_in_families),
+        Claim(21, (_FAMILIES,), families.probes_pay_where_responses_lie),
+        Claim(22, (_FAMILIES,), families.probes_cost_where_none_lies),
+        Claim(23, (_FAMILIES,), families.ahead_of_wiping),
+        Claim(24, (_FAMILIES,), families.beliefs_suffice),
+        Claim(25, (_FAMILIES,), families.little_lost_without_need),
+        Claim(26, (_FAMILIES,), families.ahead_on_the_hard_car),
     )
 }
 """The claims, by number."""

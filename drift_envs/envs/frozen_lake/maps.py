@@ -25,6 +25,7 @@ from drift_envs.envs.frozen_lake.model import (
     distances,
     greedy_actions,
     horizon_values,
+    share_of_open_paths,
     tiles,
     transitions,
 )
@@ -70,17 +71,21 @@ class MovedHoles:
     Args:
         move: how many holes go elsewhere.
         break_shortest_paths: whether every shortest path of the map beneath must be cut.
+        open_paths: the least and the largest share of the shortest paths of the map beneath that must stay walkable.
         slip: slip of the ice that the next two refer to.
         optimum: the least probability with which the best policy reaches a goal within 100 steps.
         old_at_most: the share of the new optimum that any policy which was optimal on the map
             beneath may still reach, whatever way it breaks ties.
+        old_at_least: the share that one of them must still reach.
     """
 
     move: int
     break_shortest_paths: bool = False
+    open_paths: tuple[float, float] = (0.0, 1.0)
     slip: float = 0.0
     optimum: float = 0.0
     old_at_most: float = 1.0
+    old_at_least: float = 0.0
 
 
 def draw_map(arguments: Mapping[str, Any], below: Map | None, generator: np.random.Generator) -> Map:
@@ -188,16 +193,20 @@ def _is_fair(moved: MovedHoles, below: Map, lake: Map) -> bool:
     """Whether the new map meets every condition; the cheap ones are checked first."""
     if not _is_solvable(lake) or (moved.break_shortest_paths and not breaks_shortest_paths(below, lake)):
         return False
-    if not moved.optimum and moved.old_at_most >= 1.0:
+    least, most = moved.open_paths
+    if (least, most) != (0.0, 1.0) and not least <= share_of_open_paths(below, lake) <= most:
+        return False
+    if not moved.optimum and moved.old_at_most >= 1.0 and not moved.old_at_least:
         return True
     best = ice_value(lake, moved.slip)
     if best < moved.optimum:
         return False
-    if moved.old_at_most >= 1.0:
+    if moved.old_at_most >= 1.0 and not moved.old_at_least:
         return True
     # The best of all policies that were optimal beneath: backward induction over their actions alone.
     old = horizon_values(transitions(lake, slip=moved.slip), HORIZON, _best_actions(below, moved.slip))
-    return float(old[HORIZON, tiles(lake).index("S")]) <= moved.old_at_most * best
+    carried = float(old[HORIZON, tiles(lake).index("S")])
+    return moved.old_at_least * best <= carried <= moved.old_at_most * best
 
 
 def _new_map(arguments: Mapping[str, Any]) -> NewMap:
@@ -223,11 +232,18 @@ def _new_map(arguments: Mapping[str, Any]) -> NewMap:
 
 def _moved_holes(arguments: Mapping[str, Any], below: Map) -> MovedHoles:
     """The arguments of moved holes, checked against the map beneath."""
-    moved = MovedHoles(**_known(arguments, MovedHoles))
+    given = _known(arguments, MovedHoles)
+    shares = given.pop("open_paths", MovedHoles.open_paths)
+    if not isinstance(shares, (list, tuple)) or len(shares) != 2:
+        raise KnobError(f"`draw.open_paths` should be two shares, the least and the largest. Received {shares!r}")
+    least, most = shares
+    _shares(open_paths=least)
+    check_number("draw.open_paths", most, least, 1, error=KnobError)
+    moved = MovedHoles(**given, open_paths=(float(least), float(most)))
     letters = tiles(below)
     _whole("move", moved.move, 1, min(letters.count("H"), letters.count("F")))
     check_flag("draw.break_shortest_paths", moved.break_shortest_paths, error=KnobError)
-    _shares(slip=moved.slip, optimum=moved.optimum, old_at_most=moved.old_at_most)
+    _shares(slip=moved.slip, optimum=moved.optimum, old_at_most=moved.old_at_most, old_at_least=moved.old_at_least)
     return moved
 
 

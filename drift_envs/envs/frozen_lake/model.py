@@ -225,6 +225,46 @@ def shortest_path(lake: Map, goal: int | None = None) -> int | None:
     return min(lengths) if lengths else None
 
 
+def share_of_open_paths(old: Map, new: Map) -> float:
+    """The share of the shortest paths of the old map to its nearest goal that are walkable on the new one.
+
+    Args:
+        old: a solvable map.
+        new: a map of the same size.
+
+    Returns:
+        In [0, 1]; 0 if the old map has no path.
+
+    Example:
+        >>> share_of_open_paths(("SFF", "FHF", "FFG"), ("SFF", "HFF", "FFG"))
+        0.5
+    """
+    length = shortest_path(old)
+    if length is None:
+        return 0.0
+    old_letters, new_letters = tiles(old), tiles(new)
+    around = moves(len(old), len(old[0]))
+
+    def count(closed: set[int]) -> int:
+        walks = {state: 1 for state, letter in enumerate(old_letters) if letter == "S" and state not in closed}
+        for _ in range(length):  # every walk of that length which ends on a goal is a shortest path
+            following: dict[int, int] = {}
+            for state, ways in walks.items():
+                for tile in set(around[state]) - closed:
+                    following[tile] = following.get(tile, 0) + ways
+            walks = following
+        return sum(ways for state, ways in walks.items() if old_letters[state] == "G")
+
+    holes = {state for state, letter in enumerate(old_letters) if letter == "H"}
+    changed = {
+        state
+        for state, letter in enumerate(new_letters)
+        if letter == "H" or (letter == "S") != (old_letters[state] == "S")
+    }
+    changed |= {state for state, letter in enumerate(old_letters) if letter == "G" and new_letters[state] != "G"}
+    return count(holes | changed) / count(holes)
+
+
 def breaks_shortest_paths(old: Map, new: Map) -> bool:
     """Whether no shortest path of the old map to its nearest goal is walkable on the new one.
 

@@ -9,6 +9,7 @@ import pytest
 
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
+from drift_envs.envs.frozen_lake.model import share_of_open_paths
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
@@ -29,6 +30,8 @@ CONTROLS = {
     "frozen_lake/null",
     "frozen_lake/harmless",
     "frozen_lake/shortcut",
+    "frozen_lake/partial-family",
+    "frozen_lake/off-path-family",
     "house/null",
     "house/seen",
     "house/unseen",
@@ -46,8 +49,21 @@ CONTROLS = {
 # knows only the low flag finds its way up from wherever that one would have ended the episode.
 OPEN_LOOP = {"mountain_car_continuous/goal"}
 # Single days matter little, and not every one, and a walk may come back: weeks matter on average.
-DAILY = {"house/wander"}
-OTHER_RHYTHMS = {"house/wander", "house/weekly"}
+DAILY = {"house/wander", "frozen_lake/walk-family"}
+DRAWN_TIMES = {
+    "frozen_lake/choice-family",
+    "frozen_lake/compound-family",
+    "frozen_lake/jittered-family",
+    "frozen_lake/off-path-family",
+    "frozen_lake/partial-family",
+    "frozen_lake/returning-family",
+    "frozen_lake/storms-family",
+    "mountain_car/jittered",
+    "mountain_car/tangle",
+    "webshop/jittered",
+}
+"""Schedules whose drifts come at times drawn from the seed."""
+OTHER_RHYTHMS = {"house/wander", "house/weekly", "frozen_lake/gradual-family", "frozen_lake/walk-family", *DRAWN_TIMES}
 """Schedules whose phases are not twenty episodes long."""
 LEAST_LOSS = 0.05
 ROUNDS = {"frozen_lake/slippery-long": 100}
@@ -233,3 +249,20 @@ def test_thaw_and_fatigue_come_bit_by_bit() -> None:
     assert timeline.first_tick("thaw") == 40
     # No single episode's change costs more than a little.
     assert all(oracle.effect(tick, tick + 1).loss < LEAST_LOSS for tick in range(20, 40))
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN_TIMES))
+def test_times_are_drawn_from_the_seed(name: str) -> None:
+    table = TABLES[name.split("/")[0]][1]
+    starts = {tuple(phase.start for phase in Timeline(plan(name), table, seed).phases(60)) for seed in range(8)}
+    assert len(starts) >= 5
+
+
+def test_partial_drifts_leave_ways_open_and_off_path_ones_all_of_them() -> None:
+    shares = {}
+    for name in ("partial", "off-path"):
+        for timeline, oracle in oracles(f"frozen_lake/{name}-family"):
+            maps = [oracle.setting(phase.start).map for phase in timeline.phases(60)]
+            shares.setdefault(name, []).extend(share_of_open_paths(old, new) for old, new in pairwise(maps))
+    assert all(0.5 <= share <= 0.95 for share in shares["partial"])
+    assert set(shares["off-path"]) == {1.0}

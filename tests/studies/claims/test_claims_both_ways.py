@@ -273,6 +273,45 @@ def grows_with_reading(make: Any, broken: str) -> list[Any]:
     return [log]
 
 
+def families(number: int) -> Callable[[Any, str], list[Any]]:
+    """All agents of the experiment, in the order that the claims of families expect, but for one in one place."""
+    after_drift = {"glove": 18, "overwrite": 17, "periodic_wipe(every=10)": 10, "none": 4}
+    odd = {  # the place, the memory and what its verifier reaches instead
+        20: ("frozen_lake/gradual-family", "memory_bank", {"glove": 4}),
+        21: (LAKES, "vanilla", {"glove": 17}),
+        22: ("frozen_lake/storms-family", "vanilla", {"overwrite": 18, "glove": 18}),
+        23: ("frozen_lake/returning-family", "beliefmem", {"periodic_wipe(every=10)": 20}),
+        24: ("frozen_lake/compound-family", "beliefmem", {"none": 11}),
+        25: ("frozen_lake/partial-family", "vanilla", {"glove": 13}),
+        26: ("mountain_car/tangle", "vanilla", {"glove": 4}),
+    }
+    order = {22: {"overwrite": 19}, 25: {"none": 18}}.get(number, {})
+
+    def build(make: Any, broken: str) -> list[Any]:
+        log = make("families", 6)
+        log.seeds = range(2000, 2006)
+        places = [(f"frozen_lake/{name}-family", None) for name in FAMILIES]
+        places += [("mountain_car/tangle", None), *((LAKES, level) for level in (0.02, 0.1))]
+        for schedule, level in places:
+            for memory in ("vanilla", "memory_bank", "beliefmem"):
+                reached = {**after_drift, **order, **({"none": 18} if memory == "beliefmem" else {})}
+                place, odd_memory, changed = odd[number]
+                if broken and (schedule, memory) == (place, odd_memory) and level in (None, 0.1):
+                    reached |= changed
+                for verifier, score in reached.items():
+                    course = {"source": [1.0] * 20, "drift-1": [score / 20] * 20}
+                    regret = {"source": 0.0, "drift-1": 1 - score / 20}
+                    log.play(
+                        schedule, f"{memory}/{verifier}", course, lambda s, p, n, of=regret: {"regret": of[p]}, level
+                    )
+            log.play(schedule, "none/none/clairvoyant", after(20), value=level)
+        return [log]
+
+    return build
+
+
+FAMILIES = ("jittered", "storms", "gradual", "choice", "returning", "compound", "partial", "off-path")
+
 BUILD: dict[int, tuple[Callable[[Any, str], list[Any]], dict[str, int]]] = {
     # Number: what is played, and what breaks it -> how many checks fail then.
     1: (ahead_of_plain, {"tie": 1, "behind": 1}),
@@ -294,6 +333,7 @@ BUILD: dict[int, tuple[Callable[[Any, str], list[Any]], dict[str, int]]] = {
     17: (grows_with_reading, {"tie": 1, "random": 1}),
     18: (most_drifts_noticed, {"missed": 1, "late": 1}),
     19: (few_alarms_when_careful, {"one": 1}),
+    **{number: (families(number), {"one": 1}) for number in range(20, 27)},
 }
 
 

@@ -41,9 +41,10 @@ def test_the_reading_of_a_claim_is_told() -> None:
 
 @pytest.mark.parametrize("name", sorted({name for claim in CLAIMS.values() for name in claim.experiments}))
 def test_a_shipped_experiment_has_everything_that_its_claims_ask_for(name: str, make_log: Any) -> None:
-    log = make_log(name, 1)
+    log, file = make_log(name, 1), load_experiment(name)
+    log.seeds = file.seeds[:1]
     played = set()
-    for cell in plan_cells(load_experiment(name)):
+    for cell in plan_cells(file):
         way = "/".join(cell.labels)
         if (cell.place, way) in played:
             continue
