@@ -248,6 +248,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "studies.belief.registry",
         "studies.claims.adaptation",
         "studies.claims.detection",
+        "studies.claims.families",
         "studies.claims.noise",
         "studies.claims.policies",
     ),
