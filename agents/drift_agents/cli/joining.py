@@ -24,7 +24,7 @@ submissions = make_app(
 )
 tracks = make_app(
     "Tracks: the same instances for all agents, open or hidden until they are revealed.",
-    "drift-agents track run results/board/small/track.json agent.yaml --out runs/mine",
+    "drift-agents track run lakes/track.json agent.yaml --out runs/mine",
     completion=False,
 )
 boards = make_app(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -351,7 +352,7 @@ def to_markdown_page(boards: Sequence[TrackBoard], html: str | None = None) -> s
         html: the address of the HTML page, if there is one.
     """
     lines = [
-        "# Board",
+        "# Board of submissions",
         "",
         "Agents of all submissions, ranked by track. Made by `drift-agents board page` from the files in `results/`; "
         "do not edit. [How to join](joining.md)."
@@ -377,10 +378,8 @@ def to_markdown_page(boards: Sequence[TrackBoard], html: str | None = None) -> s
                 "",
             ]
     lines += ["## How to read this", "", *(f"- {line}" for line in _legend()), ""]
-    text = "\n".join(lines)
-    while "\n\n\n" in text:
-        text = text.replace("\n\n\n", "\n\n")
-    return text
+    text = "\n".join(lines).replace("<", "&lt;")  # names and sentences of participants stay texts
+    return re.sub(r"\n{3,}", "\n\n", text)
 
 
 def _policies(view: BoardView) -> str:
@@ -445,7 +444,7 @@ def to_html_page(boards: Sequence[TrackBoard]) -> str:
             }
             for board in boards
         ],
-        legend=_legend(),
+        legend=[re.sub(r"\*(\w[\w ]*)\*", r"\1", line.replace("**", "")).replace("`", "") for line in _legend()],
     )
 
 

@@ -28,9 +28,9 @@ function number(value, digits) {
 }
 function gain(triple) {
   if (triple === null) return '-';
-  const sign = (value) => (value < 0 ? '' : '+') + value.toFixed(1);
+  const sign = (value, digits) => (value < 0 ? '' : '+') + value.toFixed(digits);
   const star = triple[1] > 0 || triple[2] < 0 ? '*' : '';
-  return `${sign(triple[0])} [${sign(triple[1])}, ${sign(triple[2])}]${star}`;
+  return `${sign(triple[0], 1)} [${sign(triple[1], 0)}, ${sign(triple[2], 0)}]${star}`;
 }
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -110,7 +110,7 @@ function show(section, track) {
     }
     const found = visible(view), agents = found.filter((row) => !row.reference).length;
     remarks.textContent = [
-      `${agents} of ${view.rows.filter((row) => !row.reference).length} rows; ${view.instances} instances of ${view.schedules.length} schedules: ${view.schedules.join(', ')}.`,
+      `${agents} of ${view.rows.filter((row) => !row.reference).length} rows; ${view.instances} instances of ${view.schedules.length} schedule${view.schedules.length === 1 ? '' : 's'}: ${view.schedules.join(', ')}.`,
       ...view.remarks].join(' ');
     const sorter = COLUMNS.find((column) => column[1] === state.sort)[2];
     const sign = state.down ? -1 : 1;
