@@ -230,6 +230,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_agents.cli.serve_local",
         "drift_envs.cli.listing",
         "drift_envs.cli.schedules",
+        "drift_envs.cli.severity",
         "drift_envs.cli.show",
         "studies.experience.command",
         "studies.injection",

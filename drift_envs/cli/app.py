@@ -214,6 +214,30 @@ def _plot(
 
 
 @app.command(
+    "severity",
+    short_help="Measure how severe and visible drifts are.",
+    epilog="Example: drift-envs severity frozen_lake/partial-family mountain_car/tangle --out severity.csv",
+)
+def _severity(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", autocompletion=_complete_schedules, help="Shipped schedules, or files."),
+    ],
+    seed: SeedOption = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file with the figures.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Measure drifts by the oracle: the share of the transition table that changes, and of optimal ways that meet it.
+
+    Lakes are exact; elsewhere the best known policy plays five episodes of the phase before. The third figure is the
+    share of the new optimum that the policies which were optimal before miss.
+    """
+    from drift_envs.cli.severity import print_severities
+
+    print_severities(_make_console(), names, seed, out)
+
+
+@app.command(
     "schema",
     short_help="Print the JSON Schema of schedules.",
     epilog="Example: drift-envs schema > schedule.schema.json",

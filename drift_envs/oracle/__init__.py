@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from drift_envs.oracle.factories import make_oracle
     from drift_envs.oracle.house import HouseOracle
     from drift_envs.oracle.lake import LakeOracle
+    from drift_envs.oracle.severity import DriftSeverity, measure_drifts
     from drift_envs.oracle.webshop import ShopOracle
 else:
     __getattr__, __dir__ = lazy_names(
@@ -38,6 +39,7 @@ else:
             "factories": ["make_oracle"],
             "lake": ["LakeOracle"],
             "house": ["HouseOracle"],
+            "severity": ["DriftSeverity", "measure_drifts"],
             "webshop": ["ShopOracle"],
         },
     )
@@ -45,6 +47,7 @@ else:
 __all__ = [
     "CarOracle",
     "ChangeEffect",
+    "DriftSeverity",
     "DriftingWorld",
     "HouseOracle",
     "LakeOracle",
@@ -54,4 +57,5 @@ __all__ = [
     "Response",
     "ShopOracle",
     "make_oracle",
+    "measure_drifts",
 ]

@@ -21,6 +21,7 @@ from drift_envs.oracle.lake_plan import (
     carried_value,
     lake_magnitude,
     lake_responses,
+    met_share,
     solve_lake,
 )
 
@@ -93,6 +94,15 @@ class LakeOracle(PlanningOracle[LakeSetting]):
         tile, _ = _read_state(state, old.columns)
         move = _read_action(action)
         return _responses(old, tile, move) != _responses(new, tile, move)
+
+    def visibility(self, t0: int, t1: int) -> float:
+        """The share of the ways that are optimal at one tick which meet the change to another, exactly.
+
+        Args:
+            t0: a tick before the drift, whose optimal ways are walked.
+            t1: a tick after it.
+        """
+        return met_share(self.setting(t0), self.setting(t1), self._limit)
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
         """All possible responses, most probable first; empty if the map has no such tile.

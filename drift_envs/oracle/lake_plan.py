@@ -208,6 +208,45 @@ def carried_value(old: LakeSetting, new: LakeSetting, limit: int) -> float:
     return float(values[list(solve_lake(new, limit).starts)].mean())
 
 
+def met_share(old: LakeSetting, new: LakeSetting, limit: int) -> float:
+    """The share of optimal ways that meet a change, in the setting before it.
+
+    A way meets the change if it takes an action in a tile whose responses differ between the settings. Where there
+    are several optimal actions, each is taken with the same probability.
+
+    Args:
+        old: the setting in which the ways are optimal, and in which they are walked.
+        new: the other.
+        limit: the step limit of an episode.
+
+    Returns:
+        A probability.
+
+    Example:
+        >>> met_share(LakeSetting(("SFF", "FHF", "FFG")), LakeSetting(("SHF", "FFF", "FFG")), 100)
+        0.5
+    """
+    plan, model = solve_lake(old, limit), old.model
+    before, after = lake_responses(old), lake_responses(new)
+    states = model.next_state.shape[0]
+    same = np.zeros((states, 4), dtype=bool)
+    for state in range(states):
+        tile = divmod(state, old.columns)
+        rows = after.get(tile)
+        same[state] = [rows is not None and before[tile][action] == rows[action] for action in range(4)]
+    unmet = np.zeros(states)
+    unmet[list(plan.starts)] = 1 / len(plan.starts)
+    ended = 0.0
+    for left in range(limit, 0, -1):
+        best = plan.best[left]
+        flow = (unmet[:, None] * best / best.sum(axis=1, keepdims=True) * same)[:, :, None] * model.probability
+        ended += float(flow[model.terminated].sum())
+        unmet = np.bincount(
+            model.next_state[~model.terminated], weights=flow[~model.terminated], minlength=states
+        ).astype(float)
+    return min(max(1.0 - ended - float(unmet.sum()), 0.0), 1.0)
+
+
 def lake_magnitude(old: LakeSetting, new: LakeSetting) -> float:
     """The share of pairs of tile and action whose responses differ between two settings.
 
