@@ -1,6 +1,5 @@
 """Environments as tools of an MCP server (Model Context Protocol); needs the extra `mcp`.
 
-* `TextLifetime` - an environment as text, with the clock of one agent's life
 * `make_server` - an MCP server with the tools `reset`, `act` and `observe`; each of its sessions is a lifetime
 * `serve_stdio`, `serve_http` - run it for a client that starts this process, and on a loopback address
 
@@ -20,12 +19,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
-import numpy as np
-
-from drift_envs.checks import check_choice, check_integer
+from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
-from drift_envs.registration import ALL_IDS
+from drift_envs.lifetime import OWN, TextLifetime
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -41,152 +37,11 @@ TOKEN_VARIABLE = "DRIFT_ENVS_MCP_TOKEN"
 
 LOOPBACK = "127.0.0.1"
 
-OWN = "explicit"
-"""The schedule of every id by default: the environment's explicit one."""
-
 INSTRUCTIONS = (
     "An environment of text episodes. Call `reset` to begin an episode, `act` with one of its admissible actions until "
     "the episode has ended, then `reset` for the next one. `observe` shows the present state again and takes no time. "
     "Episodes follow each other in one lifetime; what was true in earlier episodes may no longer be true."
 )
-
-
-class TextLifetime:
-    """An environment as text: actions are strings, results are dictionaries of plain data.
-
-    The first `reset` seeds the environment and starts its schedule; all later ones go on. An agent can neither seed
-    nor move the clock.
-
-    Args:
-        env_id: one of the ids of this package.
-        schedule: what drifts; by default that of the id; `None` for nothing.
-        seed: of the instance.
-        on_episode: called with a dictionary at the end of every episode that was begun: `episode`, `phase`, `tick`,
-            `score`, `steps`, `ended` (`terminated`, `truncated` or `abandoned`).
-
-    Raises:
-        ArgumentError: an argument breaks a rule.
-        ScheduleError: the schedule cannot be used.
-
-    Example:
-        >>> life = TextLifetime("DriftFrozenLake-v0", seed=0)
-        >>> life.reset()["observation"]
-        '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
-        >>> result = life.act("1")
-        >>> result["step"], result["score"], result["ended"]
-        (1, 0.0, False)
-    """
-
-    def __init__(
-        self,
-        env_id: str,
-        schedule: Source = OWN,
-        seed: int = 0,
-        on_episode: Callable[[dict[str, Any]], None] | None = None,
-    ) -> None:
-        check_choice("env_id", env_id, tuple(ALL_IDS))
-        self._seed = check_integer("seed", seed)
-        self._env = gym.make(env_id, text=True, schedule=schedule)
-        self._on_episode = on_episode
-        self._episode = -1
-        self._step = 0
-        self._going = False
-        self._result: dict[str, Any] | None = None
-
-    def reset(self) -> dict[str, Any]:
-        """Begin the next episode; an unfinished one counts as abandoned.
-
-        Returns:
-            `observation`, `task`, `actions` (the admissible ones), `score` so far, `reward` of the last action,
-            `ended`, `episode` and `step`; `error` if the last action was refused by the environment.
-        """
-        self._finish("abandoned")
-        observation, info = self._env.reset(seed=self._seed if self._episode < 0 else None)
-        self._episode += 1
-        self._step = 0
-        self._going = True
-        return self._show(observation, info, 0.0, False)
-
-    def act(self, action: str) -> dict[str, Any]:
-        """Take an action.
-
-        Args:
-            action: an action as text, such as `2`, `-0.5` or `click[buy now]`.
-
-        Returns:
-            What `reset` returns.
-
-        Raises:
-            StateError: no episode is going on.
-            ArgumentError: the text is no action; nothing has changed.
-        """
-        if not self._going:
-            raise StateError("no episode is going on; call `reset` to begin the next one")
-        chosen = self._parse(action)
-        observation, reward, terminated, truncated, info = self._env.step(chosen)
-        self._step += 1
-        result = self._show(observation, info, float(reward), bool(terminated or truncated))
-        if result["ended"]:
-            self._finish("terminated" if terminated else "truncated")
-        return result
-
-    def observe(self) -> dict[str, Any]:
-        """The present state again, without any effect.
-
-        Raises:
-            StateError: no episode was begun.
-        """
-        if self._result is None:
-            raise StateError("no episode was begun; call `reset`")
-        return self._result
-
-    def close(self) -> None:
-        """End the lifetime; an unfinished episode counts as abandoned."""
-        self._finish("abandoned")
-        self._env.close()
-
-    def _finish(self, ended: str) -> None:
-        if not self._going:
-            return
-        self._going = False
-        if self._on_episode is not None and self._result is not None:
-            state = self._env.get_wrapper_attr("drift_state")
-            line = {"episode": self._episode, "phase": state.phase, "tick": state.tick}
-            self._on_episode({**line, "score": self._result["score"], "steps": self._step, "ended": ended})
-
-    def _show(self, observation: str, info: dict[str, Any], reward: float, ended: bool) -> dict[str, Any]:
-        self._result = {
-            "observation": observation,
-            "task": info["task"],
-            "actions": list(info["actions"]),
-            "score": float(info["score"]),
-            "reward": reward,
-            "ended": ended,
-            "episode": self._episode,
-            "step": self._step,
-        }
-        if info.get("last_action_error"):
-            self._result["error"] = info["last_action_error"]
-        return self._result
-
-    def _parse(self, action: str) -> Any:
-        """The action as an element of the action space."""
-        space = self._env.action_space
-        if isinstance(space, gym.spaces.Text):
-            return action
-        try:
-            number = float(action)
-        except ValueError:
-            number = np.nan
-        if isinstance(space, gym.spaces.Discrete):
-            if not number.is_integer() or not space.contains(int(number)):
-                last = int(space.start + space.n - 1)
-                raise ArgumentError(f"`action` should be a number from {space.start} to {last}. Received {action!r}")
-            return int(number)
-        low, high = float(space.low.min()), float(space.high.max())  # type: ignore[attr-defined]
-        if not low <= number <= high:
-            raise ArgumentError(f"`action` should be a number from {low:g} to {high:g}. Received {action!r}")
-        return np.full(space.shape or (1,), number, dtype=space.dtype)
 
 
 def make_server(

@@ -1,7 +1,7 @@
 """Stable-Baselines3's PPO on the drifting mountain car, through the native vector environment.
 
-    pip install "drift-envs[rl]"
-    python examples/ppo_mountain_car.py --steps 200000
+    pip install "drift-envs[rl,plots]"
+    python examples/ppo_mountain_car.py --steps 200000 --out ppo.png
 
 The engine's controls are reversed in the middle of the training, which the learner does not observe. Evaluation
 takes place in the phase in which training is: with a clock of its own it would still see the old controls.
@@ -27,6 +27,30 @@ def reversed_at(episode: int) -> dict[str, Any]:
     return {"version": 1, "name": "reversed", "base": {"force": 0.003}, "drifts": [drift]}
 
 
+def plot(episodes: list[Any], drift: int, out: str) -> None:
+    """Draw the mean return of all cars over their episodes, with the drift.
+
+    Args:
+        episodes: those of `drift_envs.sb3.VecEnv`.
+        drift: the episode of the drift.
+        out: the file.
+    """
+    import matplotlib.pyplot as plt
+
+    scores: dict[int, list[float]] = {}
+    for episode in episodes:
+        scores.setdefault(episode.tick, []).append(episode.score)
+    figure, axes = plt.subplots(figsize=(8, 3))
+    ticks = sorted(scores)
+    axes.plot(ticks, [sum(scores[tick]) / len(scores[tick]) for tick in ticks], label="mean of all cars")
+    axes.axvline(drift, linestyle="--", color="gray", label="controls are reversed")
+    axes.set(xlabel="episode of each car", ylabel="return", title="PPO of Stable-Baselines3 on drifting mountain cars")
+    axes.legend(loc="lower right", frameon=False)
+    figure.tight_layout()
+    figure.savefig(out)
+    plt.close(figure)
+
+
 def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
     """Train; print the mean return of each phase and the evaluations.
 
@@ -45,6 +69,7 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
     parser.add_argument("--drift", type=int, default=60, help="episode of the drift (default: %(default)s)")
     parser.add_argument("--evaluations", type=int, default=10, help="number of evaluations (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", help="file for the picture")
     given = parser.parse_args(arguments)
     try:
         from drift_envs.sb3 import EvalCallback, make_vec_env
@@ -70,6 +95,8 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
         print(f"{phase}: mean return {sum(returns) / len(returns):.1f} over {len(returns)} episodes")
     for phase, tick in zip(callback.evaluations_phases, callback.evaluations_ticks, strict=True):
         print(f"evaluated at tick {tick:>4}, phase {phase}")
+    if given.out:
+        plot(cars.episodes, given.drift, given.out)
     return [episode.score for episode in cars.episodes], callback.evaluations_phases
 
 

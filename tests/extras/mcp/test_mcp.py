@@ -20,7 +20,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.mcp import TOKEN_VARIABLE, TextLifetime, make_server
+from drift_envs.lifetime import TextLifetime
+from drift_envs.mcp import TOKEN_VARIABLE, make_server
 
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "a-token-of-this-test-alone"
