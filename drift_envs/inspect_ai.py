@@ -76,7 +76,7 @@ def drift_task(
     return inspect.Task(dataset=made, solver=play, scorer=lifetime_scorer(), name=env_id)
 
 
-@solver.solver  # type: ignore[misc, unused-ignore]
+@solver.solver  # type: ignore[untyped-decorator, unused-ignore]
 def play_lifetime(
     env_id: str,
     schedule: Source = OWN,
@@ -122,7 +122,7 @@ def play_lifetime(
     return solve
 
 
-@scorer.scorer(metrics={"*": [scorer.mean(), scorer.stderr()]})  # type: ignore[misc, unused-ignore]
+@scorer.scorer(metrics={"*": [scorer.mean(), scorer.stderr()]})  # type: ignore[untyped-decorator, unused-ignore]
 def lifetime_scorer() -> Any:
     """Score by phase, and recovery, see `drift_envs.lifetime.lifetime_scores`.
 
@@ -141,7 +141,7 @@ def lifetime_scorer() -> Any:
 def _task(name: str, env_id: str) -> Any:
     """The task of one world, under a name of Inspect's registry; `-T` gives its arguments."""
 
-    @inspect.task(name=name)  # type: ignore[misc, unused-ignore]
+    @inspect.task(name=name)  # type: ignore[untyped-decorator, unused-ignore]
     def make(
         schedule: str = OWN,
         rounds: int | None = None,

@@ -52,7 +52,7 @@ class Settings(NamedTuple):
     value: float = 0.5
 
 
-class ActorCritic(nn.Module):
+class ActorCritic(nn.Module):  # type: ignore[misc, unused-ignore]
     """Logits of the actions and the value of one-hot states.
 
     Args:

@@ -61,7 +61,7 @@ def train(cars: gym.vector.VectorEnv, frames: int, seed: int) -> tuple[np.ndarra
     def network(outputs: int) -> nn.Module:
         return nn.Sequential(nn.Linear(2, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, outputs))
 
-    class Scaled(nn.Module):
+    class Scaled(nn.Module):  # type: ignore[misc, unused-ignore]
         """Position and velocity scaled to about -1 to 1 before a network."""
 
         def __init__(self, inner: nn.Module) -> None:
