@@ -1,3 +1,9 @@
 """Modules whose import needs an extra are left out of the doctests; tests of their own run their examples."""
 
-collect_ignore = ["drift_envs/functional", "drift_envs/inspect_ai.py", "drift_envs/mcp.py", "drift_envs/sb3.py"]
+collect_ignore = [
+    "drift_envs/functional",
+    "drift_envs/inspect_ai.py",
+    "drift_envs/mcp.py",
+    "drift_envs/sb3.py",
+    "drift_envs/verifiers.py",
+]

@@ -27,7 +27,7 @@ SOURCES = ("frozen_lake/implicit", "frozen_lake/explicit")
 
 
 class Settings(NamedTuple):
-    """What PPO is told, with the defaults of CleanRL where the lake needs no other.
+    """The parameters of PPO; the defaults of CleanRL where the lake needs no other.
 
     Args:
         rollout: steps of each lake between two updates.

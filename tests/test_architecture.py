@@ -41,7 +41,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["metrics", "oracle"],
         ["registration"],
         ["lifetime"],
-        ["alfworld", "entry_points", "functional", "inspect_ai", "mcp", "sb3", "textworld"],
+        ["alfworld", "entry_points", "functional", "inspect_ai", "mcp", "sb3", "textworld", "verifiers"],
         ["cli"],
         ["__init__", "__main__"],
     ],
