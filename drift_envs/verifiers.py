@@ -9,6 +9,7 @@ The environment's id is this module: `vf-eval drift_envs.verifiers --model MODEL
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from drift_envs.checks import check_choice, check_integer
@@ -102,7 +103,7 @@ class LifetimeEnv(vf.MultiTurnEnv):  # type: ignore[misc, unused-ignore]
         check_integer("num_train", num_train, 1)
         check_integer("num_eval", num_eval, 1)
         check_integer("first_seed", first_seed)
-        self._make = lambda seed, keep=None: TextLifetime(env_id, schedule, seed, keep, **plan)
+        self._world, self._plan = (env_id, schedule), plan
         seeds = range(first_seed, first_seed + num_train + num_eval)
         rows = [self._row(seed) for seed in seeds]
         life = self._make(first_seed)
@@ -157,6 +158,10 @@ class LifetimeEnv(vf.MultiTurnEnv):  # type: ignore[misc, unused-ignore]
         if life is not None:
             life.close()
             state["lifetime_scores"] = lifetime_scores(state["episodes"], life.planned)
+
+    def _make(self, seed: int, keep: Callable[[dict[str, Any]], None] | None = None) -> TextLifetime:
+        env_id, schedule = self._world
+        return TextLifetime(env_id, schedule, seed, keep, **self._plan)
 
     def _row(self, seed: int) -> dict[str, Any]:
         life = self._make(seed)

@@ -31,7 +31,7 @@ def play(model: Any, env_id: str, **arguments: Any) -> dict[str, float]:
     lines: list[dict[str, Any]] = []
     life = TextLifetime(env_id, on_episode=lines.append, **arguments)
 
-    @tool
+    @tool  # type: ignore[untyped-decorator, unused-ignore]
     def act(action: str) -> str:
         """Take an action of the present episode, spelled as `actions` shows it."""
         try:
