@@ -1,6 +1,7 @@
 """The functions that `gymnasium.make` and `gymnasium.make_vec` call; loaded when the first environment is made.
 
 * `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop`, `house` - build the environment of an id
+* `miniwob_click_button` and so on - the task pages of MiniWoB++
 * `vector_frozen_lake`, `vector_mountain_car`, `vector_mountain_car_continuous` - the native vector environments
 * `EntryPoint` - what they are instances of
 * `WrapperOptions` - the arguments that all ids share
@@ -11,6 +12,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -56,6 +58,15 @@ SHOP_ARGUMENTS = {
 
 HOUSE_ARGUMENTS = {"observation_mode": None, "pool": "tasks", "order": "tasks"}
 """The arguments of the house; the section `tasks` of a schedule sets the same as two of them."""
+
+MINIWOB_ARGUMENTS = {
+    "observation_mode": None,
+    "data_mode": None,
+    "action_preset": None,
+    "pool": "tasks",
+    "order": "tasks",
+}
+"""The arguments of the task pages; the section `tasks` of a schedule sets the same as two of them."""
 
 MAX_CONDITIONS = 16
 """The combinations of knob values for which the goals of a shop, or the tasks of a house, are checked."""
@@ -242,6 +253,30 @@ def _build_house(base: Any, schedule: Source, options: WrapperOptions, arguments
     return options.wrap(base(options.base_mode(checked), **own), checked)
 
 
+def _build_miniwob(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any], task: str) -> _Env:
+    """The task pages; the package and the browser are looked for now, and started at the first reset."""
+    from drift_envs.envs.chromium import find_chromium
+    from drift_envs.envs.miniwob.server import find_pages
+
+    find_pages()
+    find_chromium()
+    if options.text:
+        arguments = {"observation_mode": "state", **arguments}
+    options = options._replace(text=False)
+    if schedule is None:
+        return options.wrap(base(options.base_mode(schedule), task=task, **arguments), None)
+    env = base(options.base_mode(schedule), task=task)
+    checked = _load(schedule, knob_table(env), arguments, MINIWOB_ARGUMENTS)
+    tasks = {} if checked.tasks is None else {"pool": checked.tasks.pool, "order": checked.tasks.order}
+    return options.wrap(base(options.base_mode(checked), task=task, **{**tasks, **arguments}), checked)
+
+
+def _make_miniwob(task: str) -> EntryPoint:
+    """The entry point of a task page."""
+    env_id = f"DriftMiniWoB{task.title().replace('-', '')}-v0"
+    return EntryPoint(env_id, MINIWOB_ARGUMENTS, partial(_build_miniwob, task=task))
+
+
 def _load_with_conditions(
     base: Any, schedule: Source, arguments: Mapping[str, Any], known: Mapping[str, str | None]
 ) -> tuple[Schedule, list[dict[str, Any]]]:
@@ -296,6 +331,16 @@ mountain_car = EntryPoint("DriftMountainCar-v0", CAR_ARGUMENTS, _build_car)
 mountain_car_continuous = EntryPoint("DriftMountainCarContinuous-v0", CAR_ARGUMENTS, _build_car)
 house = EntryPoint("DriftHouse-v0", HOUSE_ARGUMENTS, _build_house)
 web_shop = EntryPoint("DriftWebShop-v0", SHOP_ARGUMENTS, _build_shop)
+miniwob_click_button = _make_miniwob("click-button")
+miniwob_click_dialog = _make_miniwob("click-dialog")
+miniwob_click_tab = _make_miniwob("click-tab")
+miniwob_enter_text = _make_miniwob("enter-text")
+miniwob_login_user = _make_miniwob("login-user")
+miniwob_choose_list = _make_miniwob("choose-list")
+miniwob_navigate_tree = _make_miniwob("navigate-tree")
+miniwob_search_engine = _make_miniwob("search-engine")
+miniwob_book_flight = _make_miniwob("book-flight")
+miniwob_use_autocomplete = _make_miniwob("use-autocomplete")
 
 vector_frozen_lake = frozen_lake.make_vector
 vector_mountain_car = mountain_car.make_vector

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
@@ -83,7 +84,30 @@ IDS: dict[str, EnvEntry] = {
     "DriftWebShop-v0": EnvEntry("web_shop", 30, "webshop/explicit", "drift_envs.envs.webshop.env:WebShop"),
 }
 
-EXTRA_IDS: dict[str, EnvEntry] = {}
+_WEB_LIMITS = {
+    "ClickButton": 10,
+    "ClickDialog": 10,
+    "ClickTab": 10,
+    "EnterText": 10,
+    "LoginUser": 10,
+    "ChooseList": 10,
+    "NavigateTree": 20,
+    "SearchEngine": 10,
+    "BookFlight": 30,
+    "UseAutocomplete": 10,
+}
+"""The task pages of MiniWoB++, with the step limit of an episode."""
+
+EXTRA_IDS: dict[str, EnvEntry] = {
+    f"DriftMiniWoB{name}-v0": EnvEntry(
+        f"miniwob_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}",
+        limit,
+        "miniwob/explicit",
+        "drift_envs.envs.miniwob.env:MiniWoB",
+        extra="miniwob",
+    )
+    for name, limit in _WEB_LIMITS.items()
+}
 """The ids whose environments need an extra."""
 
 ALL_IDS: dict[str, EnvEntry] = {**IDS, **EXTRA_IDS}

@@ -270,6 +270,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.envs.webshop.clusters",
     ),
     "a data structure tested on its own, apart from a long file": (
+        "drift_envs.envs.miniwob.knobs",
         "drift_agents.llm.request_parameters",
         "drift_agents.matching.motion_table",
         "drift_envs.envs.frozen_lake.tables",
@@ -282,7 +283,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_agents.llm.server_replies",
     ),
     "imports an optional or slow library, or is imported by one, at first use": (
-        "drift_envs.envs.webshop.backends.chromium",
+        "drift_envs.envs.miniwob.package_form",
         "drift_envs.envs.webshop.picture",
         "drift_envs.oracle.factories",
         "drift_envs.vector.entry",

@@ -4,6 +4,7 @@
 * `merge_settings` - settings with changes, cached
 * `LABELS` - the buttons whose labels can be changed
 * `ORDERS` - the orders of results
+* `THEMES` - the looks of pages
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ LABELS = (
 
 ORDERS = ("relevance", "reversed", "price_up", "price_down", "rating")
 """Best score first; worst score first; lowest price first; highest price first; best rating first."""
+
+THEMES = ("standard", "hypertext", "tables", "portal", "glossy", "flat", "dark")
+"""The shop's own look, and six eras of the web: about 1994, 1998, 2002, 2008, 2014 and 2022."""
 
 MAX_BUTTONS = 26
 _MAX_LABEL = 60

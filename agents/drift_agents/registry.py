@@ -431,6 +431,10 @@ MATCHINGS = Registry(
             "drift_agents.matching.page:PageMatching",
             "A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).",
         ),
+        "web": Part(
+            "drift_agents.matching.web:WebMatching",
+            "The page's controls, with the values of the task replaced by their places in it.",
+        ),
     },
 )
 

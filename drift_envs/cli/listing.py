@@ -29,6 +29,9 @@ KNOB_TABLES = {
     "DriftMountainCarContinuous-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_CONTINUOUS_KNOBS",
     "DriftHouse-v0": "drift_envs.envs.house.knobs:HOUSE_KNOBS",
     "DriftWebShop-v0": "drift_envs.envs.webshop.knobs:WEBSHOP_KNOBS",
+    **{
+        env_id: "drift_envs.envs.miniwob.knobs:MINIWOB_KNOBS" for env_id in ALL_IDS if env_id.startswith("DriftMiniWoB")
+    },
 }
 WRAPPER_KNOBS = (
     "observation_noise",

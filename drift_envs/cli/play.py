@@ -58,7 +58,7 @@ KEYS = {
         "left and right or a d: push",
     ),
 }
-TEXT_WORLDS = ("DriftHouse-v0", "DriftWebShop-v0")
+TEXT_WORLDS = ("DriftHouse-v0", "DriftWebShop-v0", *(name for name in ALL_IDS if name.startswith("DriftMiniWoB")))
 """Environments that are played in the terminal."""
 
 QUIT = ("q", "escape")
@@ -105,7 +105,7 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
     """
     world = open_schedule(schedule or ALL_IDS[env_id].schedule, seed, env_id)
     _check_every(every, world.schedule.clock)
-    env = gym.make(env_id, schedule=world.schedule, render_mode="ansi", overlay=True)
+    env = gym.make(env_id, schedule=world.schedule, render_mode="ansi", overlay=True, text=True)
     print("type an action; ?: the admissible ones; r: give up the episode; q: quit")
     begun = 0
     scores: list[float] = []

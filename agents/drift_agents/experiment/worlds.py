@@ -51,9 +51,14 @@ AGENT_SIDES = {
 }
 """By environment id; environments that are not listed match by text."""
 
+WEB_PAGES = AgentSide(PartSpec(name="web"), Recall(states=64))
+"""The task pages of MiniWoB++."""
+
 
 def agent_side(env_id: str) -> AgentSide:
     """What that environment needs on the agent's side."""
+    if env_id.startswith("DriftMiniWoB"):
+        return WEB_PAGES
     return AGENT_SIDES.get(env_id, AgentSide())
 
 

@@ -1,4 +1,4 @@
-"""The Chromium process: it connects to this machine only. Kept apart from the pages that `browser` reads.
+"""The Chromium process of the environments that show pages: it connects to this machine only.
 
 * `Chromium` - one browser with a fresh profile, and its driver
 * `find_chromium` - the paths of Chromium and its driver
@@ -33,8 +33,6 @@ FLAGS = (
     "--disable-dev-shm-usage",
     "--no-first-run",
     "--no-proxy-server",
-    "--hide-scrollbars",
-    "--window-size=1280,1000",
     # No other host is resolved, neither for pages nor for the browser itself.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
@@ -56,7 +54,7 @@ def find_chromium() -> tuple[str, str]:
     if browser is None or driver is None:
         missing = "Chromium" if browser is None else "Chromium's driver"
         raise MissingDependencyError(
-            f"{missing} is not installed, which `backend='browser'` needs; on Debian and Ubuntu: "
+            f"{missing} is not installed, which environments with a browser need; on Debian and Ubuntu: "
             "apt-get install chromium chromium-driver"
         )
     return browser, driver
@@ -70,12 +68,23 @@ class Chromium:
     Args:
         window: whether its window is shown.
         pictures: whether it loads pictures.
+        size: width and height of the window, in pixels.
+        scrollbars: whether pages that scroll show it.
 
     Raises:
         MissingDependencyError: Chromium or its driver is not installed.
     """
 
-    def __init__(self, *, window: bool = False, pictures: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        window: bool = False,
+        pictures: bool = True,
+        size: tuple[int, int] = (1280, 1000),
+        scrollbars: bool = False,
+    ) -> None:
+        self._scrollbars = scrollbars
+        self._size = size
         self._window = window
         self._pictures = pictures
         self._paths = find_chromium()
@@ -121,6 +130,9 @@ class Chromium:
         options.page_load_strategy = "eager"  # do not wait for pictures
         for flag in FLAGS:
             options.add_argument(flag)
+        if not self._scrollbars:
+            options.add_argument("--hide-scrollbars")
+        options.add_argument(f"--window-size={self._size[0]},{self._size[1]}")
         options.add_argument(f"--user-data-dir={profile}")
         if not self._pictures:
             options.add_argument("--blink-settings=imagesEnabled=false")
