@@ -16,7 +16,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
 from drift_envs.envs.chromium import Chromium
-from drift_envs.envs.miniwob.server import PageServer
+from drift_envs.envs.miniwob.server import TaskServer
 from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.errors import StateError
 
@@ -86,7 +86,7 @@ class TaskPage:
 
     def __init__(self, task: str, mode: str) -> None:
         self._task, self._mode = task, mode
-        self._server = PageServer()
+        self._server = TaskServer()
         self._chromium = Chromium(size=WINDOW, scrollbars=True)
 
     @property

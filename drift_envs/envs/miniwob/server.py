@@ -1,6 +1,6 @@
 """The task pages behind HTTP on this machine, each with the drifting layer in front of its scripts.
 
-* `PageServer` - a server on a free port
+* `TaskServer` - a server on a free port
 * `find_pages` - the folder of the pages in the installed package
 """
 
@@ -46,7 +46,7 @@ def find_pages() -> Traversable:
         raise MissingDependencyError('`miniwob` is not installed, run `pip install "drift-envs[miniwob]"`') from error
 
 
-class PageServer:
+class TaskServer:
     """A server on a free port of this machine.
 
     It ends when this object is garbage collected, at the latest when the program ends.
