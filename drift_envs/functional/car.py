@@ -16,13 +16,11 @@ import jax.numpy as jnp
 
 from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.functional.base import FunctionalEnv
-from drift_envs.functional.drift_state import DriftCarry
-from drift_envs.functional.knob_arrays import DriftParams
+from drift_envs.functional.drift_state import DriftCarry, number_of
+from drift_envs.functional.knob_arrays import DriftParams, is_ever_set
 from drift_envs.knobs import KnobTable, Value
 
 MIN_POSITION, MAX_POSITION, MAX_SPEED = -1.2, 0.6, 0.07
-
-_ENGINE, _GRAVITY, _GOAL_POSITION, _TRANSIENT = range(4)  # the places of the knobs
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,15 @@ class CarParams:
     Args:
         drift: the schedule.
         max_steps: the steps of an episode.
+        has_false_responses: whether `transient` is ever above 0.
     """
 
     drift: DriftParams
     max_steps: Any
+    has_false_responses: bool
 
 
-jax.tree_util.register_dataclass(CarParams, ["drift", "max_steps"], [])
+jax.tree_util.register_dataclass(CarParams, ["drift", "max_steps"], ["has_false_responses"])
 
 
 class CarWorld(NamedTuple):
@@ -52,9 +52,10 @@ class _AnyCar(FunctionalEnv):
     """What both cars share. Draws: the false response, and the start."""
 
     draws: ClassVar[int] = 2
+    engine: ClassVar[str]
 
     def _make_params(self, drift: DriftParams, objects: list[dict[str, tuple[Value, ...]]], max_steps: Any) -> Any:
-        return CarParams(drift, max_steps)
+        return CarParams(drift, max_steps, is_ever_set(drift, "transient"))
 
     def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarWorld:
         return CarWorld(-0.6 + 0.2 * draws[1], jnp.zeros_like(draws[1]))
@@ -62,14 +63,17 @@ class _AnyCar(FunctionalEnv):
     def _observe(self, params: CarParams, world: CarWorld) -> Any:
         return jnp.stack([world.position, world.velocity]).astype(jnp.float32)
 
-    def _drive(self, drift: DriftCarry, world: CarWorld, push: Any) -> tuple[CarWorld, Any]:
+    def _drive(self, params: CarParams, drift: DriftCarry, world: CarWorld, push: Any) -> tuple[CarWorld, Any]:
         """The next state for a push of the engine, and whether the flag is reached."""
         position, velocity = world
-        velocity = velocity + push * drift.numbers[_ENGINE] - drift.numbers[_GRAVITY] * jnp.cos(3 * position)
+        force, gravity, goal = (
+            number_of(params.drift, drift, name) for name in (self.engine, "gravity", "goal_position")
+        )
+        velocity = velocity + push * force - gravity * jnp.cos(3 * position)
         velocity = jnp.clip(velocity, -MAX_SPEED, MAX_SPEED)
         position = jnp.clip(position + velocity, MIN_POSITION, MAX_POSITION)
         velocity = jnp.where((position <= MIN_POSITION) & (velocity < 0), 0.0, velocity)
-        terminated = (position >= drift.numbers[_GOAL_POSITION]) & (velocity >= 0)
+        terminated = (position >= goal) & (velocity >= 0)
         return CarWorld(position, velocity), terminated
 
 
@@ -87,18 +91,21 @@ class FunctionalCar(_AnyCar):
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
+    engine: ClassVar[str] = "force"
     limit: ClassVar[int] = 300
 
     def _move(
         self, params: CarParams, drift: DriftCarry, world: CarWorld, action: Any, draws: Any
     ) -> tuple[CarWorld, Any, Any]:
-        transient, chance = drift.numbers[_TRANSIENT], draws[0]
-        # below the threshold the number is again uniform and selects one of the two other actions
-        second = (chance >= 0.5 * transient).astype(jnp.int32)
-        other = second + (second >= action)
-        push = jnp.where(chance < transient, other, action) - 1
-        world, terminated = self._drive(drift, world, push.astype(draws.dtype))
-        return world, jnp.full_like(chance, -1.0), terminated
+        chosen = action
+        if params.has_false_responses:
+            transient, chance = number_of(params.drift, drift, "transient"), draws[0]
+            # below the threshold the number is again uniform and selects one of the two other actions
+            second = (chance >= 0.5 * transient).astype(jnp.int32)
+            chosen = jnp.where(chance < transient, second + (second >= action), action)
+        push = (jnp.asarray(chosen) - 1).astype(world.position.dtype)
+        world, terminated = self._drive(params, drift, world, push)
+        return world, jnp.full_like(push, -1.0), terminated
 
 
 class FunctionalCarContinuous(_AnyCar):
@@ -117,21 +124,24 @@ class FunctionalCarContinuous(_AnyCar):
     """
 
     knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
+    engine: ClassVar[str] = "power"
     limit: ClassVar[int] = 999
 
     def _move(
         self, params: CarParams, drift: DriftCarry, world: CarWorld, action: Any, draws: Any
     ) -> tuple[CarWorld, Any, Any]:
-        transient, chance = drift.numbers[_TRANSIENT], draws[0]
-        given = action[0].astype(draws.dtype)
+        number = world.position.dtype
+        given = action[0].astype(number)
         force = jnp.clip(given, -1.0, 1.0)
-        drawn = 2.0 * chance / jnp.where(transient > 0, transient, 1.0) - 1.0
-        force = jnp.where(chance < transient, drawn, force)
-        world, terminated = self._drive(drift, world, force)
+        if params.has_false_responses:
+            transient, chance = number_of(params.drift, drift, "transient"), draws[0]
+            drawn = 2.0 * chance / jnp.where(transient > 0, transient, 1.0) - 1.0
+            force = jnp.where(chance < transient, drawn, force)
+        world, terminated = self._drive(params, drift, world, force)
         reward = jnp.where(terminated, 100.0, 0.0) - 0.1 * given * given
-        rounded = (part.astype(jnp.float32).astype(draws.dtype) for part in world)
+        rounded = (part.astype(jnp.float32).astype(number) for part in world)
         return CarWorld(*rounded), reward, terminated
 
     def _start(self, params: CarParams, drift: DriftCarry, draws: Any) -> CarWorld:
         position, velocity = super()._start(params, drift, draws)
-        return CarWorld(position.astype(jnp.float32).astype(draws.dtype), velocity)
+        return CarWorld(position.astype(jnp.float32).astype(position.dtype), velocity)

@@ -5,7 +5,7 @@
 * `advance_drift` - the state at the next tick
 * `follow_clock` - the state after a step, by the clock of the schedule
 * `replay` - the knob values of all ticks of a stretch
-* `name_values` - the knob values of a tick by name
+* `name_values`, `number_of`, `object_of` - the knob values of a tick, or one of them, by name
 
 A step costs the same at every tick: regular occurrences are computed in closed form, random ones are drawn one
 after the other, each from a generator of its own (the key, folded with drift and occurrence), so that a lifetime
@@ -133,12 +133,15 @@ def follow_clock(params: DriftParams, state: DriftCarry, done: Any) -> DriftCarr
         state: the state at the tick of the step.
         done: whether the episode has ended with it.
     """
-    if params.features.rewinds:
+    clocks = params.features.clocks
+    if 2 in clocks:
         rewound = (params.clock == 2) & done
         first = _before_drift(params, state.key)
         state = jax.tree.map(lambda new, old: jnp.where(rewound, new, old), first, state)
-    moves = (params.clock != 0) | done
     following = advance_drift(params, state)
+    if 0 not in clocks:
+        return following
+    moves = (params.clock != 0) | done
     chosen: DriftCarry = jax.tree.map(lambda new, old: jnp.where(moves, new, old), following, state)
     return chosen
 
@@ -181,7 +184,9 @@ def replay(params: DriftParams, key: Any, ticks: int) -> tuple[Any, Any]:
     """
 
     def move(state: DriftCarry, _: None) -> tuple[DriftCarry, tuple[Any, Any]]:
-        return advance_drift(params, state), (state.numbers, state.objects)
+        numbers = [number_of(params, state, name) for name in params.all_names]
+        others = [object_of(params, state, name) for name in params.all_object_names]
+        return advance_drift(params, state), (jnp.array(numbers), jnp.array(others, jnp.int32))
 
     values: tuple[Any, Any] = jax.lax.scan(move, start_drift(params, key), None, ticks)[1]
     return values
@@ -194,8 +199,32 @@ def name_values(params: DriftParams, state: DriftCarry) -> dict[str, Any]:
         params: the schedule.
         state: the state at a tick, possibly a batch.
     """
-    numbers = {name: state.numbers[..., place] for place, name in enumerate(params.names)}
-    return {**numbers, **{name: state.objects[..., place] for place, name in enumerate(params.object_names)}}
+    numbers = {name: number_of(params, state, name) for name in params.all_names}
+    return {**numbers, **{name: object_of(params, state, name) for name in params.all_object_names}}
+
+
+def number_of(params: DriftParams, state: DriftCarry, name: str) -> Any:
+    """The value of a numeric knob at a tick.
+
+    Args:
+        params: the schedule.
+        state: the state at the tick, possibly a batch.
+        name: the knob.
+    """
+    if name in params.names:
+        return state.numbers[..., params.names.index(name)]
+    return _of_batch(state, params.fixed[..., params.all_names.index(name)])
+
+
+def object_of(params: DriftParams, state: DriftCarry, name: str) -> Any:
+    """The index of the value of another knob at a tick, see `number_of`."""
+    if name in params.object_names:
+        return state.objects[..., params.object_names.index(name)]
+    return _of_batch(state, params.object_fixed[..., params.all_object_names.index(name)])
+
+
+def _of_batch(state: DriftCarry, value: Any) -> Any:
+    return jnp.broadcast_to(value, jnp.shape(state.tick))
 
 
 # When
@@ -244,6 +273,8 @@ def _ring_at(ring: Any, event: Any) -> Any:
 
 def _count(params: DriftParams, tick: Any) -> Any:
     """The regular occurrences up to each tick."""
+    if not params.features.periodic:
+        return (tick >= params.first).astype(jnp.int32)
     return jnp.maximum((tick - params.first) // params.period + 1, 0)
 
 
@@ -358,6 +389,8 @@ def _fold_numbers(
     params: DriftParams, state: DriftCarry, occurrences: _Occurrences, walked: Any, turned: Any
 ) -> DriftCarry:
     """Fold the layers of all numeric knobs, in the order of the file."""
+    if not params.names:
+        return state
     features, slots = params.features, params.features.slots
     number = params.base.dtype
     huge = 1e300 if number == jnp.float64 else 1e30

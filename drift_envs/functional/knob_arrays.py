@@ -3,6 +3,7 @@
 * `compile_schedule`, `compile_schedules` - from schedules to `CompiledSchedule`
 * `CompiledSchedule` - the arrays, and the values of knobs that are no numbers
 * `DriftParams` - the arrays, a pytree: thousands of schedules stack into one batch
+* `is_ever_set` - whether a knob is ever other than 0
 * `Features` - what the schedules of a batch use; the compiled code leaves out the rest
 """
 
@@ -42,6 +43,16 @@ STEPS = 3
 
 CLOCKS = {"episode": 0, "step": 1, "episode_step": 2}
 
+_KNOB_AXES = {
+    **dict.fromkeys(("base", "low", "high", "whole"), 1),
+    **dict.fromkeys(("operation", "argument", "powers", "options", "option_count"), 2),
+}
+_OBJECT_KNOB_AXES = {
+    "object_base": 1,
+    **dict.fromkeys(("object_operation", "object_argument", "object_options", "object_option_count", "swaps"), 2),
+}
+# the dimension of the knobs in the arrays of a batch
+
 _MOST_OBJECTS = 4096
 _LONGEST_TABLE = 4096  # ticks of a ramp whose weights are tabulated, with NumPy's own rounding
 _MOST_POWERS = 64  # repetitions of a factor that are tabulated
@@ -62,7 +73,8 @@ class Features:
         choice: whether a drift chooses.
         scale: whether a drift scales.
         bounded: whether numbers can leave their bounds.
-        rewinds: whether a clock restarts with the episode.
+        periodic: whether a drift has a period.
+        clocks: the codes of the clocks, see `CLOCKS`.
     """
 
     slots: int
@@ -74,12 +86,15 @@ class Features:
     choice: bool
     scale: bool
     bounded: bool
-    rewinds: bool
+    periodic: bool
+    clocks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class DriftParams:
-    """A schedule as arrays, of D drifts, K numeric knobs and J others; M options of a choice, V values of a knob.
+    """A schedule as arrays, of D drifts; M options of a choice, V values of a knob.
+
+    K numeric knobs and J others drift in some schedule of the batch; only these are computed tick by tick.
 
     Args:
         clock: what a tick counts, see `CLOCKS`.
@@ -108,9 +123,13 @@ class DriftParams:
         object_options: `(D, J, M)`.
         object_option_count: `(D, J)`.
         swaps: the index of the value after the swap, by index before, `(D, J, V)`.
+        fixed: the numbers without any drift, of all numeric knobs.
+        object_fixed: the indices of the values without any drift, of all other knobs.
         features: what the batch uses; equal for all schedules of a batch.
-        names: the numeric knobs.
-        object_names: the other knobs.
+        names: the K numeric knobs that drift.
+        object_names: the J others that drift.
+        all_names: all numeric knobs.
+        all_object_names: all other knobs.
     """
 
     clock: Any
@@ -139,12 +158,16 @@ class DriftParams:
     object_options: Any
     object_option_count: Any
     swaps: Any
+    fixed: Any
+    object_fixed: Any
     features: Features
     names: tuple[str, ...]
     object_names: tuple[str, ...]
+    all_names: tuple[str, ...]
+    all_object_names: tuple[str, ...]
 
 
-_META = ("features", "names", "object_names")
+_META = ("features", "names", "object_names", "all_names", "all_object_names")
 jax.tree_util.register_dataclass(
     DriftParams, [name for name in DriftParams.__dataclass_fields__ if name not in _META], list(_META)
 )
@@ -218,6 +241,7 @@ def compile_schedules(
     numeric = tuple(knob for knob in table.knobs if knob.is_numeric)
     others = tuple(knob for knob in table.knobs if not knob.is_numeric)
     every = [drift for schedule in schedules for drift in schedule.drifts]
+    drifting = {name for drift in every for operation in OPERATIONS for name in getattr(drift, operation)}
     ramp = max((over for over in (drift.over or 0 for drift in every) if 0 < over <= _LONGEST_TABLE), default=-1)
     repeats = any(drift.scale and (drift.every or drift.rate) and drift.duration is None for drift in every)
     sizes = _Sizes(
@@ -229,14 +253,31 @@ def compile_schedules(
     raw = [_Compiler(schedule, table, seed + index, numeric, others, sizes) for index, schedule in enumerate(schedules)]
     most = max((len(found.values) for each in raw for found in each.objects.values()), default=1)
     arrays = [each.finish(most) for each in raw]
-    stacked = {name: jnp.asarray(np.stack([part[name] for part in arrays])) for name in arrays[0]}
+    stacked = {name: np.stack([part[name] for part in arrays]) for name in arrays[0]}
+    kept = [place for place, knob in enumerate(numeric) if knob.name in drifting]
+    kept_objects = [place for place, knob in enumerate(others) if knob.name in drifting]
+    fixed = {"fixed": stacked["base"], "object_fixed": stacked["object_base"]}
+    for places, axes in ((kept, _KNOB_AXES), (kept_objects, _OBJECT_KNOB_AXES)):
+        stacked.update({name: stacked[name].take(places, axis) for name, axis in axes.items()})
     params = DriftParams(
-        **stacked,
+        **{name: jnp.asarray(array) for name, array in {**stacked, **fixed}.items()},
         features=_features(schedules),
-        names=tuple(knob.name for knob in numeric),
-        object_names=tuple(knob.name for knob in others),
+        names=tuple(numeric[place].name for place in kept),
+        object_names=tuple(others[place].name for place in kept_objects),
+        all_names=tuple(knob.name for knob in numeric),
+        all_object_names=tuple(knob.name for knob in others),
     )
     return params, [{name: tuple(found.values) for name, found in each.objects.items()} for each in raw]
+
+
+def is_ever_set(params: DriftParams, name: str) -> bool:
+    """Whether a number is ever other than 0, in any schedule of a batch.
+
+    Args:
+        params: the schedules.
+        name: the knob.
+    """
+    return name in params.names or bool(np.asarray(params.fixed[..., params.all_names.index(name)]).any())
 
 
 def _features(schedules: Sequence[Schedule]) -> Features:
@@ -252,7 +293,8 @@ def _features(schedules: Sequence[Schedule]) -> Features:
         choice=any(drift.choice for drift in drifts),
         scale=any(drift.scale for drift in drifts),
         bounded=any(drift.add or drift.scale or drift.walk for drift in drifts),
-        rewinds=any(schedule.clock == "episode_step" for schedule in schedules),
+        periodic=any(drift.every is not None for drift in drifts),
+        clocks=tuple(sorted({CLOCKS[schedule.clock] for schedule in schedules})),
     )
 
 

@@ -17,12 +17,10 @@ import numpy as np
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import Map, moves, tiles
 from drift_envs.functional.base import FunctionalEnv
-from drift_envs.functional.drift_state import DriftCarry
-from drift_envs.functional.knob_arrays import DriftParams
+from drift_envs.functional.drift_state import DriftCarry, number_of, object_of
+from drift_envs.functional.knob_arrays import DriftParams, is_ever_set
 from drift_envs.knobs import KnobTable, Value
 
-_MAP, _GOAL_REWARDS = 0, 1  # the places of the knobs that are no numbers
-_SLIP, _TRANSIENT = 0, 1  # and of those that are
 _ASCENDING = np.array([3, 0, 2, 1])  # the moves in the order of the tiles that they lead to
 
 
@@ -30,18 +28,22 @@ _ASCENDING = np.array([3, 0, 2, 1])  # the moves in the order of the tiles that 
 class LakeParams:
     """A schedule, and T transition tables: one for each map with each goal rewards. S is the size of the largest map.
 
+    Tables of tiles and moves are flat, so that one index finds an element: `(table * S + tile) * 4 + move`.
+
     Args:
         drift: the schedule.
         max_steps: the steps of an episode.
         width: how many goal rewards there are.
-        next_state: tile by table, tile and move, shape `(T, S, 4)`.
-        reward: on arrival, by table and tile, `(T, S)`.
-        ended: whether a tile is a hole or a goal, `(T, S)`.
+        outcome: by table, tile and move: twice the next tile, plus 1 if it is a hole or a goal; shape `(T * S * 4,)`.
+        reward: of the move; 0 on holes and goals, `(T * S * 4,)`.
         starts: running sums of the probabilities of start tiles, `(T, S)`.
         first_start: the first start tile, `(T,)`.
         rows: rows of the map, `(T,)`.
         columns: columns of the map, `(T,)`.
-        has_false_responses: whether `transient` is ever driven.
+        row: the row of each tile, `(T * S,)`.
+        column: its column, `(T * S,)`.
+        has_slips: whether `slip` is ever above 0.
+        has_false_responses: whether `transient` is ever above 0.
         has_several_starts: whether a map has several start tiles.
         resizes: whether maps differ in size.
     """
@@ -49,19 +51,21 @@ class LakeParams:
     drift: DriftParams
     max_steps: Any
     width: Any
-    next_state: Any
+    outcome: Any
     reward: Any
-    ended: Any
     starts: Any
     first_start: Any
     rows: Any
     columns: Any
+    row: Any
+    column: Any
+    has_slips: bool
     has_false_responses: bool
     has_several_starts: bool
     resizes: bool
 
 
-_META = ("has_false_responses", "has_several_starts", "resizes")
+_META = ("has_slips", "has_false_responses", "has_several_starts", "resizes")
 jax.tree_util.register_dataclass(
     LakeParams, [name for name in LakeParams.__dataclass_fields__ if name not in _META], list(_META)
 )
@@ -106,71 +110,81 @@ class FunctionalLake(FunctionalEnv):
         stacked = {
             name: jnp.asarray(np.array([[table[name] for table in each] for each in filled])) for name in filled[0][0]
         }
-        transient = list(drift.names).index("transient")
-        driven = bool(drift.operation[..., transient].any()) if drift.operation.size else False
+        stacked |= {name: stacked[name].reshape(len(filled), -1) for name in ("outcome", "reward", "row", "column")}
         return LakeParams(
             drift=drift,
             max_steps=max_steps,
             width=jnp.array([len(found["goal_rewards"]) for found in objects], jnp.int32),
             **stacked,
-            has_false_responses=driven or bool(drift.base[:, transient].any()),
+            has_slips=is_ever_set(drift, "slip"),
+            has_false_responses=is_ever_set(drift, "transient"),
             has_several_starts=any("".join(lake).count("S") > 1 for each in pairs for lake, _ in each),
             resizes=len({(len(lake), len(lake[0])) for each in pairs for lake, _ in each}) > 1,
         )
 
     def _table(self, params: LakeParams, drift: DriftCarry) -> Any:
-        return drift.objects[_MAP] * params.width + drift.objects[_GOAL_REWARDS]
+        lake, paid = (object_of(params.drift, drift, name) for name in ("map", "goal_rewards"))
+        return lake * params.width + paid
 
     def _start(self, params: LakeParams, drift: DriftCarry, draws: Any) -> LakeWorld:
         table = self._table(params, drift)
+        first = _at(params.first_start, table)
         if not params.has_several_starts:
-            return LakeWorld(params.first_start[table], table)
-        is_below = draws[2] < params.starts[table]
-        return LakeWorld(jnp.where(is_below.any(), is_below.argmax(), params.first_start[table]), table)
+            return LakeWorld(first, table)
+        is_below = draws[2] < _at(params.starts, table)
+        return LakeWorld(jnp.where(is_below.any(), is_below.argmax().astype(first.dtype), first), table)
 
     def _move(
         self, params: LakeParams, drift: DriftCarry, world: LakeWorld, action: Any, draws: Any
     ) -> tuple[LakeWorld, Any, Any]:
         table, tile = self._table(params, drift), world.tile
+        size = params.row.shape[-1] // params.rows.shape[-1]
         if params.resizes:  # the agent keeps its row and column, cut at the new edge
-            row, column = jnp.divmod(tile, params.columns[world.table])
-            row, column = jnp.minimum(row, params.rows[table] - 1), jnp.minimum(column, params.columns[table] - 1)
-            tile = row * params.columns[table] + column
-        success = 1.0 - drift.numbers[_SLIP]
-        before = (1.0 - success) / 2.0
-        until = before + success
-        side = jnp.where(
-            draws[0] < before, -1, jnp.where(draws[0] < until, 0, jnp.where(draws[0] < until + before, 1, -1))
-        )
-        move = (action + side) % 4
-        there = params.next_state[table, tile, move]
-        stays = params.ended[table, tile]
-        reward = jnp.where(stays, 0.0, params.reward[table, there])
-        terminated = params.ended[table, there]
-        if params.has_false_responses:
-            there, reward, terminated = self._false_response(
-                params, drift.numbers[_TRANSIENT], (table, tile, action), draws[1], (there, reward, terminated)
+            before, columns = world.table * size + tile, _at(params.columns, table)
+            row = jnp.minimum(_at(params.row, before), _at(params.rows, table) - 1)
+            tile = row * columns + jnp.minimum(_at(params.column, before), columns - 1)
+        move = action
+        if params.has_slips:
+            success = 1.0 - number_of(params.drift, drift, "slip")
+            before = (1.0 - success) / 2.0
+            until = before + success
+            side = jnp.where(
+                draws[0] < before, -1, jnp.where(draws[0] < until, 0, jnp.where(draws[0] < until + before, 1, -1))
             )
+            move = (action + side) & 3
+        place = (table * size + tile) * 4
+        outcome, reward = _at(params.outcome, place + move), _at(params.reward, place + move)
+        there, terminated = outcome >> 1, (outcome & 1).astype(bool)
+        if params.has_false_responses:
+            transient = number_of(params.drift, drift, "transient")
+            true = there, reward, terminated
+            there, reward, terminated = self._false_response(params, transient, (place, tile, action), draws[1], true)
         return LakeWorld(there, table), reward, terminated
 
     def _false_response(
         self, params: LakeParams, transient: Any, place: tuple[Any, Any, Any], draw: Any, true: tuple[Any, Any, Any]
     ) -> tuple[Any, Any, Any]:
         """The true outcome or, with the probability `transient`, a free neighbour that the move does not lead to."""
-        table, tile, action = place
-        around = params.next_state[table, tile]
-        others = around[_ASCENDING]
-        is_target = (others != tile) & (others != around[action]) & ~params.ended[table, others]
+        start, tile, action = place
+        around = _at(params.outcome, start + jnp.arange(4))
+        others, is_end = around[_ASCENDING] >> 1, (around[_ASCENDING] & 1).astype(bool)
+        is_target = (others != tile) & (others != around[action] >> 1) & ~is_end
         chance = draw / jnp.where(transient > 0, transient, 1.0)
         count = is_target.sum()
         chosen = jnp.minimum((chance * count).astype(jnp.int32), count - 1)
         target = others[(jnp.cumsum(is_target) > chosen).argmax()]
-        false = (draw < transient) & (count > 0) & ~params.ended[table, tile]
+        # on a hole or a goal all moves stay there, so that there is no target
+        false = (draw < transient) & (count > 0)
         there, reward, terminated = true
         return jnp.where(false, target, there), jnp.where(false, 0.0, reward), ~false & terminated
 
     def _observe(self, params: LakeParams, world: LakeWorld) -> Any:
         return world.tile
+
+
+def _at(array: Any, index: Any) -> Any:
+    """Elements at indices that are known to be inside."""
+    return array.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _table(lake: Map, goal_rewards: Value, size: int) -> dict[str, np.ndarray]:
@@ -191,12 +205,15 @@ def _table(lake: Map, goal_rewards: Value, size: int) -> dict[str, np.ndarray]:
             reward[row * columns + column] = paid
     shares = (letters == "S").astype(float)
     starts[:count] = np.cumsum(shares / shares.sum())
+    outcome = 2 * next_state + ended[next_state]
+    tile_row, tile_column = np.divmod(np.arange(size), columns)
     return {
-        "next_state": next_state,
-        "reward": reward,
-        "ended": ended,
+        "outcome": outcome.astype(np.int32),
+        "reward": np.where(ended[:, None], 0.0, reward[next_state]),
         "starts": starts,
         "first_start": np.array(int((letters == "S").argmax()), np.int32),
         "rows": np.array(rows, np.int32),
         "columns": np.array(columns, np.int32),
+        "row": tile_row.astype(np.int32),
+        "column": tile_column.astype(np.int32),
     }

@@ -67,8 +67,8 @@ def replay_all(schedules, key=0):
     numbers, others = map(np.asarray, replay(params))
     found = []
     for index in range(len(schedules)):
-        values = {name: numbers[index, :, place] for place, name in enumerate(params.names)}
-        for place, name in enumerate(params.object_names):
+        values = {name: numbers[index, :, place] for place, name in enumerate(params.all_names)}
+        for place, name in enumerate(params.all_object_names):
             values[name] = [objects[index][name][code] for code in others[index, :, place].tolist()]
         found.append(values)
     return found
