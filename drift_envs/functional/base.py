@@ -1,6 +1,6 @@
 """What the lake and the cars share: episodes, the step limit and the clock of the drifts.
 
-* `FunctionalEnv` - `reset(key, params)` and `step(key, state, action, params)`, as in gymnax
+* `FunctionalEnv` - `reset(key, params)` and `step(key, state, action, params)`, as in gymnax, and batches of them
 * `Lifetime` - the state between two steps
 * `load_all` - loads the schedules of a batch
 """
@@ -118,7 +118,7 @@ class FunctionalEnv(ABC):
         """
         own, start = jax.random.split(key)
         drift = start_drift(params.drift, own)
-        world = self._start(params, drift, jax.random.uniform(start, (self.draws,), self._precision(params)))
+        world = self._start(params, drift, self._draw(start, (), params))
         return self._observe(params, world), Lifetime(drift, world, jnp.zeros_like(params.max_steps))
 
     def step(
@@ -135,8 +135,7 @@ class FunctionalEnv(ABC):
         Returns:
             Observation, state, reward, terminated, truncated and `info`.
         """
-        draws = jax.random.uniform(key, (self.draws,), self._precision(params))
-        return self.step_with(draws, state, action, params)
+        return self.step_with(self._draw(key, (), params), state, action, params)
 
     def step_with(
         self, draws: Any, state: Lifetime, action: Any, params: Any
@@ -144,7 +143,7 @@ class FunctionalEnv(ABC):
         """`step` with given random numbers.
 
         Args:
-            draws: uniform numbers in [0, 1), shape `(draws,)`.
+            draws: uniform numbers in [0, 1), `draws` of them.
             state: from `reset` or `step`.
             action: as in the environment of the same name.
             params: from `params`.
@@ -163,9 +162,54 @@ class FunctionalEnv(ABC):
         info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
         return self._observe(params, world), following, reward, terminated, truncated, info
 
+    def reset_batch(self, key: Any, params: Any, number: int) -> tuple[Any, Lifetime]:
+        """Begin many lifetimes at once, see `step_batch`.
+
+        Args:
+            key: a key of `jax.random` for the whole batch.
+            params: from `params`, which all lifetimes share, or from `params_of`, one for each.
+            number: the number of lifetimes.
+        """
+        keys = jax.random.split(key, number)
+        reset: Any = jax.vmap(self.reset, in_axes=(0, self._axis(params)))
+        return reset(keys, params)
+
+    def step_batch(
+        self, key: Any, states: Lifetime, actions: Any, params: Any
+    ) -> tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]]:
+        """`step` of many lifetimes at once: faster than `jax.vmap(step)`, with the same laws.
+
+        Random numbers are drawn for the whole batch.
+
+        Args:
+            key: a key of `jax.random` for the whole batch, another one at each step.
+            states: from `reset_batch` or `step_batch`.
+            actions: an action for each lifetime.
+            params: as for `reset_batch`.
+
+        Example:
+            >>> from drift_envs.functional import FunctionalLake
+            >>> env = FunctionalLake()
+            >>> params = env.params("frozen_lake/slippery")
+            >>> observations, states = env.reset_batch(jax.random.key(0), params, 5)
+            >>> env.step_batch(jax.random.key(1), states, jnp.full(5, 2), params)[2].shape
+            (5,)
+        """
+        draws = self._draw(key, states.time.shape, params)
+        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, self._axis(params)))
+        found: tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]] = step(draws, states, actions, params)
+        return found
+
+    def _draw(self, key: Any, shape: tuple[int, ...], params: Any) -> tuple[Any, ...]:
+        """Uniform numbers, one array for each purpose: the compiler leaves out those that nothing uses."""
+        number = params.drift.fixed.dtype
+        keys = jax.random.split(key, self.draws)
+        return tuple(jax.random.uniform(own, shape, number) for own in keys)
+
     @staticmethod
-    def _precision(params: Any) -> Any:
-        return params.drift.base.dtype
+    def _axis(params: Any) -> int | None:
+        """The dimension of a batch of parameters, `None` if all lifetimes share them."""
+        return 0 if jnp.ndim(params.max_steps) else None
 
     def knob_values(self, state: Lifetime, params: Any) -> dict[str, Any]:
         """The knob values of the next step, for evaluators: numbers, and indices of other values.
