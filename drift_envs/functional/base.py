@@ -59,15 +59,22 @@ class FunctionalEnv(ABC):
     `reset` begins a lifetime at tick 0. `step` begins the next episode by itself where one ends, and the drift goes
     on: the observation is the first of the new episode then, `info["final_observation"]` the last of the old.
 
+    Args:
+        knobs: the knobs with other defaults.
+
     Attributes:
         knobs: the knobs that a schedule may drive.
         limit: the steps of an episode, where `params` is given no other.
     """
 
-    knobs: ClassVar[KnobTable]
+    knobs: KnobTable
     limit: ClassVar[int]
     draws: ClassVar[int]
     """How many uniform numbers a step takes."""
+
+    def __init__(self, knobs: KnobTable | None = None) -> None:
+        if knobs is not None:
+            self.knobs = knobs
 
     def params(self, schedule: Source = None, *, max_steps: int | None = None, seed: int = 0) -> Any:
         """The parameters of one schedule.
@@ -84,13 +91,15 @@ class FunctionalEnv(ABC):
         """
         return jax.tree.map(lambda part: part[0], self.params_of([schedule], max_steps=max_steps, seed=seed))
 
-    def params_of(self, schedules: Sequence[Source], *, max_steps: int | None = None, seed: int = 0) -> Any:
+    def params_of(
+        self, schedules: Sequence[Source], *, max_steps: int | None = None, seed: int | Sequence[int] = 0
+    ) -> Any:
         """The parameters of several schedules as one batch, with a leading dimension for `vmap`.
 
         Args:
-            schedules: as in `params`; schedule `i` draws its values with `seed + i`.
+            schedules: as in `params`.
             max_steps: the steps of an episode.
-            seed: see `params`.
+            seed: see `params`; schedule `i` draws with `seed + i`, or with number `i` of a sequence.
         """
         loaded = load_all(schedules, self.knobs)
         for one in loaded:
@@ -118,7 +127,7 @@ class FunctionalEnv(ABC):
         """
         own, start = jax.random.split(key)
         drift = start_drift(params.drift, own)
-        world = self._start(params, drift, self._draw(start, (), params))
+        world = self._start(params, drift, self.draw(start, (), params))
         return self._observe(params, world), Lifetime(drift, world, jnp.zeros_like(params.max_steps))
 
     def step(
@@ -135,7 +144,7 @@ class FunctionalEnv(ABC):
         Returns:
             Observation, state, reward, terminated, truncated and `info`.
         """
-        return self.step_with(self._draw(key, (), params), state, action, params)
+        return self.step_with(self.draw(key, (), params), state, action, params)
 
     def step_with(
         self, draws: Any, state: Lifetime, action: Any, params: Any
@@ -148,19 +157,45 @@ class FunctionalEnv(ABC):
             action: as in the environment of the same name.
             params: from `params`.
         """
+        last, state, reward, terminated, truncated = self.transition(draws, state, action, params)
+        done = terminated | truncated
+        following: Lifetime = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old), self.begin_episode(draws, state, params), state
+        )
+        info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
+        return self.observe(following, params), following, reward, terminated, truncated, info
+
+    def transition(self, draws: Any, state: Lifetime, action: Any, params: Any) -> tuple[Any, Lifetime, Any, Any, Any]:
+        """A step that begins no episode; the drift is that of the next tick afterwards, by the clock.
+
+        Args:
+            draws: as in `step_with`.
+            state: from `reset`, `step` or `begin_episode`.
+            action: as in the environment of the same name.
+            params: from `params`.
+
+        Returns:
+            Observation, state, reward, terminated and truncated.
+        """
         world, reward, terminated = self._move(params, state.drift, state.world, action, draws)
-        last = self._observe(params, world)
         time = state.time + 1
         truncated = time >= params.max_steps
-        done = terminated | truncated
-        drift = follow_clock(params.drift, state.drift, done)
-        first = self._start(params, drift, draws)
-        world, time = jax.tree.map(
-            lambda new, old: jnp.where(done, new, old), (first, jnp.zeros_like(time)), (world, time)
-        )
-        following = Lifetime(drift, world, time)
-        info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
-        return self._observe(params, world), following, reward, terminated, truncated, info
+        drift = follow_clock(params.drift, state.drift, terminated | truncated)
+        return self._observe(params, world), Lifetime(drift, world, time), reward, terminated, truncated
+
+    def begin_episode(self, draws: Any, state: Lifetime, params: Any) -> Lifetime:
+        """The state at the start of an episode, at the present tick.
+
+        Args:
+            draws: as in `step_with`.
+            state: the drift of this state stays.
+            params: from `params`.
+        """
+        return Lifetime(state.drift, self._start(params, state.drift, draws), jnp.zeros_like(state.time))
+
+    def observe(self, state: Lifetime, params: Any) -> Any:
+        """The observation of a state."""
+        return self._observe(params, state.world)
 
     def reset_batch(self, key: Any, params: Any, number: int) -> tuple[Any, Lifetime]:
         """Begin many lifetimes at once, see `step_batch`.
@@ -171,8 +206,9 @@ class FunctionalEnv(ABC):
             number: the number of lifetimes.
         """
         keys = jax.random.split(key, number)
-        reset: Any = jax.vmap(self.reset, in_axes=(0, self._axis(params)))
-        return reset(keys, params)
+        reset: Any = jax.vmap(self.reset, in_axes=(0, self.axis(params)))
+        found: tuple[Any, Lifetime] = reset(keys, params)
+        return found
 
     def step_batch(
         self, key: Any, states: Lifetime, actions: Any, params: Any
@@ -195,19 +231,25 @@ class FunctionalEnv(ABC):
             >>> env.step_batch(jax.random.key(1), states, jnp.full(5, 2), params)[2].shape
             (5,)
         """
-        draws = self._draw(key, states.time.shape, params)
-        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, self._axis(params)))
+        draws = self.draw(key, states.time.shape, params)
+        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, self.axis(params)))
         found: tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]] = step(draws, states, actions, params)
         return found
 
-    def _draw(self, key: Any, shape: tuple[int, ...], params: Any) -> tuple[Any, ...]:
-        """Uniform numbers, one array for each purpose: the compiler leaves out those that nothing uses."""
+    def draw(self, key: Any, shape: tuple[int, ...], params: Any) -> tuple[Any, ...]:
+        """The random numbers of a step: an array for each purpose, so that the compiler leaves out unused ones.
+
+        Args:
+            key: a key of `jax.random`.
+            shape: of each array, such as the number of lifetimes.
+            params: from `params`.
+        """
         number = params.drift.fixed.dtype
         keys = jax.random.split(key, self.draws)
         return tuple(jax.random.uniform(own, shape, number) for own in keys)
 
     @staticmethod
-    def _axis(params: Any) -> int | None:
+    def axis(params: Any) -> int | None:
         """The dimension of a batch of parameters, `None` if all lifetimes share them."""
         return 0 if jnp.ndim(params.max_steps) else None
 

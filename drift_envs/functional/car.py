@@ -90,7 +90,7 @@ class FunctionalCar(_AnyCar):
         (2,)
     """
 
-    knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
+    knobs: KnobTable = MOUNTAIN_CAR_KNOBS
     engine: ClassVar[str] = "force"
     limit: ClassVar[int] = 300
 
@@ -123,7 +123,7 @@ class FunctionalCarContinuous(_AnyCar):
         -0.1
     """
 
-    knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
+    knobs: KnobTable = MOUNTAIN_CAR_CONTINUOUS_KNOBS
     engine: ClassVar[str] = "power"
     limit: ClassVar[int] = 999
 

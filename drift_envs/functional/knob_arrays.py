@@ -221,14 +221,14 @@ def compile_schedule(schedule: Schedule, table: KnobTable, seed: int = 0) -> Com
 
 
 def compile_schedules(
-    schedules: Sequence[Schedule], table: KnobTable, seed: int = 0
+    schedules: Sequence[Schedule], table: KnobTable, seed: int | Sequence[int] = 0
 ) -> tuple[DriftParams, list[dict[str, tuple[Value, ...]]]]:
     """Compile schedules to one batch of arrays, each with a leading dimension for `vmap`.
 
     Args:
         schedules: the schedules, at least one, loaded for the table.
         table: the knobs of the environment.
-        seed: draws the values that schedule `i` leaves to the seed, as `seed + i`.
+        seed: draws the values that schedule `i` leaves to the seed, as `seed + i` or number `i` of a sequence.
 
     Returns:
         The arrays, and for each schedule the values of the knobs that are no numbers, see `CompiledSchedule`.
@@ -250,7 +250,10 @@ def compile_schedules(
         ramp + 1,
         _MOST_POWERS if repeats else 2,
     )
-    raw = [_Compiler(schedule, table, seed + index, numeric, others, sizes) for index, schedule in enumerate(schedules)]
+    seeds = [seed + index for index in range(len(schedules))] if isinstance(seed, int) else list(seed)
+    raw = [
+        _Compiler(schedule, table, own, numeric, others, sizes) for schedule, own in zip(schedules, seeds, strict=True)
+    ]
     most = max((len(found.values) for each in raw for found in each.objects.values()), default=1)
     arrays = [each.finish(most) for each in raw]
     stacked = {name: np.stack([part[name] for part in arrays]) for name in arrays[0]}

@@ -3,6 +3,7 @@
 * `FunctionalLake` - of `DriftFrozenLake-v0`
 * `LakeParams` - a schedule, and the transition tables of all maps that it leads to
 * `LakeWorld` - where the agent stands
+* `side_of` - the side of a slip
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class FunctionalLake(FunctionalEnv):
         1
     """
 
-    knobs: ClassVar[KnobTable] = FROZEN_LAKE_KNOBS
+    knobs: KnobTable = FROZEN_LAKE_KNOBS
     limit: ClassVar[int] = 100
     draws: ClassVar[int] = 3
 
@@ -145,13 +146,7 @@ class FunctionalLake(FunctionalEnv):
             tile = row * columns + jnp.minimum(_at(params.column, before), columns - 1)
         move = action
         if params.has_slips:
-            success = 1.0 - number_of(params.drift, drift, "slip")
-            before = (1.0 - success) / 2.0
-            until = before + success
-            side = jnp.where(
-                draws[0] < before, -1, jnp.where(draws[0] < until, 0, jnp.where(draws[0] < until + before, 1, -1))
-            )
-            move = (action + side) & 3
+            move = (action + side_of(draws[0], number_of(params.drift, drift, "slip"))) & 3
         place = (table * size + tile) * 4
         outcome, reward = _at(params.outcome, place + move), _at(params.reward, place + move)
         there, terminated = outcome >> 1, (outcome & 1).astype(bool)
@@ -180,6 +175,19 @@ class FunctionalLake(FunctionalEnv):
 
     def _observe(self, params: LakeParams, world: LakeWorld) -> Any:
         return world.tile
+
+
+def side_of(draw: Any, slip: Any) -> Any:
+    """Where the agent slips to: -1, 0 or 1 is added to the action.
+
+    Args:
+        draw: a uniform number in [0, 1).
+        slip: the probability of a slip.
+    """
+    success = 1.0 - slip
+    before = (1.0 - success) / 2.0
+    until = before + success
+    return jnp.where(draw < before, -1, jnp.where(draw < until, 0, jnp.where(draw < until + before, 1, -1)))
 
 
 def _at(array: Any, index: Any) -> Any:

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from drift_envs.checks import LARGEST_COUNT, check_integer
-from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
+from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.draws import EpisodeDraws, StepDraws
@@ -22,12 +22,12 @@ from drift_envs.vector.dynamics import Dynamics, IntegerActions, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.reset_request import read_request
-from drift_envs.vector.sub_environment import SubEnvironment, VectorRenderer
+from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
 from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
 
 
-class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
+class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
     """N copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock and its own timeline; the timeline of sub-environment `i` has the
@@ -214,72 +214,6 @@ class DriftVectorEnv(Dynamics, VectorEnv[Any, Any, np.ndarray]):
             infos = {**merge_infos(infos, reset_infos, self._ended), **last}
             self._has_ended = False
         return observations, rewards, terminations, truncations, infos
-
-    def render(self) -> tuple[np.ndarray, ...] | None:
-        """A frame of each sub-environment, or `None` without a `render_mode`.
-
-        Raises:
-            StateError: before the first `reset`.
-        """
-        if not self._is_reset:
-            raise StateError("`render` was called before `reset`; call `reset` first")
-        if self.render_mode is None:
-            return None
-        return self._renderer.frames()
-
-    def render_grid(self, columns: int | None = None, most: int = 64) -> np.ndarray:
-        """Render one image of the frames of all sub-environments in a grid.
-
-        Args:
-            columns: columns of the grid; by default about the number of its rows.
-            most: the largest number of sub-environments in the image.
-
-        Returns:
-            Pixels of shape `(height, width, 3)`, `uint8`.
-
-        Raises:
-            StateError: before the first `reset`, or if `render_mode` is not `rgb_array`.
-        """
-        if self.render_mode != "rgb_array" or not self._is_reset:
-            raise StateError("`render_grid` needs `render_mode='rgb_array'` and a first `reset`")
-        return self._renderer.grid(columns, most)
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Call a method of each sub-environment, or read an attribute.
-
-        Args:
-            name: a name of `SubEnvironment`.
-            *args: arguments of the method.
-            **kwargs: keyword arguments of the method.
-        """
-        found = (getattr(env, name) for env in self.envs)
-        return tuple(item(*args, **kwargs) if callable(item) else item for item in found)
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Read an attribute of each sub-environment, see `SubEnvironment`."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
-        """Set an attribute of each sub-environment.
-
-        Args:
-            name: a knob that the schedule does not drive, or one of `state_names`.
-            values: a list or tuple with one value for each, or one value for all.
-
-        Raises:
-            ArgumentError: if the number of values is not that of the sub-environments, or a value is invalid.
-            DrivenKnobError: if the schedule drives the knob.
-        """
-        if not isinstance(values, (list, tuple)):
-            values = [values] * self.num_envs
-        if len(values) != self.num_envs:
-            raise ArgumentError(
-                f"`values` should have one value for each of {self.num_envs} sub-environments. Received {len(values)}"
-            )
-        if name in self._driven:
-            raise DrivenKnobError.of(name, values[0])
-        for env, value in zip(self.envs, values, strict=True):
-            setattr(env, name, value)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the single environment, which renders the frames.

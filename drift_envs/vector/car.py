@@ -25,6 +25,10 @@ _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
 """Whether a `float32` times a Python float is a `float64`, as before NumPy 2."""
 
 
+_COST = np.array(-0.1)
+"""The reward of a squared force."""
+
+
 class VectorCar(DriftVectorEnv):
     """The base of both kinds of cars: positions and velocities in two arrays, initial states and knobs.
 
@@ -42,7 +46,12 @@ class VectorCar(DriftVectorEnv):
         self._velocity: np.ndarray = np.zeros(number, self.precision)
         self._pull = np.zeros(number)
         self._push: np.ndarray = np.zeros(number, self.precision)
-        self._mask, self._at_wall = np.zeros(number, bool), np.zeros(number, bool)
+        self._mask = np.zeros(number, bool)
+        # arrays of the state's precision: with Python numbers each call converts them, and `clip` takes twice the time
+        car, kind = self._car, self.precision
+        self._min_speed: np.ndarray = np.array(-car.max_speed, kind)
+        self._max_speed: np.ndarray = np.array(car.max_speed, kind)
+        self._limits: tuple[np.ndarray, np.ndarray] = np.array(car.min_position, kind), np.array(car.max_position, kind)
 
     def _make_columns(self) -> dict[str, np.ndarray]:
         car: Any = self.single_env.unwrapped
@@ -76,12 +85,15 @@ class VectorCar(DriftVectorEnv):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         position, velocity, car = self._position, self._velocity, self._car
         self._accelerate(actions)
-        velocity.clip(-car.max_speed, car.max_speed, out=velocity)
+        low, high = self._limits
+        np.minimum(velocity, self._max_speed, out=velocity)
+        np.maximum(velocity, self._min_speed, out=velocity)
         np.add(position, velocity, out=position)
-        position.clip(car.min_position, car.max_position, out=position)
-        at_wall = self._at_wall
-        np.less_equal(position, car.min_position, out=at_wall)
-        if np.count_nonzero(at_wall):
+        if position.max() > high:
+            np.minimum(position, high, out=position)
+        if position.min() <= low:
+            np.maximum(position, low, out=position)
+            at_wall = np.less_equal(position, low, out=self._mask)
             velocity[at_wall] = np.maximum(velocity[at_wall], 0.0)
         ended = np.greater_equal(position, self._goals())
         if np.count_nonzero(ended):
@@ -207,15 +219,23 @@ class VectorMountainCarContinuous(VectorCar):
     kind = MountainCarContinuous
     precision = np.float64 if _IS_DOUBLE else np.float32
 
+    def _make_arrays(self) -> None:
+        super()._make_arrays()
+        self._third = np.zeros(self.num_envs, np.float32)
+        self._three = np.array(3.0, np.float32)
+        self._needs_clip = False
+
     def _check_actions(self, actions: Any) -> np.ndarray:
         given = as_action_array(actions, "biuf")
         checked = np.ascontiguousarray(given, np.float32)
         if given.shape != (self.num_envs, 1):
             raise ArgumentError(f"`actions` should have the shape ({self.num_envs}, 1). Received {given.shape}")
         checked = checked[:, 0]
-        np.isfinite(checked, out=self._mask)
-        if np.count_nonzero(self._mask) < self.num_envs:
-            index = int(self._mask.argmin())
+        # two reductions check all at once: a NaN is in both, and is in no interval
+        low, high = checked.min(), checked.max()
+        self._needs_clip = not (low >= -1.0 and high <= 1.0)
+        if self._needs_clip and not (low > -np.inf and high < np.inf):
+            index = int(np.isfinite(checked).argmin())
             raise ArgumentError(f"`actions[{index}]` should be a finite number. Received {float(checked[index])}")
         return checked
 
@@ -223,23 +243,29 @@ class VectorMountainCarContinuous(VectorCar):
         if _IS_DOUBLE:
             self._accelerate_in_double(actions)
             return
-        push, pull, knobs = self._push, self._pull, self._knobs
+        push, pull, third, knobs = self._push, self._pull, self._third, self._knobs
         # Single and double precision are mixed as in Gymnasium, so that the results round equally.
-        np.multiply(self._position, np.float32(3.0), out=push)
-        np.copyto(pull, push)
+        np.multiply(self._position, self._three, out=third)
+        np.copyto(pull, third)
         np.cos(pull, out=pull)
         np.multiply(pull, knobs["gravity"], out=pull)
-        np.minimum(actions, 1.0, out=push)
-        np.maximum(push, -1.0, out=push)
-        np.not_equal(push, actions, out=self._mask)
-        clipped = self._mask.nonzero()[0] if np.count_nonzero(self._mask) else None
-        if clipped is not None:  # a clipped force is a Python float in Gymnasium, of double precision
+        np.copyto(third, knobs["power"], casting="same_kind")
+        clipped = None
+        if self._needs_clip:
+            np.minimum(actions, 1.0, out=push)
+            np.maximum(push, -1.0, out=push)
+            # a clipped force is a Python float in Gymnasium, of double precision
+            clipped = np.not_equal(push, actions, out=self._mask).nonzero()[0]
             double = np.sign(actions[clipped]) * knobs["power"][clipped] - pull[clipped]
+            actions = push
         if self._has_false_responses:
             clipped = None
+            np.copyto(push, actions)
             self._replace_pushes(push)
-        np.multiply(push, knobs["power"], out=push, dtype=np.float32, casting="same_kind")
-        np.subtract(push, pull, out=push, dtype=np.float32, casting="same_kind")
+            actions = push
+        np.multiply(actions, third, out=push)
+        np.copyto(third, pull, casting="same_kind")
+        np.subtract(push, third, out=push)
         if clipped is not None:
             push[clipped] = double
         np.add(self._velocity, push, out=self._velocity)
@@ -277,7 +303,7 @@ class VectorMountainCarContinuous(VectorCar):
     def _rewards(self, actions: np.ndarray, ended: np.ndarray) -> np.ndarray:
         rewards = actions.astype(np.float64)
         np.multiply(rewards, rewards, out=rewards)
-        np.multiply(rewards, -0.1, out=rewards)
+        np.multiply(rewards, _COST, out=rewards)
         if np.count_nonzero(ended):
             rewards[ended] += 100.0
         return rewards

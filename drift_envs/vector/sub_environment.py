@@ -2,6 +2,7 @@
 
 * `SubEnvironment` - knobs, state, time and oracle of one sub-environment, for `get_attr`, `set_attr` and `call`
 * `VectorRenderer` - frames of sub-environments
+* `SubEnvironmentAccess` - these methods of a vector environment
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from drift_envs.errors import ArgumentError, NoOracleError
+from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Phase, Schedule, Timeline
 from drift_envs.vector.dynamics import Dynamics
-from drift_envs.wrappers.records import DriftLog, DriftState
+from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
 _OWN = frozenset({"_vector", "_index", "_oracle"})
 
@@ -74,7 +75,10 @@ class SubEnvironment:
     @property
     def drift_log(self) -> DriftLog:
         """All changes on visited ticks since the last rewind. For evaluators."""
-        return DriftLog.of(self.timeline, self._vector.clocks.visited(self._index))
+        return DriftLog.of(self.timeline, self._visited())
+
+    def _visited(self) -> VisitedTicks:
+        return self._vector.clocks.visited(self._index)
 
     @property
     def oracle(self) -> Any:
@@ -175,3 +179,80 @@ class VectorRenderer:
             row, column = divmod(position, across)
             image[row * height : (row + 1) * height, column * width : (column + 1) * width] = frame
         return image
+
+
+class SubEnvironmentAccess:
+    """Attributes and frames of the sub-environments of a vector environment, which sets the attributes below."""
+
+    num_envs: int
+    envs: tuple[SubEnvironment, ...]
+    render_mode: str | None
+    _driven: frozenset[str]
+    _renderer: VectorRenderer
+    _is_reset: bool
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """A frame of each sub-environment, or `None` without a `render_mode`.
+
+        Raises:
+            StateError: before the first `reset`.
+        """
+        if not self._is_reset:
+            raise StateError("`render` was called before `reset`; call `reset` first")
+        if self.render_mode is None:
+            return None
+        return self._renderer.frames()
+
+    def render_grid(self, columns: int | None = None, most: int = 64) -> np.ndarray:
+        """Render one image of the frames of all sub-environments in a grid.
+
+        Args:
+            columns: columns of the grid; by default about the number of its rows.
+            most: the largest number of sub-environments in the image.
+
+        Returns:
+            Pixels of shape `(height, width, 3)`, `uint8`.
+
+        Raises:
+            StateError: before the first `reset`, or if `render_mode` is not `rgb_array`.
+        """
+        if self.render_mode != "rgb_array" or not self._is_reset:
+            raise StateError("`render_grid` needs `render_mode='rgb_array'` and a first `reset`")
+        return self._renderer.grid(columns, most)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each sub-environment, or read an attribute.
+
+        Args:
+            name: a name of `SubEnvironment`.
+            *args: arguments of the method.
+            **kwargs: keyword arguments of the method.
+        """
+        found = (getattr(env, name) for env in self.envs)
+        return tuple(item(*args, **kwargs) if callable(item) else item for item in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Read an attribute of each sub-environment, see `SubEnvironment`."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
+        """Set an attribute of each sub-environment.
+
+        Args:
+            name: a knob that the schedule does not drive, or one of `state_names`.
+            values: a list or tuple with one value for each, or one value for all.
+
+        Raises:
+            ArgumentError: if the number of values is not that of the sub-environments, or a value is invalid.
+            DrivenKnobError: if the schedule drives the knob.
+        """
+        if not isinstance(values, (list, tuple)):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ArgumentError(
+                f"`values` should have one value for each of {self.num_envs} sub-environments. Received {len(values)}"
+            )
+        if name in self._driven:
+            raise DrivenKnobError.of(name, values[0])
+        for env, value in zip(self.envs, values, strict=True):
+            setattr(env, name, value)
