@@ -135,8 +135,8 @@ def _replay(
         print(f"  versions there: {result.there.versions}\n  versions here:  {result.here.versions}")
     if result.there.packages != result.here.packages:
         print("  the agent's packages here have other versions or files than those that played")
-    missed = ", ".join(f"{share} of all cells: {chance:.0%}" for share, chance in sample.missed.items())
-    print(f"  chance that a sample of this size misses altered cells, if they are {missed}")
+    missed = ", ".join(f"{chance:.1%} if {share} of all cells are" for share, chance in sample.missed.items())
+    print(f"  chance that a sample of this size misses altered cells: {missed}")
     if certificate is not None:
         write_json(certificate, result.model_dump(mode="json"))
         print(f"wrote {certificate}")

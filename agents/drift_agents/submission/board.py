@@ -43,7 +43,8 @@ KINDS = (ALL, "explicit", "implicit")
 """The kinds of drift that can be chosen, by the schedules' label."""
 
 PICTURES = ("*.svg", "*.png")
-"""Pictures of a track's folder are shown on its page, as the map of severity and visibility."""
+"""Pictures of a track's folder are shown below its table, as a map of severity and visibility; those of the folder of
+all results are shown below every table."""
 
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -95,7 +96,7 @@ class TrackBoard:
         results: its results.
         views: by world and kind, the whole track first.
         legacy: standings of what is not shipped any more, by schedule and hash.
-        pictures: pictures of the track's folder.
+        pictures: pictures of the track's folder, and of the folder of all results.
     """
 
     track: Track
@@ -164,7 +165,8 @@ def _gather(path: Path) -> TrackBoard:
         for name in track.schedules
         if name in abouts and name not in current
     ]
-    pictures = tuple(sorted(found for pattern in PICTURES for found in path.parent.glob(pattern)))
+    places = (path.parent, path.parent.parent)
+    pictures = tuple(found for place in places for pattern in PICTURES for found in sorted(place.glob(pattern)))
     return TrackBoard(track, tuple(results), tuple(views), tuple(legacy), pictures)
 
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,22 +20,26 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from drift_agents.errors import DriftAgentsError, SubmissionError
 from drift_agents.experiment.config import SOLO, Experiment
 from drift_agents.experiment.construction import has_construction
-from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES, RunFolder, read_manifest
+from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES, RunFolder, find_differences
 from drift_agents.experiment.logs import CONSTRUCT, TEST, from_line
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_cells, plan_episodes
+from drift_agents.llm.budget import check_price
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.submission.bundle import (
     NAMES,
     OPTIONAL,
     STATEMENT,
     CountStatement,
+    Natural,
     Statement,
     digest_of,
+    parse_model,
+    read_json,
     read_statement,
     state_file,
 )
@@ -140,7 +145,9 @@ def check_submission(folder: Path) -> Checked:
             found.findings += _check_counts(found)
             found.findings += _check_replies(found)
     except (DriftAgentsError, DriftEnvsError) as error:
-        found.findings += str(error).splitlines()
+        found.findings += str(error).replace(f"{found.folder}/", "").splitlines()
+    except RecursionError:
+        found.findings += ["a file is nested too deeply"]
     return found
 
 
@@ -174,20 +181,53 @@ def _check_files(found: Checked) -> Iterator[str]:
             )
 
 
+class ScheduleStatement(BaseModel):
+    """What `run.json` says of a schedule; further keys are not read."""
+
+    env: str
+    hash: str
+    content: dict[str, Any]
+    visibility: str | None
+    clock: str
+    control: bool
+    episodes: Natural
+    sweep: dict[str, Any] | None = None
+
+
+class PlayerStatement(BaseModel):
+    """What `run.json` says of a player on a schedule."""
+
+    schedule: str
+    memory: str
+    verifier: str
+    controller: str
+    team: str
+    policy: str
+    reference: str | None
+    supervision: str
+
+
+class RunStatement(BaseModel):
+    """The content of `run.json`."""
+
+    name: str
+    config_hash: str
+    versions: dict[str, str]
+    experiment: dict[str, Any]
+    schedules: dict[str, ScheduleStatement]
+    players: list[PlayerStatement]
+    cells: Natural
+
+
 def _check_manifest(found: Checked) -> Iterator[str]:
-    manifest = found.manifest = read_manifest(found.folder)
+    manifest = found.manifest = read_json(found.folder / MANIFEST)
     statement = found.statement
-    try:
-        experiment = found.experiment = Experiment.model_validate(manifest["experiment"])
-        schedules, players, versions = manifest["schedules"], manifest["players"], manifest["versions"]
-        hashes = {name: about["hash"] for name, about in schedules.items()}
-        supervisions = [player["supervision"] for player in players]
-    except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        yield f"{MANIFEST}: does not describe a run: {error!r:.300}"
-        return
-    if not experiment.config_hash() == manifest["config_hash"] == (statement and statement.config_hash):
+    stated_run = parse_model(RunStatement, manifest, Path(MANIFEST))
+    experiment = found.experiment = parse_model(Experiment, stated_run.experiment, Path(f"{MANIFEST}: experiment"))
+    schedules, players, versions = manifest["schedules"], manifest["players"], stated_run.versions
+    if not experiment.config_hash() == stated_run.config_hash == (statement and statement.config_hash):
         yield f"{MANIFEST}: the configuration hash is not that of the experiment, {experiment.config_hash()}"
-    if not experiment.name == manifest["name"] == (statement and statement.name):
+    if not experiment.name == stated_run.name == (statement and statement.name):
         yield f"{MANIFEST}: the name should be that of the experiment, {experiment.name!r}"
     if versions != (statement and statement.versions):
         yield f"{MANIFEST}: the versions are not those of {STATEMENT}"
@@ -201,29 +241,46 @@ def _check_manifest(found: Checked) -> Iterator[str]:
         if name not in shipped_schedules():
             yield f"{MANIFEST}: schedules should be shipped ones, so that others have them. Received {name!r}"
     found.cells = plan_cells(experiment)
-    if manifest.get("cells") != len(found.cells):
-        yield f"{MANIFEST}: states {manifest.get('cells')!r} cells, the experiment has {len(found.cells)}"
-    for name, about in schedules.items():
-        schedule = load_schedule(about.get("content", {}))
-        if schedule.content_hash() != hashes[name]:
-            yield f"{MANIFEST}: schedules.{name}: the hash is not that of the content, {schedule.content_hash()}"
-        if (schedule.name, schedule.env) != (name, about.get("env")):
-            yield f"{MANIFEST}: schedules.{name}: name and environment should be those of the content"
-        if (schedule.visibility, schedule.clock, schedule.control) != tuple(
-            about.get(key) for key in ("visibility", "clock", "control")
-        ):
-            yield f"{MANIFEST}: schedules.{name}: visibility, clock and control should be those of the content"
-    places = list(dict.fromkeys(cell.place for cell in found.cells))
+    if stated_run.cells != len(found.cells):
+        yield f"{MANIFEST}: states {stated_run.cells} cells, the experiment has {len(found.cells)}"
+    places = {cell.place: cell for cell in reversed(found.cells)}
     if len(places) != len(schedules):
         yield f"{MANIFEST}: has {len(schedules)} schedules, the experiment {len(places)}"
         return
-    names = dict(zip(places, schedules, strict=True))
+    for cell, (name, about) in zip(reversed(places.values()), schedules.items(), strict=True):
+        for line in find_differences(about, _describe_schedule(experiment, cell, about)):
+            yield f"{MANIFEST}: schedules.{name}: {line} (here: what experiment and content give)"
+        if about["content"].get("name") != name:
+            yield f"{MANIFEST}: schedules.{name}: the content is that of another schedule"
+    names = _names(found)
     expected = Counter((names[cell.place], *_identity(cell), cell.reference) for cell in found.cells)
     stated = [(*(one.get(key) for key in _WHO[:-1]), one["reference"]) for one in players]
     if set(expected) != set(stated) or len(stated) != len(set(stated)):
         yield f"{MANIFEST}: the players are not those of the experiment"
-    if not set(supervisions) <= set(SUPERVISION):
+    if not {player.supervision for player in stated_run.players} <= set(SUPERVISION):
         yield f"{MANIFEST}: `supervision` should be one of {', '.join(SUPERVISION)}"
+
+
+def _describe_schedule(experiment: Experiment, cell: Cell, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What `run.json` should say of a schedule, by its content and the experiment; lines are counted later."""
+    schedule, world = load_schedule(about["content"]), experiment.world(cell.schedule)
+    described = {
+        "env": schedule.env,
+        "hash": schedule.content_hash(),
+        "content": json.loads(json.dumps(schedule.to_dict())),
+        "visibility": schedule.visibility,
+        "clock": schedule.clock,
+        "control": schedule.control,
+        "description": schedule.description,
+        "episodes": about["episodes"],
+    }
+    if world.construction is not None and world.construction.episodes:
+        described["construct"] = world.construction.model_dump(mode="json", exclude_defaults=True)
+    if world.learning == "frozen":
+        described["learning"] = "frozen"
+    if cell.change is not None:
+        described["sweep"] = {"of": cell.schedule, "path": cell.change.path, "value": cell.change.value}
+    return described
 
 
 def _identity(cell: Cell) -> tuple[str, str, str, str, str]:
@@ -440,8 +497,21 @@ def _sum(rows: Sequence[Row], cells: int) -> CountStatement:
     return CountStatement(cells=cells, episodes=len(rows), cost=math.fsum(row["cost"] for row in rows), **sums)
 
 
+def _prices(data: Any) -> Iterator[Any]:
+    """Every option `price` of an experiment that has the form of a language model's price."""
+    if isinstance(data, Mapping):
+        yield from (value for key, value in data.items() if key == "price" and isinstance(value, list))
+    if isinstance(data, (Mapping, list)):
+        for value in data.values() if isinstance(data, Mapping) else data:
+            yield from _prices(value)
+
+
 def _check_counts(found: Checked) -> Iterator[str]:
     real, stated = _sum(found.rows, len(found.cells)), found.statement and found.statement.counts
+    rates = [rate for price in _prices(found.manifest["experiment"]) for rate in check_price(price) if rate]
+    dearest = max(rates, default=0.0) * (real.tokens_in + real.tokens_out) / 1e6
+    if real.cost > dearest and not same_digits(real.cost, dearest):
+        yield f"{EPISODES}: the cost, {real.cost}, should be at most {dearest}, all tokens at the highest price"
     for name in CountStatement.model_fields:
         here, there = getattr(real, name), getattr(stated, name)
         if not same_digits(here, there):

@@ -157,15 +157,15 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "another name": (lambda m: m.update(name="x"), "the name should be that of the experiment"),
     "another schedule": (
         lambda m: m["schedules"]["frozen_lake/implicit-family"]["content"].update(clock="step"),
-        "the hash is not that of the content",
+        "(here: what experiment and content give)",
     ),
     "another hash": (
         lambda m: m["schedules"]["frozen_lake/implicit-family"].update(hash="0" * 16),
-        "the hash is not that of the content",
+        "(here: what experiment and content give)",
     ),
     "no control": (
         lambda m: m["schedules"]["frozen_lake/implicit-family"].update(control=True),
-        "visibility, clock and control",
+        "control: there true, here false (here: what experiment and content give)",
     ),
     "a player more": (
         lambda m: m["players"].append({**m["players"][0], "memory": "x"}),
@@ -176,7 +176,11 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "the players are not those of the experiment",
     ),
     "cells": (lambda m: m.update(cells=1), "states 1 cells"),
-    "no experiment": (lambda m: m.pop("experiment"), "does not describe a run"),
+    "no experiment": (lambda m: m.pop("experiment"), "run.json: experiment: Field required"),
+    "a clock that is no text": (
+        lambda m: m["schedules"]["frozen_lake/implicit-family"].update(clock=3),
+        "frozen_lake/implicit-family.clock: Input should be a valid string",
+    ),
     "supervision": (lambda m: m["players"][0].update(supervision="magic"), "`supervision` should be one of"),
 }
 
@@ -256,3 +260,61 @@ def test_the_hash_of_a_package_is_that_of_its_files(newest: Path) -> None:
     assert hash_modules(["drift_newest"]) != before
     with pytest.raises(SubmissionError, match="should be an installed module"):
         hash_modules(["drift_no_such_module"])
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The ways to everything that JSON data holds."""
+    found = [path] if path else []
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        found += places(value, (*path, key))
+    return found
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=5,
+)
+
+
+@given(data=st.data(), name=st.sampled_from(["run.json", "submission.json"]))
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_description_holds_is_a_finding_and_no_crash(
+    prepared: Path, tmp_path: Path, reseal: Reseal, data: st.DataObject, name: str
+) -> None:
+    folder = tmp_path / "changed"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(prepared, folder)
+    content = json.loads((folder / name).read_text())
+    *way, last = data.draw(st.sampled_from(places(content)))
+    inside = content
+    for step in way:
+        inside = inside[step]
+    before, inside[last] = inside[last], data.draw(JSON)
+    (folder / name).write_text(json.dumps(content))
+    if name == "run.json":
+        statement = json.loads((folder / "submission.json").read_text())
+        statement["files"][name] = state_file(folder / name).model_dump()
+        (folder / "submission.json").write_text(json.dumps(statement))
+    findings = check_submission(folder).findings
+    free = {"about", "platform", "trace"}  # sentences, and what plays no part
+    assert findings or inside[last] == before or free.intersection((*way, last))
+
+
+def test_deep_nesting_is_a_finding(submission: Path) -> None:
+    (submission / "run.json").write_text("[" * 100_000)
+    statement = json.loads((submission / "submission.json").read_text())
+    statement["files"]["run.json"] = state_file(submission / "run.json").model_dump()
+    (submission / "submission.json").write_text(json.dumps(statement))
+    assert any("run.json: is not JSON" in finding for finding in check_submission(submission).findings)
+
+
+def test_a_cost_without_a_price_is_found(submission: Path, reseal: Reseal) -> None:
+    def spend(rows: list[dict[str, Any]]) -> None:
+        rows[0] |= {"model_calls": 1, "tokens_in": 100, "tokens_out": 10, "cost": 0.5}
+
+    change(submission, spend)
+    reseal(submission)
+    findings = check_submission(submission).findings
+    assert "episodes.jsonl: the cost, 0.5, should be at most 0.0, all tokens at the highest price" in findings
+    assert any("replies.sqlite: is missing" in finding for finding in findings)

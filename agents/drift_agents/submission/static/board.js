@@ -15,7 +15,6 @@ const COLUMNS = [
   ['steps', 'steps', (row) => row.steps, (row) => number(row.steps, 0), false, 'interactions of an episode, probes included'],
   ['tokens', 'tokens', (row) => row.tokens, (row) => number(row.tokens, 0), false, 'tokens of a decision'],
   ['records', 'records', (row) => row.records, (row) => number(row.records, 0), false, 'size of memory at the end'],
-  ['supervision', 'supervision', (row) => row.supervision, null, false, 'what an agent learns beyond its own observations'],
 ];
 const PROBES = [['any share of probes', Infinity], ['no probes', 0], ['at most 5 %', 5], ['at most 10 %', 10], ['at most 25 %', 25]];
 const TOKENS = [['any number', Infinity], ['at most 500', 500], ['at most 2,000', 2000], ['at most 4,000', 4000]];
@@ -89,9 +88,9 @@ function show(section, track) {
     const [, key, , text] = column;
     if (key === 'name') {
       const more = row.entries.join(', ');
-      return make('td', {}, row.name, make('span', { class: 'entries' }, more));
+      const chip = make('span', { class: 'chip', title: 'supervision: what an agent learns beyond its own observations' }, row.supervision);
+      return make('td', {}, row.name, make('span', { class: 'entries' }, `${more} `, ...(row.supervision === 'none' ? [] : [chip])));
     }
-    if (key === 'supervision') return make('td', {}, make('span', { class: 'chip' }, row.supervision));
     if (key === 'equal' || key === 'kept') {
       const triple = row[key];
       if (triple === null) return make('td', {}, '-');
