@@ -1,6 +1,9 @@
 """The functions that `gymnasium.make` and `gymnasium.make_vec` call; loaded when the first environment is made.
 
 * `frozen_lake`, `mountain_car`, `mountain_car_continuous`, `web_shop`, `house` - build the environment of an id
+* `cart_pole`, `acrobot`, `pendulum`, `lunar_lander` - the same for classic control
+* `minigrid_empty` and the others of that name - the same for Minigrid
+* `half_cheetah`, `hopper`, `inverted_pendulum`, `reacher` - the same for MuJoCo
 * `miniwob_click_button` and so on - the task pages of MiniWoB++
 * `vector_frozen_lake`, `vector_mountain_car`, `vector_mountain_car_continuous` - the native vector environments
 * `EntryPoint` - what they are instances of
@@ -233,6 +236,21 @@ def _build_car(base: Any, schedule: Source, options: WrapperOptions, arguments: 
     return options.wrap(base(options.base_mode(schedule), **arguments), schedule)
 
 
+def _build_physics(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """Classic control and MuJoCo: no text form, and arguments that the schedule may set."""
+    if options.text:
+        raise ArgumentError(f"`text` should be False, since {base.__name__} has no text form. Received True")
+    env = base(render_mode=options.base_mode(schedule), **arguments)
+    if schedule is not None and "g" in arguments:
+        schedule = _load(schedule, knob_table(env), {"g": arguments["g"]}, {"g": "g"})
+    return options.wrap(env, schedule)
+
+
+def _build_grid(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """Minigrid's worlds: every knob can be set at any time."""
+    return options.wrap(base(render_mode=options.base_mode(schedule), **arguments), schedule)
+
+
 def _build_shop(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
     """With a schedule, its goals (section `tasks`) can all be bought for a reward of 1.0 in every phase."""
     if options.text:
@@ -348,6 +366,22 @@ miniwob_navigate_tree = _make_miniwob("navigate-tree")
 miniwob_search_engine = _make_miniwob("search-engine")
 miniwob_book_flight = _make_miniwob("book-flight")
 miniwob_use_autocomplete = _make_miniwob("use-autocomplete")
+
+cart_pole = EntryPoint("DriftCartPole-v0", {"sutton_barto_reward": None}, _build_physics)
+acrobot = EntryPoint("DriftAcrobot-v0", {}, _build_physics)
+pendulum = EntryPoint("DriftPendulum-v0", {"g": "g"}, _build_physics)
+lunar_lander = EntryPoint("DriftLunarLander-v0", {"continuous": None}, _build_physics)
+half_cheetah = EntryPoint("DriftHalfCheetah-v0", {}, _build_physics)
+hopper = EntryPoint("DriftHopper-v0", {}, _build_physics)
+inverted_pendulum = EntryPoint("DriftInvertedPendulum-v0", {}, _build_physics)
+reacher = EntryPoint("DriftReacher-v0", {}, _build_physics)
+minigrid_empty = EntryPoint("DriftMiniGrid-Empty-v0", {"size": None}, _build_grid)
+minigrid_door_key = EntryPoint("DriftMiniGrid-DoorKey-v0", {"size": None}, _build_grid)
+minigrid_multi_room = EntryPoint("DriftMiniGrid-MultiRoom-v0", {"rooms": None, "room_size": None}, _build_grid)
+minigrid_lava_gap = EntryPoint("DriftMiniGrid-LavaGap-v0", {"size": None}, _build_grid)
+minigrid_key_corridor = EntryPoint("DriftMiniGrid-KeyCorridor-v0", {"room_size": None, "num_rows": None}, _build_grid)
+minigrid_unlock = EntryPoint("DriftMiniGrid-Unlock-v0", {}, _build_grid)
+minigrid_go_to_local = EntryPoint("DriftMiniGrid-GoToLocal-v0", {"room_size": None, "num_dists": None}, _build_grid)
 
 vector_frozen_lake = frozen_lake.make_vector
 vector_mountain_car = mountain_car.make_vector

@@ -1,7 +1,8 @@
 """The ids of this package and what they stand for, as strings: nothing is imported before it is needed.
 
 * `IDS` - one table: id, entry point, step limit, default schedule, classes
-* `EXTRA_IDS` - the same for environments that need an extra; `ALL_IDS` are both
+* `CONTROL_IDS` - the same for classic control, which has no text form
+* `EXTRA_IDS` - the same for environments that need an extra; `ALL_IDS` are all of them
 * `EnvEntry` - a row of them
 * `register_all` - registers the ids with Gymnasium; called when `drift_envs` is imported
 * `knob_table_of` - all knobs that a schedule may drive under an id
@@ -49,11 +50,12 @@ class EnvEntry(NamedTuple):
         """
         try:
             found: type[gym.Env[Any, Any]] = load_object(self.base_class)
-        except ImportError as error:
+        except (ImportError, gym.error.DependencyNotInstalled) as error:
             if self.extra is None:
                 raise
+            missing = getattr(error, "name", None) or self.extra
             raise MissingDependencyError(
-                f'`{error.name}` is not installed, run `pip install "drift-envs[{self.extra}]"`'
+                f'`{missing}` is not installed, run `pip install "drift-envs[{self.extra}]"`'
             ) from error
         return found
 
@@ -84,6 +86,13 @@ IDS: dict[str, EnvEntry] = {
     "DriftWebShop-v0": EnvEntry("web_shop", 30, "webshop/explicit", "drift_envs.envs.webshop.env:WebShop"),
 }
 
+CONTROL_IDS: dict[str, EnvEntry] = {
+    "DriftCartPole-v0": EnvEntry("cart_pole", 500, "cart_pole/explicit", "drift_envs.envs.control:CartPole"),
+    "DriftAcrobot-v0": EnvEntry("acrobot", 500, "acrobot/explicit", "drift_envs.envs.control:Acrobot"),
+    "DriftPendulum-v0": EnvEntry("pendulum", 200, "pendulum/explicit", "drift_envs.envs.control:Pendulum"),
+}
+"""Environments of Gymnasium that have neither a text form nor an oracle of optima."""
+
 _WEB_LIMITS = {
     "ClickButton": 10,
     "ClickDialog": 10,
@@ -99,18 +108,84 @@ _WEB_LIMITS = {
 """The task pages of MiniWoB++, with the step limit of an episode."""
 
 EXTRA_IDS: dict[str, EnvEntry] = {
-    f"DriftMiniWoB{name}-v0": EnvEntry(
-        f"miniwob_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}",
-        limit,
-        "miniwob/explicit",
-        "drift_envs.envs.miniwob.env:MiniWoB",
-        extra="miniwob",
-    )
-    for name, limit in _WEB_LIMITS.items()
+    "DriftLunarLander-v0": EnvEntry(
+        "lunar_lander",
+        1000,
+        "lunar_lander/explicit",
+        "drift_envs.envs.lunar_lander:LunarLander",
+        extra="box2d",
+    ),
+    "DriftHalfCheetah-v0": EnvEntry(
+        "half_cheetah",
+        1000,
+        "half_cheetah/explicit",
+        "drift_envs.envs.mujoco:HalfCheetah",
+        extra="mujoco",
+    ),
+    "DriftHopper-v0": EnvEntry("hopper", 1000, "hopper/explicit", "drift_envs.envs.mujoco:Hopper", extra="mujoco"),
+    "DriftInvertedPendulum-v0": EnvEntry(
+        "inverted_pendulum",
+        1000,
+        "inverted_pendulum/explicit",
+        "drift_envs.envs.mujoco:InvertedPendulum",
+        extra="mujoco",
+    ),
+    "DriftReacher-v0": EnvEntry("reacher", 50, "reacher/explicit", "drift_envs.envs.mujoco:Reacher", extra="mujoco"),
+    "DriftMiniGrid-Empty-v0": EnvEntry(
+        "minigrid_empty", 256, "minigrid_empty/explicit", "drift_envs.envs.minigrid.env:EmptyGrid", extra="minigrid"
+    ),
+    "DriftMiniGrid-DoorKey-v0": EnvEntry(
+        "minigrid_door_key",
+        640,
+        "minigrid_door_key/explicit",
+        "drift_envs.envs.minigrid.env:DoorKeyGrid",
+        extra="minigrid",
+    ),
+    "DriftMiniGrid-MultiRoom-v0": EnvEntry(
+        "minigrid_multi_room",
+        40,
+        "minigrid_multi_room/explicit",
+        "drift_envs.envs.minigrid.env:MultiRoomGrid",
+        extra="minigrid",
+    ),
+    "DriftMiniGrid-LavaGap-v0": EnvEntry(
+        "minigrid_lava_gap",
+        196,
+        "minigrid_lava_gap/explicit",
+        "drift_envs.envs.minigrid.env:LavaGapGrid",
+        extra="minigrid",
+    ),
+    "DriftMiniGrid-KeyCorridor-v0": EnvEntry(
+        "minigrid_key_corridor",
+        270,
+        "minigrid_key_corridor/explicit",
+        "drift_envs.envs.minigrid.env:KeyCorridorGrid",
+        extra="minigrid",
+    ),
+    "DriftMiniGrid-Unlock-v0": EnvEntry(
+        "minigrid_unlock", 288, "minigrid_unlock/explicit", "drift_envs.envs.minigrid.env:UnlockGrid", extra="minigrid"
+    ),
+    "DriftMiniGrid-GoToLocal-v0": EnvEntry(
+        "minigrid_go_to_local",
+        36,
+        "minigrid_go_to_local/explicit",
+        "drift_envs.envs.minigrid.env:GoToLocalGrid",
+        extra="minigrid",
+    ),
+    **{
+        f"DriftMiniWoB{name}-v0": EnvEntry(
+            f"miniwob_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}",
+            limit,
+            "miniwob/explicit",
+            "drift_envs.envs.miniwob.env:MiniWoB",
+            extra="miniwob",
+        )
+        for name, limit in _WEB_LIMITS.items()
+    },
 }
 """The ids whose environments need an extra."""
 
-ALL_IDS: dict[str, EnvEntry] = {**IDS, **EXTRA_IDS}
+ALL_IDS: dict[str, EnvEntry] = {**IDS, **CONTROL_IDS, **EXTRA_IDS}
 
 
 def register_all() -> None:

@@ -258,6 +258,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_agents.controller.direct",
         "drift_agents.experiment.extra_episodes",
         "drift_agents.experiment.references",
+        "drift_agents.matching.room",
         "drift_agents.team.judge",
         "drift_agents.verifier.prober.snapshot",
     ),

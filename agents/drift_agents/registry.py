@@ -52,7 +52,7 @@ class Registry:
 
     Example:
         >>> MATCHINGS.names()[:4]
-        ('exact', 'grid', 'house', 'page')
+        ('exact', 'grid', 'house', 'page', 'room')
         >>> MATCHINGS.make("grid", positon=0.1)
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: the matching 'grid' does not take these options: got an unexpected keyword \
@@ -280,6 +280,10 @@ PLANNERS = Registry(
             "drift_agents.policy.house.planner:HousePlanner",
             "Fetches, treats and puts down; records of the prompt override what is common.",
         ),
+        "room": Part(
+            "drift_agents.policy.room.planner:RoomPlanner",
+            "Maps what was seen, walks to what pays, and fetches keys for locked doors.",
+        ),
         "shop": Part(
             "drift_agents.policy.shop.planner:ShopPlanner",
             "Searches, compares, chooses and buys; records of the prompt override what words suggest.",
@@ -430,6 +434,10 @@ MATCHINGS = Registry(
         "page": Part(
             "drift_agents.matching.page:PageMatching",
             "A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).",
+        ),
+        "room": Part(
+            "drift_agents.matching.room:RoomMatching",
+            "Place, direction, hand, and the cells that the agent has changed.",
         ),
         "web": Part(
             "drift_agents.matching.web:WebMatching",

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 
 from drift_envs.envs import FrozenLake, House, MountainCar, MountainCarContinuous, WebShop
+from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import CarOracle, HouseOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
+from drift_envs.oracle import CarOracle, GridOracle, HouseOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
 from drift_envs.registration import ALL_IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
@@ -130,4 +131,6 @@ def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, tabl
         env.reset(seed=seed)
         shop: Any = env.unwrapped
         return ShopOracle(world, shop.shop, lambda: shop.task_pool, limit)
+    if getattr(base, "knobs", None) is MINIGRID_KNOBS:
+        return GridOracle(world, base(), limit)
     return None

@@ -21,13 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from drift_envs.checks import is_number
-from drift_envs.errors import ArgumentError
-from drift_envs.functional.base import Source, load_all
-from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
-from drift_envs.functional.knob_arrays import DriftParams, compile_schedules
-from drift_envs.schedule.loader import load_schedule
-from drift_envs.schedule.model import Knobs
-from drift_envs.wrappers.attributes import (
+from drift_envs.envs.attributes import (
     ACROBOT,
     CARTPOLE,
     PENDULUM,
@@ -36,6 +30,12 @@ from drift_envs.wrappers.attributes import (
     DerivedAttribute,
     declared_knobs,
 )
+from drift_envs.errors import ArgumentError
+from drift_envs.functional.base import Source, load_all
+from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
+from drift_envs.functional.knob_arrays import DriftParams, compile_schedules
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.binding import driven_names
 
 Attributes = Sequence[str] | Mapping[str, tuple[float, float] | None] | None

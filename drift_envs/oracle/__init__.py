@@ -6,6 +6,8 @@
 * `CarOracle` - the mountain cars: exact responses, the best known policy measured
 * `HouseOracle` - the house: shortest plans by search
 * `ShopOracle` - the shop: exact responses, the best known purchase
+* `GridOracle` - Minigrid's worlds: shortest plans by search
+* `TransitionOracle` - classic control and MuJoCo: exact responses, no optimum
 * `make_oracle` - the oracle of a drifting environment
 
 Each name is imported at first use: an evaluation on lakes loads neither the shop nor SciPy.
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     )
     from drift_envs.oracle.car import CarOracle
     from drift_envs.oracle.factories import make_oracle
+    from drift_envs.oracle.grid import GridOracle
     from drift_envs.oracle.house import HouseOracle
     from drift_envs.oracle.lake import LakeOracle
+    from drift_envs.oracle.physics import TransitionOracle
     from drift_envs.oracle.severity import DriftSeverity, measure_drifts
     from drift_envs.oracle.webshop import ShopOracle
 else:
@@ -38,7 +42,9 @@ else:
             "car": ["CarOracle"],
             "factories": ["make_oracle"],
             "lake": ["LakeOracle"],
+            "grid": ["GridOracle"],
             "house": ["HouseOracle"],
+            "physics": ["TransitionOracle"],
             "severity": ["DriftSeverity", "measure_drifts"],
             "webshop": ["ShopOracle"],
         },
@@ -49,6 +55,7 @@ __all__ = [
     "ChangeEffect",
     "DriftSeverity",
     "DriftingWorld",
+    "GridOracle",
     "HouseOracle",
     "LakeOracle",
     "Oracle",
@@ -56,6 +63,7 @@ __all__ = [
     "PlanningOracle",
     "Response",
     "ShopOracle",
+    "TransitionOracle",
     "make_oracle",
     "measure_drifts",
 ]

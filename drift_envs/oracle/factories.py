@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from drift_envs.envs.attributes import AttributeEnv
+from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
 
@@ -21,7 +23,7 @@ def make_oracle(wrapper: Any) -> Oracle:
     which only the `TimeLimit` around the wrapper stores, build `LakeOracle` or `CarOracle` directly.
 
     Args:
-        wrapper: the `DriftWrapper` around a lake, a car, a shop or a house of this package.
+        wrapper: the `DriftWrapper` around an environment of this package.
 
     Raises:
         NoOracleError: if no oracle is known for the wrapped environment, or the schedule drives a knob of
@@ -35,6 +37,17 @@ def make_oracle(wrapper: Any) -> Oracle:
         0.0
     """
     base: Any = wrapper.unwrapped
+    if isinstance(base, AttributeEnv):
+        from drift_envs.oracle.physics import TransitionOracle
+
+        return TransitionOracle(wrapper)
+    if getattr(base, "knobs", None) is MINIGRID_KNOBS:
+        from drift_envs.oracle.grid import GridOracle
+
+        foreign = [name for name in wrapper.timeline.names if name not in base.knobs]
+        if foreign:
+            raise NoOracleError(f"no oracle is known for {base} while its schedule turns `{'`, `'.join(foreign)}`")
+        return GridOracle(wrapper, base)
     kind = _kind_of(type(base))
     if kind is None:
         raise NoOracleError(f"no oracle is known for {base}")

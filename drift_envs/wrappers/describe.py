@@ -1,12 +1,13 @@
-"""Text descriptions of states, tasks and actions of the lake and the cars.
+"""Text descriptions of states, tasks and actions of lake, cars and Minigrid's worlds.
 
 * `Describer` - the protocol that `TextObservation` uses
-* `LakeDescriber`, `CarDescriber` - descriptions of the lake and the cars
+* `LakeDescriber`, `CarDescriber`, `GridDescriber` - descriptions of the lake, the cars and Minigrid's worlds
 * `find_describer` - the one for an environment
 """
 
 from __future__ import annotations
 
+import string
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -14,7 +15,14 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
+from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
 from drift_envs.knobs import Value
+
+TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
+"""Every character that an observation of lake or car can hold."""
+
+MAX_LENGTH = 128
+"""No observation of lake or car is longer."""
 
 FORCES = (-1.0, -0.5, 0.0, 0.5, 1.0)
 """The forces that the continuous car's text world offers."""
@@ -25,11 +33,18 @@ class Describer(Protocol):
 
     Attributes:
         env: the innermost environment.
-        actions: the admissible actions, as text.
+        max_length: no state is longer.
+        characters: every character that a state can hold.
     """
 
     env: Any
-    actions: tuple[str, ...]
+    max_length: int
+    characters: str
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The admissible actions, as text."""
+        ...
 
     def state(self, observation: Any, score: float) -> str:
         """The state as JSON."""
@@ -56,6 +71,8 @@ class LakeDescriber:
     """
 
     actions: tuple[str, ...] = ("0", "1", "2", "3")
+    max_length = MAX_LENGTH
+    characters = TEXT_CHARACTERS
 
     def __init__(self, env: FrozenLake) -> None:
         self.env = env
@@ -120,6 +137,9 @@ class CarDescriber:
         meaning: what they do.
     """
 
+    max_length = MAX_LENGTH
+    characters = TEXT_CHARACTERS
+
     def __init__(self, env: MountainCar | MountainCarContinuous, actions: tuple[str, ...], meaning: str) -> None:
         self.env = env
         self.actions = actions
@@ -170,6 +190,69 @@ class CarDescriber:
         return 1.0
 
 
+class GridDescriber:
+    """The words for Minigrid's worlds.
+
+    The task is Minigrid's mission with a sentence on the actions. The score is 1 once the mission is accomplished:
+    Minigrid's bonus for few steps would make each response depend on the number of steps before.
+
+    Args:
+        env: the world.
+    """
+
+    max_length = 2048
+    characters = TEXT_CHARACTERS + "#?~"
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions that may have an effect, as text."""
+        return tuple(map(str, self.env.admissible_actions()))
+
+    def state(self, observation: Any, score: float) -> str:
+        """What is seen, as JSON.
+
+        Args:
+            observation: not used: its cells have no place.
+            score: not used.
+        """
+        text: str = self.env.describe_state()
+        return text
+
+    def task(self, best: float | None) -> str:
+        """The mission, and what the actions do.
+
+        Args:
+            best: the highest score there is.
+        """
+        mission = self.env.mission
+        return (
+            f"You are in a building of rooms, and see what is ahead of you. Your mission: {mission}. "
+            f"The highest score is {_number(best or 0.0)}. Actions: 0 turn left, 1 turn right, 2 go forward, "
+            "3 pick up what is ahead, 4 drop, 5 open, close or unlock what is ahead, 6 wait."
+        )
+
+    def score(self, before: float, reward: float, terminated: bool) -> float:
+        """One when the mission is accomplished.
+
+        Args:
+            before: the score before the transition.
+            reward: its reward.
+            terminated: whether it ended the episode.
+        """
+        return 1.0 if terminated and reward > 0 else before
+
+    def best_score(self, knobs: Mapping[str, Value]) -> float:
+        """One, for the mission.
+
+        Args:
+            knobs: the world's knobs.
+        """
+        return 1.0
+
+
 def find_describer(env: gym.Env[Any, Any]) -> Describer | None:
     """The words for an environment, or `None` if there are none.
 
@@ -184,6 +267,8 @@ def find_describer(env: gym.Env[Any, Any]) -> Describer | None:
     if isinstance(base, MountainCarContinuous):
         forces = tuple(f"{force:.1f}" for force in FORCES)
         return CarDescriber(base, forces, "the force of a push, from -1.0 (full left) to 1.0 (full right)")
+    if getattr(base, "knobs", None) is MINIGRID_KNOBS:
+        return GridDescriber(base)
     return None
 
 

@@ -1,12 +1,10 @@
 """Text environments: states, tasks and actions as text, for language agents.
 
-* `TextObservation` - turns the lake and the cars into text worlds
-* `TEXT_CHARACTERS`, `MAX_LENGTH` - the character set and the length that the observation space declares
+* `TextObservation` - turns the lake, the cars and Minigrid's worlds into text worlds
 """
 
 from __future__ import annotations
 
-import string
 from typing import Any
 
 import gymnasium as gym
@@ -17,21 +15,16 @@ from drift_envs.errors import ArgumentError
 from drift_envs.wrappers.describe import find_describer
 from drift_envs.wrappers.internal import InternalWrapper
 
-TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
-"""Every character that an observation can hold."""
-
-MAX_LENGTH = 128
-"""No observation is longer."""
-
 
 class TextObservation(InternalWrapper, RecordConstructorArgs):
-    """Turns the lake and the cars into text worlds.
+    """Turns the lake, the cars and Minigrid's worlds into text worlds.
 
     The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are.
 
     | world | observation |
     |---|---|
     | lake | `{"cur_pos": [1, 1], "tile_type": "F", "gold_collected": 0.5}` |
+    | Minigrid's worlds | `{"pos": [1, 1], "facing": "east", "carries": "nothing", ...}`, see docs/minigrid.md |
     | cars | `{"position": -0.477000, "velocity": 0.006800}` |
 
     | info | meaning |
@@ -47,7 +40,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     the present map, since they define the task; a schedule that moves them changes the task visibly.
 
     Args:
-        env: a lake or a car of this package, drifting or not.
+        env: a lake, a car or a world of Minigrid's of this package, drifting or not.
 
     Raises:
         ArgumentError: if the environment has no text form.
@@ -78,7 +71,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         self._describer = describer
         self._score = 0.0
         self._best: float | None = None
-        self.observation_space = spaces.Text(max_length=MAX_LENGTH, min_length=1, charset=TEXT_CHARACTERS)
+        self.observation_space = spaces.Text(describer.max_length, min_length=1, charset=describer.characters)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Begin an episode.

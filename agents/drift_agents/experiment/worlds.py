@@ -48,6 +48,10 @@ AGENT_SIDES = {
     "DriftMountainCarContinuous-v0": CAR,
     "DriftHouse-v0": AgentSide(PartSpec(name="house"), Recall(states=160)),
     "DriftWebShop-v0": AgentSide(PartSpec(name="page"), Recall(states=64)),
+    **{
+        f"DriftMiniGrid-{name}-v0": AgentSide(PartSpec(name="room"), Recall(states=160))
+        for name in ("Empty", "DoorKey", "MultiRoom", "LavaGap", "KeyCorridor", "Unlock", "GoToLocal")
+    },
 }
 """By environment id; environments that are not listed match by text."""
 

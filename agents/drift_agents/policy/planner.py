@@ -19,7 +19,13 @@ from drift_agents.prompt.lessons import parse_lessons
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.registry import PLANNERS
 
-STATE_MARKERS = {"lake": '"cur_pos": ', "car": '"velocity": ', "shop": '"url": ', "house": '"holds": '}
+STATE_MARKERS = {
+    "lake": '"cur_pos": ',
+    "car": '"velocity": ',
+    "shop": '"url": ',
+    "house": '"holds": ',
+    "room": '"facing": ',
+}
 """A substring of the present state, by the environments' planners."""
 
 
@@ -38,6 +44,7 @@ class Planner:
         car: further options of `drift_agents.policy.car.planner.CarPlanner`.
         shop: further options of `drift_agents.policy.shop.planner.ShopPlanner`.
         house: further options of `drift_agents.policy.house.planner.HousePlanner`.
+        room: further options of `drift_agents.policy.room.planner.RoomPlanner`.
 
     Raises:
         ArgumentError: if an option is unknown or out of its range.
@@ -60,10 +67,11 @@ class Planner:
         car: Mapping[str, Any] | None = None,
         shop: Mapping[str, Any] | None = None,
         house: Mapping[str, Any] | None = None,
+        room: Mapping[str, Any] | None = None,
     ) -> None:
         self.conflict = check_conflict(conflict)
         self._planners: dict[str, Policy] = {}
-        for world, options in (("lake", lake), ("car", car), ("shop", shop), ("house", house)):
+        for world, options in (("lake", lake), ("car", car), ("shop", shop), ("house", house), ("room", room)):
             if options is not None and not isinstance(options, Mapping):
                 raise ArgumentError(f"`{world}` should map option names to values. Received {options!r}")
             own = dict(options or {})

@@ -3,7 +3,8 @@
 * `AttributeKnobs` - makes attributes of any environment tunable
 * `AttributeKnob` - one attribute as a knob
 * `DerivedAttribute` - an attribute derived from others: a sum or a product
-* `declared_knobs` - those of a schedule's section `knobs`
+* `AttributeEnv` - the mixin for environments of this package whose knobs are attributes of another package's class
+* `declared_knobs` - the knobs of a schedule's section `knobs`
 * `built_in_knobs` - those of CartPole, Acrobot and Pendulum
 """
 
@@ -12,13 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import is_number
-from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError
+from drift_envs.envs.tunable import TunableEnv
+from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError, StateError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
 from drift_envs.schedule.attribute_path import AttributePath
 from drift_envs.schedule.model import Knobs
@@ -35,6 +37,7 @@ class AttributeKnob:
             the original value.
         bounds: lowest and highest value.
         doc: one line of meaning.
+        default: the value of a new environment; `AttributeKnobs` reads it from the environment instead.
     """
 
     name: str
@@ -42,6 +45,7 @@ class AttributeKnob:
     kind: str = "float"
     bounds: tuple[float, float] | None = None
     doc: str = ""
+    default: Value = None
 
 
 @dataclass(frozen=True)
@@ -63,12 +67,20 @@ class DerivedAttribute:
 
 CARTPOLE = (
     (
-        AttributeKnob("gravity", "gravity", bounds=(0.1, 100.0), doc="gravity, in metres a squared second"),
-        AttributeKnob("masscart", "masscart", bounds=(0.01, 100.0), doc="mass of the cart, in kilograms"),
-        AttributeKnob("masspole", "masspole", bounds=(0.001, 100.0), doc="mass of the pole, in kilograms"),
-        AttributeKnob("length", "length", bounds=(0.01, 10.0), doc="half of the pole's length, in metres"),
-        AttributeKnob("force_mag", "force_mag", bounds=(-100.0, 100.0), doc="force of a push, in newtons"),
-        AttributeKnob("tau", "tau", bounds=(0.001, 0.2), doc="time between two steps, in seconds"),
+        AttributeKnob(
+            "gravity", "gravity", bounds=(0.1, 100.0), doc="gravity, in metres a squared second", default=9.8
+        ),
+        AttributeKnob("masscart", "masscart", bounds=(0.01, 100.0), doc="mass of the cart, in kilograms", default=1.0),
+        AttributeKnob("masspole", "masspole", bounds=(0.001, 100.0), doc="mass of the pole, in kilograms", default=0.1),
+        AttributeKnob("length", "length", bounds=(0.01, 10.0), doc="half of the pole's length, in metres", default=0.5),
+        AttributeKnob(
+            "force_mag",
+            "force_mag",
+            bounds=(-100.0, 100.0),
+            doc="force of a push, in newtons; negative reverses",
+            default=10.0,
+        ),
+        AttributeKnob("tau", "tau", bounds=(0.001, 0.2), doc="time between two steps, in seconds", default=0.02),
     ),
     (
         DerivedAttribute("total_mass", ("masspole", "masscart"), "sum"),
@@ -78,12 +90,25 @@ CARTPOLE = (
 
 ACROBOT = (
     (
-        AttributeKnob("link_length_1", "LINK_LENGTH_1", bounds=(0.1, 10.0), doc="length of the upper link, in metres"),
-        AttributeKnob("link_length_2", "LINK_LENGTH_2", bounds=(0.1, 10.0), doc="length of the lower link, in metres"),
-        AttributeKnob("link_mass_1", "LINK_MASS_1", bounds=(0.01, 100.0), doc="mass of the upper link, in kilograms"),
-        AttributeKnob("link_mass_2", "LINK_MASS_2", bounds=(0.01, 100.0), doc="mass of the lower link, in kilograms"),
-        AttributeKnob("link_moi", "LINK_MOI", bounds=(0.01, 100.0), doc="moment of inertia of both links"),
-        AttributeKnob("torque_noise_max", "torque_noise_max", bounds=(0.0, 10.0), doc="noise of the torque"),
+        AttributeKnob(
+            "link_length_1", "LINK_LENGTH_1", bounds=(0.1, 10.0), doc="length of the upper link, in metres", default=1.0
+        ),
+        AttributeKnob(
+            "link_length_2", "LINK_LENGTH_2", bounds=(0.1, 10.0), doc="length of the lower link, in metres", default=1.0
+        ),
+        AttributeKnob(
+            "link_mass_1", "LINK_MASS_1", bounds=(0.01, 100.0), doc="mass of the upper link, in kilograms", default=1.0
+        ),
+        AttributeKnob(
+            "link_mass_2", "LINK_MASS_2", bounds=(0.01, 100.0), doc="mass of the lower link, in kilograms", default=1.0
+        ),
+        AttributeKnob("link_moi", "LINK_MOI", bounds=(0.01, 100.0), doc="moment of inertia of both links", default=1.0),
+        AttributeKnob(
+            "torque_noise_max", "torque_noise_max", bounds=(0.0, 10.0), doc="noise of the torque", default=0.0
+        ),
+        AttributeKnob(
+            "torque", "AVAIL_TORQUE", "factor", (-10.0, 10.0), "factor of the torque; negative reverses", 1.0
+        ),
     ),
     # The centre of mass is in the middle of a link, as it is with Gymnasium's own lengths.
     (
@@ -94,11 +119,11 @@ ACROBOT = (
 
 PENDULUM = (
     (
-        AttributeKnob("g", "g", bounds=(0.0, 100.0), doc="gravity, in metres a squared second"),
-        AttributeKnob("m", "m", bounds=(0.01, 100.0), doc="mass, in kilograms"),
-        AttributeKnob("l", "l", bounds=(0.01, 10.0), doc="length, in metres"),
-        AttributeKnob("max_torque", "max_torque", bounds=(0.0, 100.0), doc="torques beyond it are cut"),
-        AttributeKnob("dt", "dt", bounds=(0.001, 0.2), doc="time between two steps, in seconds"),
+        AttributeKnob("g", "g", bounds=(0.0, 100.0), doc="gravity, in metres a squared second", default=10.0),
+        AttributeKnob("m", "m", bounds=(0.01, 100.0), doc="mass, in kilograms", default=1.0),
+        AttributeKnob("l", "l", bounds=(0.01, 10.0), doc="length, in metres", default=1.0),
+        AttributeKnob("max_torque", "max_torque", bounds=(0.0, 100.0), doc="torques beyond it are cut", default=2.0),
+        AttributeKnob("dt", "dt", bounds=(0.001, 0.2), doc="time between two steps, in seconds", default=0.05),
     ),
     (),
 )
@@ -294,3 +319,58 @@ def _is_numeric(value: Any) -> bool:
 def _multiply(value: Any, factor: float) -> Any:
     """A number or nested tuple of numbers times a factor."""
     return tuple(_multiply(item, factor) for item in value) if isinstance(value, tuple) else value * factor
+
+
+class AttributeEnv(TunableEnv):
+    """The mixin for environments whose knobs are attributes of another package's class.
+
+    A subclass stands before that class in the order of bases, names its knobs in `attributes` and `knobs`
+    (`knob_table_of_attributes`), and calls `make_tunable` at the end of its constructor.
+    """
+
+    attributes: ClassVar[tuple[AttributeKnob, ...]]
+    followers: ClassVar[tuple[DerivedAttribute, ...]] = ()
+    _attribute_knobs: AttributeKnobs
+
+    def make_tunable(self) -> None:
+        """Find the attributes of the knobs; the environment has to be complete."""
+        # the mixin itself is no environment
+        self._attribute_knobs = AttributeKnobs(self, self.attributes, self.followers)  # type: ignore[arg-type]
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        self._attribute_knobs.turn(values)
+
+    def read_knobs(self) -> dict[str, Value]:
+        """The present value of every knob, read back from the attributes."""
+        return self._attribute_knobs.read_knobs()
+
+    def set_state_seen(self, observation: Any) -> None:
+        """Set the state that an observation shows. For evaluators.
+
+        Args:
+            observation: as from `step`.
+
+        Raises:
+            StateError: if observations do not show the state.
+        """
+        raise StateError(f"observations of {type(self).__name__} do not show its state")
+
+
+def knob_table_of_attributes(attributes: Sequence[AttributeKnob]) -> KnobTable:
+    """The table of attribute knobs, with the values of a new environment as defaults.
+
+    Args:
+        attributes: the knobs; all have a default.
+    """
+    kinds = {"factor": "float"}
+    return KnobTable(
+        tuple(
+            Knob(one.name, freeze(one.default), one.bounds, one.doc, kinds.get(one.kind, one.kind))
+            for one in attributes
+        )
+    )

@@ -1,0 +1,179 @@
+"""What the drifts of classic control and MuJoCo cost reference controllers.
+
+`python -m benchmarks.physics` prints a table for the schedules of classic control, `python -m benchmarks.physics
+mujoco` (extra `mujoco`) and `python -m benchmarks.physics box2d` (extra `box2d`) those of the extras: mean returns of
+the controller for the phase before in both phases, and of the controller for the new phase. No controller is optimal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+import drift_envs
+
+Policy = Callable[[np.ndarray], Any]
+LINEAR = Path(__file__).parents[1] / "examples" / "linear_policies.json"
+
+
+class Reference(NamedTuple):
+    """The controllers of a schedule's two phases.
+
+    Args:
+        old: for the phase before the drift.
+        new: for the phase after it; `None` if none is known.
+    """
+
+    old: Policy
+    new: Policy | None
+
+
+def balance_cart(seen: np.ndarray) -> int:
+    """CartPole: a linear controller."""
+    return int(seen @ np.array([0.1, 0.5, 10.0, 2.0]) > 0)
+
+
+def pump(seen: np.ndarray) -> int:
+    """Acrobot: a torque along the velocity of the lower link."""
+    return 2 if seen[5] > 0 else 0
+
+
+def swing(seen: np.ndarray) -> np.ndarray:
+    """Pendulum: energy up to the top, then a linear controller."""
+    cosine, sine, velocity = map(float, seen)
+    if cosine > 0.85:
+        torque = -(12 * math.atan2(sine, cosine) + 3 * velocity)
+    else:
+        torque = -2.5 * (velocity**2 / 6 + 5 * cosine - 5) * math.copysign(1.0, velocity)
+    return np.array([np.clip(torque, -2, 2)], np.float32)
+
+
+def spin(seen: np.ndarray) -> np.ndarray:
+    """Pendulum: as fast as possible."""
+    return np.array([math.copysign(2.0, float(seen[2]))], np.float32)
+
+
+def land(seen: np.ndarray) -> int:
+    """LunarLander: Gymnasium's own heuristic."""
+    from gymnasium.envs.box2d.lunar_lander import heuristic
+
+    return int(heuristic(SimpleNamespace(unwrapped=SimpleNamespace(continuous=False)), seen))
+
+
+def balance_pole(seen: np.ndarray) -> np.ndarray:
+    """InvertedPendulum: a linear controller."""
+    return np.clip([3.0 * seen[0] + 30.0 * seen[1] + 3.0 * seen[2] + 6.0 * seen[3]], -3, 3).astype(np.float32)
+
+
+def reach(seen: np.ndarray, target_sign: int = 1) -> np.ndarray:
+    """Reacher: the transposed Jacobian of the way to the target, less the velocities."""
+    cos1, cos2, sin1, sin2 = seen[:4]
+    cos12, sin12 = cos1 * cos2 - sin1 * sin2, sin1 * cos2 + cos1 * sin2
+    tip = np.array([0.1 * cos1 + 0.11 * cos12, 0.1 * sin1 + 0.11 * sin12])
+    jacobian = np.array([[-tip[1], -0.11 * sin12], [tip[0], 0.11 * cos12]])
+    torque = 8.0 * jacobian.T @ (target_sign * seen[4:6] - tip) - 0.02 * seen[6:8]
+    return np.clip(torque, -1, 1).astype(np.float32)
+
+
+def run(env_id: str) -> Policy:
+    """A linear policy of `examples/linear_policies.json`."""
+    found = {name: np.array(value) for name, value in json.loads(LINEAR.read_text(encoding="utf-8"))[env_id].items()}
+
+    def act(seen: np.ndarray) -> np.ndarray:
+        return np.clip(found["weights"] @ ((seen - found["mean"]) / found["scale"]), -1, 1).astype(np.float32)
+
+    return act
+
+
+def reversed_(policy: Policy) -> Policy:
+    """The policy with the opposite of each action."""
+    return lambda seen: -policy(seen)
+
+
+def classic() -> dict[str, Reference]:
+    """The references of classic control."""
+    cart, links = (
+        Reference(balance_cart, lambda seen: 1 - balance_cart(seen)),
+        Reference(pump, lambda seen: 2 - pump(seen)),
+    )
+    return {
+        "cart_pole/explicit": cart,
+        "cart_pole/implicit": cart,
+        "acrobot/explicit": links,
+        "acrobot/implicit": links,
+        "pendulum/explicit": Reference(swing, reversed_(swing)),
+        "pendulum/implicit": Reference(swing, spin),
+    }
+
+
+def box2d() -> dict[str, Reference]:
+    """The references of LunarLander."""
+    return {
+        "lunar_lander/explicit": Reference(land, None),
+        "lunar_lander/implicit": Reference(land, lambda seen: (0, 3, 2, 1)[land(seen)]),
+    }
+
+
+def mujoco() -> dict[str, Reference]:
+    """The references of MuJoCo's environments."""
+    cheetah, hopper = run("DriftHalfCheetah-v0"), run("DriftHopper-v0")
+    return {
+        "half_cheetah/explicit": Reference(cheetah, reversed_(cheetah)),
+        "half_cheetah/implicit": Reference(cheetah, None),
+        "hopper/explicit": Reference(hopper, reversed_(hopper)),
+        "hopper/implicit": Reference(hopper, None),
+        "inverted_pendulum/explicit": Reference(balance_pole, reversed_(balance_pole)),
+        "inverted_pendulum/implicit": Reference(balance_pole, reversed_(balance_pole)),
+        "reacher/explicit": Reference(reach, reversed_(reach)),
+        "reacher/implicit": Reference(reach, lambda seen: reach(seen, -1)),
+    }
+
+
+def mean_return(schedule: str, tick: int, policy: Policy, seeds: Iterable[int]) -> float:
+    """The mean return of a policy in episodes at a tick of a schedule.
+
+    Args:
+        schedule: a shipped name.
+        tick: the tick.
+        policy: the policy.
+        seeds: one episode for each.
+    """
+    env_id = drift_envs.load_schedule(schedule).env  # type: ignore[union-attr]
+    returns = []
+    for seed in seeds:
+        env = gym.make(env_id, schedule=schedule)  # type: ignore[arg-type]
+        observation, _ = env.reset(seed=seed, options={"drift_tick": tick})
+        total, over = 0.0, False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(policy(observation))
+            total, over = total + float(reward), terminated or truncated
+        returns.append(total)
+        env.close()
+    return float(np.mean(returns))
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("part", nargs="?", default="classic", choices=("classic", "box2d", "mujoco"))
+    parser.add_argument("--seeds", type=int, default=20)
+    options = parser.parse_args()
+    references = {"classic": classic, "box2d": box2d, "mujoco": mujoco}[options.part]()
+    print("| schedule | before | after, old controller | after, new controller |\n|---|---|---|---|")
+    for name, reference in references.items():
+        seeds = range(options.seeds)
+        new = "none known" if reference.new is None else f"{mean_return(name, 20, reference.new, seeds):.1f}"
+        old = [f"{mean_return(name, tick, reference.old, seeds):.1f}" for tick in (0, 20)]
+        print(f"| `{name}` | {old[0]} | {old[1]} | {new} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The knobs of LunarLander and of MuJoCo's environments, which can be listed without Box2D and MuJoCo.
+
+* `LANDER_ATTRIBUTES`, `LUNAR_LANDER_KNOBS` - gravity and wind of LunarLander, and their table
+* `RUNNER_ATTRIBUTES`, `RUNNER_KNOBS` - those of HalfCheetah and Hopper
+* `BALANCER_ATTRIBUTES`, `BALANCER_KNOBS` - those of InvertedPendulum
+* `REACHER_ATTRIBUTES`, `REACHER_KNOBS` - those of Reacher
+"""
+
+from drift_envs.envs.attributes import AttributeKnob, knob_table_of_attributes
+
+LANDER_ATTRIBUTES = (
+    AttributeKnob("gravity", "gravity", "float", (-11.999, -0.001), "gravity, in metres a squared second", -10.0),
+    AttributeKnob("enable_wind", "enable_wind", "boolean", None, "whether there is wind", False),
+    AttributeKnob("wind_power", "wind_power", "float", (0.0, 20.0), "strength of the wind", 15.0),
+    AttributeKnob("turbulence_power", "turbulence_power", "float", (0.0, 2.0), "strength of the wind's torque", 1.5),
+)
+LUNAR_LANDER_KNOBS = knob_table_of_attributes(LANDER_ATTRIBUTES)
+
+_GRAVITY = AttributeKnob(
+    "gravity", "model.opt.gravity[2]", "float", (-50.0, 0.0), "gravity, in metres a squared second", -9.81
+)
+_FRICTION = AttributeKnob(
+    "friction", "model.geom_friction[:, 0]", "factor", (0.0, 10.0), "factor of the sliding friction of all parts", 1.0
+)
+_MASS = AttributeKnob("mass", "model.body_mass", "factor", (0.1, 10.0), "factor of all masses and inertias", 1.0)
+_DAMPING = AttributeKnob("damping", "model.dof_damping", "factor", (0.0, 10.0), "factor of the joints' damping", 1.0)
+_GAIN = AttributeKnob(
+    "gain", "model.actuator_gear[:, 0]", "factor", (-10.0, 10.0), "factor of the actuators; negative reverses them", 1.0
+)
+RUNNER_ATTRIBUTES = (
+    _GRAVITY,
+    _FRICTION,
+    _MASS,
+    _DAMPING,
+    _GAIN,
+    AttributeKnob(
+        "forward_reward",
+        "_forward_reward_weight",
+        "float",
+        (-10.0, 10.0),
+        "reward of the speed; negative rewards running backward",
+        1.0,
+    ),
+)
+BALANCER_ATTRIBUTES = (_GRAVITY, _MASS, _DAMPING, _GAIN)
+REACHER_ATTRIBUTES = (
+    _MASS,
+    _DAMPING,
+    _GAIN,
+    AttributeKnob(
+        "target_turn",
+        "target_turn",
+        "float",
+        (-3.2, 3.2),
+        "angle, in radians, by which the point that pays is turned from the target about the centre",
+        0.0,
+    ),
+)
+RUNNER_KNOBS = knob_table_of_attributes(RUNNER_ATTRIBUTES)
+BALANCER_KNOBS = knob_table_of_attributes(BALANCER_ATTRIBUTES)
+REACHER_KNOBS = knob_table_of_attributes(REACHER_ATTRIBUTES)

@@ -1,0 +1,203 @@
+"""What every environment with attribute knobs should do; collected where it is subclassed.
+
+* `PhysicsContract` - bit identity, knobs, copies, snapshots, twins, specs, the oracle's `changed`
+"""
+
+import copy
+import json
+import pickle
+import re
+import warnings
+from typing import ClassVar
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+from drift_envs import twin
+from drift_envs.cli.listing import KNOB_TABLES
+from drift_envs.envs.attributes import AttributeKnobs
+from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
+from drift_envs.lazy import load_object
+from drift_envs.registration import ALL_IDS, knob_table_of
+from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.wrappers.snapshot import snapshot
+
+CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
+
+
+def actions_of(env, count):
+    env.action_space.seed(0)
+    return [env.action_space.sample() for _ in range(count)]
+
+
+def play(env, actions, seed=None):
+    answers = [env.reset(seed=seed)]
+    for action in actions:
+        answers.append(env.step(action))
+        if answers[-1][2] or answers[-1][3]:
+            answers.append(env.reset())
+    return answers
+
+
+def shipped(env_id):
+    return [name for name in shipped_schedules() if load_schedule(name).env == env_id]
+
+
+class PhysicsContract:
+    """The contract of one environment.
+
+    A subclass names the id, Gymnasium's id, and for each knob a value that acts on the response to the
+    first steps; `copies_episode` is false where an episode can be neither copied nor saved.
+    """
+
+    env_id: str
+    plain_id: str
+    values: ClassVar[dict[str, object]]
+    silent: ClassVar[tuple[str, ...]] = ()
+    """Knobs that change the reward alone."""
+    copies_episode = True
+
+    def test_without_a_schedule_it_is_gymnasiums(self):
+        ours, base = gym.make(self.env_id, schedule=None), gym.make(self.plain_id)
+        assert (ours.observation_space, ours.action_space) == (base.observation_space, base.action_space)
+        assert ours.spec.max_episode_steps == base.spec.max_episode_steps == ALL_IDS[self.env_id].limit
+        actions = actions_of(base, 400)
+        assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
+
+    def test_gymnasiums_checker_is_content(self):
+        for schedule in (None, *shipped(self.env_id)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
+                warnings.filterwarnings("ignore", message=".*we recommend using a symmetric and normalized space.*")
+                warnings.filterwarnings("ignore", message=".*Box observation space m.*imum value is.*infinity.*")
+                check_env(gym.make(self.env_id, schedule=schedule), skip_render_check=True)
+
+    def test_its_table_is_that_of_its_attributes(self):
+        env = gym.make(self.env_id, schedule=None).unwrapped
+        assert AttributeKnobs(env, env.attributes, env.followers).knobs.accepts_like(env.knobs)
+        assert load_object(KNOB_TABLES[self.env_id]) is env.knobs
+        assert set(self.values) == set(env.knobs)
+        assert "reward_sign" in knob_table_of(self.env_id)
+
+    def test_each_knob_acts_and_comes_back(self):
+        for name, value in self.values.items():
+            knob = load_object(KNOB_TABLES[self.env_id])[name]
+            runs = []
+            for drift in ({}, {name: value}, {name: knob.default}):
+                env = gym.make(self.env_id, schedule={"version": 1, "name": "one", "base": drift})
+                actions = actions_of(env, 40)
+                runs.append(play(env, actions, seed=3))
+            assert data_equivalence(runs[0], runs[2], exact=True), name
+            assert not data_equivalence(runs[0], runs[1], exact=True), name
+            seen = [[step[0] for step in run if len(step) == 5] for run in runs[:2]]
+            count = min(map(len, seen))
+            same = all(np.array_equal(one, other) for one, other in zip(*(run[:count] for run in seen), strict=True))
+            assert same == (name in self.silent), name
+
+    def test_each_shipped_schedule_plays_and_its_spec_builds_the_same(self):
+        names = shipped(self.env_id)
+        assert {name.split("/")[1] for name in names} >= {"explicit", "implicit", "null"}
+        for name in names:
+            env = gym.make(self.env_id, schedule=name, notify="full")
+            again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+            runs = []
+            for one in (env, again):
+                run = play(one, actions_of(env, 10), seed=1)
+                run.append(one.reset(options={"drift_tick": 20}))
+                run += [one.step(action) for action in actions_of(env, 3)]
+                runs.append(run)
+            assert data_equivalence(*runs, exact=True)
+            assert env.observation_space.contains(runs[0][-1][0])
+
+    def test_control_is_what_changes_nothing(self):
+        for name in shipped(self.env_id):
+            schedule = load_schedule(name)
+            assert schedule.control == name.endswith(("/null", "/harmless"))
+            assert schedule.name == name
+            assert schedule.seed is None
+
+    @pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
+    def test_clones_have_the_same_future(self, clone):
+        env = gym.make(self.env_id)
+        actions = actions_of(env, 60)
+        env.reset(seed=2)
+        env.step(actions[0])
+        other = clone(env)
+        if self.copies_episode:
+            assert data_equivalence(
+                [env.step(action) for action in actions[:5]], [other.step(action) for action in actions[:5]], exact=True
+            )
+        assert data_equivalence(play(env, actions), play(other, actions), exact=True)
+
+    def test_a_snapshot_brings_the_episode_back(self):
+        env = gym.make(self.env_id)
+        actions = actions_of(env, 8)
+        env.reset(seed=0)
+        env.step(actions[0])
+        saved = snapshot(env)
+        first = [env.step(action) for action in actions]
+        saved.restore()
+        assert data_equivalence([env.step(action) for action in actions], first, exact=True)
+
+    def test_a_twin_has_the_knobs_of_its_world(self):
+        (name, value), *_ = self.values.items()
+        drift = {"name": "d", "at": 1, "set": {name: value}}
+        env = gym.make(self.env_id, schedule={"version": 1, "name": "one", "drifts": [drift]})
+        env.reset(seed=0)
+        env.reset()
+        second = twin(env)
+        second.reset()
+        inner = second._Twin__inner.unwrapped
+        assert inner.read_knobs()[name] == env.unwrapped.read_knobs()[name] == value
+        assert inner is not env.unwrapped
+        before = env.unwrapped.read_knobs()
+        second.step(env.action_space.sample())
+        assert env.unwrapped.read_knobs() == before
+
+    def test_changed_is_exact(self):
+        name = f"{ALL_IDS[self.env_id].schedule.split('/')[0]}/explicit"
+        env = gym.make(self.env_id, schedule=name)
+        state, _ = env.reset(seed=0)
+        oracle = env.get_wrapper_attr("oracle")
+        actions = actions_of(env, 30)
+        found = set()
+        for action in actions:
+            saved = env.unwrapped.save_state()
+            assert not oracle.changed(saved, action, 0, 19)
+            found.add(oracle.changed(saved, action, 0, 20))
+            expected = oracle.response(saved, action, 0)[0]
+            oracle.changed(state, action, 0, 20)  # an observation will do, too
+            state, reward, terminated, *_ = env.step(action)
+            assert oracle.holds(saved, action, expected.state, terminated, 0)
+            assert (np.asarray(state).tolist(), reward) == (
+                np.asarray(json.loads(expected.state)).tolist(),
+                pytest.approx(expected.score),
+            )
+            if terminated:
+                state, _ = env.reset()
+        assert True in found
+        with pytest.raises(NoOracleError, match="no optimum is known for"):
+            oracle.value(0)
+
+    def test_driven_knobs_and_wrong_arguments(self):
+        with pytest.raises(ArgumentError, match="`text` should be False"):
+            gym.make(self.env_id, text=True)
+        with pytest.raises(ArgumentError, match=re.escape("there is no argument `speed`")):
+            gym.make(self.env_id, speed=1)
+        (name, value), *_ = self.values.items()
+        env = gym.make(self.env_id, schedule={"version": 1, "name": "n", "base": {name: value}})
+        env.reset(seed=0)
+        with pytest.raises(DrivenKnobError):
+            env.set_wrapper_attr(name, value)
+
+    def test_pictures(self):
+        env = gym.make(self.env_id, render_mode="rgb_array", overlay=True)
+        env.reset(seed=0)
+        picture = env.render()
+        assert picture.dtype == np.uint8
+        assert picture.std() > 0
+        copy.deepcopy(env).close()
+        env.close()

@@ -1,0 +1,392 @@
+"""Minigrid's worlds with knobs: bit identity, rules, drifts, text form, oracle, copies."""
+
+import copy
+import json
+import pickle
+import re
+import warnings
+from itertools import pairwise
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+pytest.importorskip("minigrid", reason="needs the extra `minigrid`")
+
+from minigrid.utils.baby_ai_bot import BabyAIBot
+
+from drift_envs import twin
+from drift_envs.cli.listing import KNOB_TABLES
+from drift_envs.cli.worlds import open_schedule
+from drift_envs.envs.minigrid.env import GoToLocalGrid
+from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
+from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
+from drift_envs.lazy import load_object
+from drift_envs.oracle.grid import plan_grid
+from drift_envs.registration import ALL_IDS, knob_table_of
+from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.wrappers.snapshot import snapshot
+
+PLAIN = {
+    "DriftMiniGrid-Empty-v0": "MiniGrid-Empty-8x8-v0",
+    "DriftMiniGrid-DoorKey-v0": "MiniGrid-DoorKey-8x8-v0",
+    "DriftMiniGrid-MultiRoom-v0": "MiniGrid-MultiRoom-N2-S4-v0",
+    "DriftMiniGrid-LavaGap-v0": "MiniGrid-LavaGapS7-v0",
+    "DriftMiniGrid-KeyCorridor-v0": "MiniGrid-KeyCorridorS3R2-v0",
+    "DriftMiniGrid-Unlock-v0": "MiniGrid-Unlock-v0",
+    "DriftMiniGrid-GoToLocal-v0": "BabyAI-GoToLocalS6N4-v0",
+}
+SHIPPED = [name for name in shipped_schedules() if name.startswith("minigrid_")]
+FAMILY_SEEDS = range(6)
+CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
+ids = pytest.mark.parametrize("env_id", PLAIN)
+shipped = pytest.mark.parametrize("name", SHIPPED)
+
+
+def make(env_id, text=False, **base):
+    return gym.make(env_id, schedule={"version": 1, "name": "s", "base": base}, text=text)
+
+
+def world_of(name, **arguments):
+    return gym.make(load_schedule(name).env, schedule=name, **arguments)
+
+
+def actions_of(env, count, seed=0):
+    env.action_space.seed(seed)
+    return [env.action_space.sample() for _ in range(count)]
+
+
+def play(env, actions, seed=None):
+    answers = [env.reset(seed=seed)]
+    for action in actions:
+        answers.append(env.step(action))
+        if answers[-1][2] or answers[-1][3]:
+            answers.append(env.reset())
+    return answers
+
+
+def test_every_world_of_the_table_is_tested():
+    assert {env_id for env_id, entry in ALL_IDS.items() if entry.extra == "minigrid"} == set(PLAIN)
+    for env_id in PLAIN:
+        assert load_object(KNOB_TABLES[env_id]) is ALL_IDS[env_id].base.knobs is MINIGRID_KNOBS
+        assert "action_delay" in knob_table_of(env_id)
+        families = {name.split("/")[1] for name in SHIPPED if load_schedule(name).env == env_id}
+        assert families >= {"explicit", "implicit", "null"}
+
+
+@ids
+def test_without_a_schedule_it_is_minigrids(env_id):
+    ours, base = gym.make(env_id, schedule=None), gym.make(PLAIN[env_id])
+    assert (ours.observation_space, ours.action_space) == (base.observation_space, base.action_space)
+    assert ours.spec.max_episode_steps == ALL_IDS[env_id].limit
+    actions = actions_of(base, 1500)
+    assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
+
+
+@ids
+@pytest.mark.parametrize("text", [False, True])
+def test_gymnasiums_checker_is_content(env_id, text):
+    for schedule in (None, ALL_IDS[env_id].schedule):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
+            check_env(gym.make(env_id, schedule=schedule, text=text), skip_render_check=True)
+
+
+@ids
+def test_the_rules_for_the_search_are_those_of_the_world(env_id):
+    """Random walks over random maps, with and without knobs: state, end and reward agree at each step."""
+    for number in range(1, 16):
+        knobs = {"layout": number}
+        if number % 3 == 0:
+            knobs |= {"meanings": {"left": "right", "right": "left", "pickup": "toggle", "toggle": "pickup"}}
+        if number % 4 == 0:
+            knobs |= {"opens": {"red": "blue", "blue": "red", "yellow": "grey"}}
+        env = make(env_id, **knobs).unwrapped
+        env.turn(knobs)
+        env.reset(seed=0)
+        model = env.grid_model
+        state = model.start
+        chance = np.random.default_rng(number)
+        for _ in range(150):
+            action = int(chance.choice(7, p=[0.2, 0.2, 0.35, 0.1, 0.05, 0.08, 0.02]))
+            expected = model.step(state, ACTIONS[action])
+            _, reward, terminated, truncated, _ = env.step(action)
+            assert env.grid_state == expected.state
+            assert (reward > 0, terminated) == (expected.paid, expected.ended)
+            state = expected.state
+            if terminated or truncated:
+                break
+
+
+@ids
+def test_shortest_plans_pay_and_no_shorter_ones_are_found_by_chance(env_id):
+    for number in range(1, 6):
+        env = make(env_id, text=True, layout=number)
+        state, _ = env.reset(seed=0)
+        oracle = env.get_wrapper_attr("oracle")
+        length = plan_grid(env.unwrapped.grid_model, env.unwrapped.grid_state, 300).length
+        steps, over, info = 0, False, {}
+        while not over:
+            action = oracle.action(state, 0)
+            expected = oracle.response(state, action, 0)[0]
+            before, (state, _, over, _, info) = state, env.step(action)
+            assert oracle.holds(before, action, state, over, 0)
+            assert json.loads(expected.state).items() <= json.loads(state).items()
+            steps += 1
+        assert (steps, info["score"]) == (length, 1.0)
+        chance = np.random.default_rng(number)
+        for _ in range(50):
+            env.reset(seed=0)
+            for _ in range(length - 1):
+                action = int(chance.choice(7, p=[0.2, 0.2, 0.4, 0.1, 0.02, 0.08, 0]))
+                _, reward, terminated, _, _ = env.step(action)
+                assert reward == 0
+                if terminated:
+                    break
+
+
+def test_babyais_bot_is_never_faster_and_often_as_fast():
+    equal = 0
+    for number in range(1, 16):
+        env = GoToLocalGrid()
+        env.turn({"layout": number})
+        env.reset(seed=0)
+        length = plan_grid(env.grid_model, env.grid_state, env.max_steps).length
+        bot, action, steps, reward = BabyAIBot(env), None, 0, 0
+        while not reward:
+            action = bot.replan(action)
+            _, reward, _, truncated, _ = env.step(action)
+            steps += 1
+            assert not truncated
+        assert steps >= length
+        equal += steps == length
+    assert equal >= 5
+
+
+@shipped
+def test_every_drift_matters_and_leaves_the_mission_possible(name):
+    schedule = load_schedule(name)
+    assert (schedule.name, schedule.seed) == (name, None)
+    assert schedule.control == name.endswith(("/null", "/harmless", "/narrow"))
+    for seed in FAMILY_SEEDS if name.endswith("-family") else (0,):
+        world = open_schedule(name, seed)
+        assert world.oracle is not None
+        phases = world.phases(4)
+        assert [phase.start for phase in phases] == [20 * number for number in range(len(phases))]
+        for old, new in pairwise(phases):
+            effect = world.oracle.effect(world.full_tick(old), world.full_tick(new))
+            assert min(effect.before, effect.after) >= 0.7
+            if schedule.control:
+                assert effect.loss == 0.0
+            else:
+                assert effect.loss >= 0.05
+                assert effect.magnitude > 0
+
+
+@shipped
+def test_an_implicit_drift_is_seen_in_outcomes_alone(name):
+    if load_schedule(name).visibility != "implicit":
+        pytest.skip("explicit")
+    for text in (False, True):
+        env = world_of(name, text=text)
+        views = []
+        for tick in (0, 20):
+            view = [env.reset(seed=0, options={"drift_tick": tick})]
+            turn = [1, 1, 1, 1] if "mirrored" not in name else [2]
+            for action in turn:  # looking around
+                observation, _, terminated, _, info = env.step(action)
+                view.append((observation, info))
+                if terminated:
+                    break
+            views.append(view)
+        count = min(map(len, views))
+        assert data_equivalence(views[0][:count], views[1][:count], exact=True)
+
+
+@shipped
+def test_spaces_never_change_and_a_spec_builds_the_same_world(name):
+    for text in (False, True):
+        env = world_of(name, text=text, notify="full")
+        again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+        assert again.spec == env.spec
+        runs = []
+        for one in (env, again):
+            run = [one.reset(seed=4)]
+            for tick in (0, 20, 40):
+                run.append(one.reset(options={"drift_tick": tick}))
+                assert one.observation_space.contains(run[-1][0])
+                run += [one.step(action) for action in actions_of(one, 8)]
+            runs.append(run)
+        assert data_equivalence(*runs, exact=True)
+
+
+@ids
+@pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
+def test_clones_have_the_same_future(env_id, clone):
+    env = gym.make(env_id, text=True, render_mode="rgb_array")
+    actions = actions_of(env, 60)
+    env.reset(seed=2)
+    env.step(actions[0])
+    env.render()
+    other = clone(env)
+    assert data_equivalence([env.step(a) for a in actions[:3]], [other.step(a) for a in actions[:3]], exact=True)
+    assert data_equivalence(play(env, actions), play(other, actions), exact=True)
+
+
+@ids
+def test_snapshots_and_twins(env_id):
+    env = make(env_id, text=True, layout=3, transient=0.3)
+    env.reset(seed=0)
+    for action in (2, 1, 2, 3):
+        env.step(action)
+    saved = snapshot(env)
+    first = [env.step(action)[:4] for action in (2, 2, 5, 0, 4, 2)]
+    for _ in range(2):
+        saved.restore()
+        assert [env.step(action)[:4] for action in (2, 2, 5, 0, 4, 2)] == first
+    second = twin(env)
+    seen, info = second.reset()
+    assert json.loads(seen)["changed"] == {}
+    assert seen == env.reset()[0]
+    assert set(info) == {"task", "actions", "score"}
+
+
+def test_a_snapshot_keeps_what_the_task_refers_to():
+    env = make("DriftMiniGrid-GoToLocal-v0", text=True, layout=1)
+    state, _ = env.reset(seed=0)
+    oracle = env.get_wrapper_attr("oracle")
+    saved = snapshot(env)
+    for _ in range(2):
+        saved.restore()
+        here, over = state, False
+        while not over:
+            here, _, over, truncated, info = env.step(oracle.action(here, 0))
+            assert not truncated
+        assert info["score"] == 1.0
+
+
+@pytest.mark.parametrize(("size", "drift"), [(7, {}), (3, {"view_size": 3}), (5, {"view_size": 5})])
+def test_a_narrow_view_hides_cells_and_keeps_the_space(size, drift):
+    env = make("DriftMiniGrid-Empty-v0", layout=1, **drift)
+    observation, _ = env.reset(seed=0)
+    for action in (1, 1, 2, 1, 2, 1):
+        seen = observation["image"][:, :, 0] > 0
+        assert observation["image"].shape == (7, 7, 3)
+        edge = (7 - size) // 2
+        outside = np.ones((7, 7), bool)
+        outside[edge : 7 - edge, 7 - size :] = False
+        assert not seen[outside].any()
+        assert seen[3, 6]
+        observation = env.step(action)[0]
+
+
+def test_which_key_opens_and_that_the_wrong_one_does_not():
+    knobs = {"layout": 1, "objects": {"2,2": "blue key"}, "opens": {"yellow": "blue"}}
+    env = make("DriftMiniGrid-DoorKey-v0", **knobs)
+    env.reset(seed=0)
+    inner = env.unwrapped
+    for color, opens in (("yellow", False), ("blue", True)):
+        inner.agent_pos, inner.agent_dir = (3, 5), 0
+        inner.carrying = load_object("minigrid.core.world_object:Key")(color)
+        env.step(ACTIONS.index("toggle"))
+        assert inner.grid.get(4, 5).is_open == opens
+        assert inner.carrying.color == color
+
+
+def test_which_goal_pays_and_that_the_other_one_ends_the_episode():
+    for words, paid in (({}, False), ({"green": "blue"}, True)):
+        env = make("DriftMiniGrid-Empty-v0", layout=1, objects={"1,6": "blue goal"}, words=words)
+        env.reset(seed=0)
+        env.step(1)
+        for _ in range(5):
+            _, reward, terminated, _, _ = env.step(2)
+        assert (reward > 0, terminated) == (paid, True)
+
+
+def test_which_ball_pays():
+    knobs = {"layout": 1, "objects": {"1,3": "red ball"}}
+    for words, color in (({}, "blue"), ({"blue": "red"}, "red")):
+        env = make("DriftMiniGrid-KeyCorridor-v0", **knobs, words=words)
+        for other in ("blue", "red"):
+            env.reset(seed=0)
+            inner = env.unwrapped
+            assert inner.mission == "pick up the blue ball"
+            column, row = (5, 3) if other == "blue" else (1, 3)
+            inner.agent_pos, inner.agent_dir = (column - 1, row), 0
+            if other == "red":
+                inner.agent_pos, inner.agent_dir = (1, 2), 1
+            _, reward, terminated, _, _ = env.step(ACTIONS.index("pickup"))
+            assert (reward > 0, terminated) == (other == color, other == color)
+
+
+def test_a_lost_action_changes_nothing():
+    env = make("DriftMiniGrid-Empty-v0", layout=1, transient=1.0)
+    before = env.reset(seed=0)[0]
+    assert all(data_equivalence(env.step(action)[0], before, exact=True) for action in (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ({"objects": {"3": "wall"}}, "`objects` should name cells such as '3,4'. Received '3'"),
+        ({"objects": {"3,4": "cat"}}, "Received 'cat'"),
+        ({"words": {"green": "pink"}}, "`words` should map colours"),
+        ({"opens": {"pink": "red"}}, "`opens` should map colours"),
+        ({"meanings": {"left": "right"}}, "`meanings` should use every action once"),
+        ({"meanings": {"jump": "right"}}, "`meanings` should map left, right"),
+        ({"view_size": 4}, "`view_size` should be odd. Received 4"),
+        ({"view_size": 9}, "`view_size` should be in the interval [3, 7]. Received 9"),
+        ({"layout": -1}, "`layout` should be in the interval"),
+        ({"layout": {"draw": {"size": 3}}}, "`draw` takes no arguments here"),
+    ],
+    ids=str,
+)
+def test_wrong_values_are_refused_with_rule_and_value(base, message):
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        make("DriftMiniGrid-Empty-v0", **base)
+
+
+def test_wrong_use():
+    env = make("DriftMiniGrid-Empty-v0", objects={"9,9": "wall"})
+    with pytest.raises(ArgumentError, match=re.escape("cells of a map of 8 x 8, other than the agent's (1, 1)")):
+        env.reset(seed=0)
+    env = make("DriftMiniGrid-Empty-v0", layout=1)
+    with pytest.raises(StateError, match="`step` was called before `reset`"):
+        env.step(0)
+    env.reset(seed=0)
+    for wrong in (7, -1, 1.5, "left"):
+        with pytest.raises(ArgumentError, match="`action` should be one of 0, 1, 2"):
+            env.step(wrong)
+    with pytest.raises(DrivenKnobError):
+        env.unwrapped.layout = 2
+    oracle = env.get_wrapper_attr("oracle")
+    with pytest.raises(ArgumentError, match="`state` should be the JSON text of a grid"):
+        oracle.response("{}", 0, 0)
+    plain = gym.make("DriftMiniGrid-Empty-v0", schedule={"version": 1, "name": "n", "base": {"layout": 0}})
+    with pytest.raises(NoOracleError, match="drawn for each episode"):
+        plain.get_wrapper_attr("oracle").value(0)
+
+
+def test_changed_is_exact_at_the_right_places():
+    env = world_of("minigrid_empty/implicit", text=True)
+    state, _ = env.reset(seed=0)
+    oracle = env.get_wrapper_attr("oracle")
+    assert not any(oracle.changed(state, action, 0, 20) for action in range(7))
+    env.step(1)
+    for _ in range(4):
+        state = env.step(2)[0]
+    assert [action for action in range(7) if oracle.changed(state, action, 0, 20)] == [2]
+
+
+def test_pictures_show_the_overlay():
+    plain, overlaid = (
+        gym.make("DriftMiniGrid-LavaGap-v0", render_mode="rgb_array", overlay=overlay) for overlay in (None, True)
+    )
+    for env in (plain, overlaid):
+        env.reset(seed=0)
+    one, other = plain.render(), overlaid.render()
+    assert one.shape == (7 * 32, 7 * 32, 3)
+    assert np.array_equal(other[: one.shape[0]], one) or other.shape[1] > one.shape[1]
+    assert other.shape[0] > one.shape[0]

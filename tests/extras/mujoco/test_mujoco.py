@@ -1,0 +1,124 @@
+"""MuJoCo's environments with knobs."""
+
+import os
+from typing import ClassVar
+
+os.environ.setdefault("MUJOCO_GL", "egl")
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from benchmarks.physics import mean_return, mujoco
+from drift_envs import DriftWrapper
+from drift_envs.wrappers.snapshot import snapshot
+from tests.drift_envs.envs.physics_contract import PhysicsContract
+
+pytest.importorskip("mujoco", reason="needs the extra `mujoco`")
+pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment.*")
+RUNNER = {"gravity": -5.0, "friction": 0.1, "mass": 2.0, "damping": 3.0, "gain": -1.0, "forward_reward": -1.0}
+
+
+class MujocoContract(PhysicsContract):
+    def test_pictures(self):
+        try:
+            super().test_pictures()
+        except Exception as error:
+            if "GL" in f"{type(error).__name__} {error}":
+                pytest.skip(f"there is no OpenGL here: {error}")
+            raise
+
+
+class TestHalfCheetah(MujocoContract):
+    env_id, plain_id = "DriftHalfCheetah-v0", "HalfCheetah-v5"
+    values: ClassVar = RUNNER
+    silent = ("forward_reward",)
+
+
+class TestHopper(MujocoContract):
+    env_id, plain_id = "DriftHopper-v0", "Hopper-v5"
+    values: ClassVar = RUNNER
+    silent = ("forward_reward",)
+
+
+class TestInvertedPendulum(MujocoContract):
+    env_id, plain_id = "DriftInvertedPendulum-v0", "InvertedPendulum-v5"
+    values: ClassVar = {"gravity": -5.0, "mass": 2.0, "damping": 3.0, "gain": -1.0}
+
+
+class TestReacher(MujocoContract):
+    env_id, plain_id = "DriftReacher-v0", "Reacher-v5"
+    values: ClassVar = {"mass": 2.0, "damping": 3.0, "gain": -1.0, "target_turn": 1.0}
+    silent = ("target_turn",)
+
+
+def test_twice_the_mass_is_twice_of_all_that_follows_from_it():
+    env = gym.make("DriftHopper-v0", schedule=None).unwrapped
+    before = {name: getattr(env.model, name).copy() for name in ("body_mass", "body_inertia", "body_subtreemass")}
+    env.turn({"mass": 2.0})
+    for name, old in before.items():
+        assert np.allclose(getattr(env.model, name), 2 * old), name
+    env.turn({"mass": 1.0})
+    for name, old in before.items():
+        assert np.array_equal(getattr(env.model, name), old), name
+
+
+def test_reversed_actuators_are_reversed_actions():
+    one, other = (
+        gym.make("DriftHopper-v0", schedule=schedule)
+        for schedule in (None, {"version": 1, "name": "r", "base": {"gain": -1}})
+    )
+    one.action_space.seed(0)
+    assert np.array_equal(one.reset(seed=0)[0], other.reset(seed=0)[0])
+    for _ in range(20):
+        action = one.action_space.sample()
+        assert np.array_equal(one.step(action)[0], other.step(-action)[0])
+
+
+def test_a_snapshot_in_another_instance_is_exact():
+    env, other = gym.make("DriftHalfCheetah-v0"), gym.make("DriftHalfCheetah-v0")
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    other.reset(seed=5)
+    for _ in range(30):
+        env.step(env.action_space.sample())
+    snapshot(env).restore(other)
+    for _ in range(10):
+        action = env.action_space.sample()
+        assert np.array_equal(env.step(action)[0], other.step(action)[0])
+
+
+def test_the_drifts_matter_to_reference_controllers():
+    found = {}
+    for name, (old, new) in mujoco().items():
+        before, carried = (mean_return(name, tick, old, range(2)) for tick in (0, 20))
+        found[name] = before, carried, None if new is None else mean_return(name, 20, new, range(2))
+        assert carried <= before - 0.05 * abs(before), name
+        if name.endswith("/explicit"):  # the opposite actions under reversed actuators
+            assert found[name][2] == pytest.approx(before), name
+    assert found["inverted_pendulum/explicit"][0] == 1000.0
+    assert found["inverted_pendulum/implicit"][1] == -1000.0
+    assert found["inverted_pendulum/implicit"][2] > -100.0
+    assert min(found["reacher/explicit"][0], found["reacher/implicit"][2]) > -10.0
+
+
+def test_any_other_environment_of_mujoco():
+    schedule = {
+        "version": 1,
+        "name": "ant",
+        "knobs": {
+            "gravity": {"attribute": "model.opt.gravity[2]", "bounds": [-50, 0]},
+            "torso": {"attribute": 'model.body_mass["torso"]', "bounds": [0.01, 10]},
+            "friction": {"attribute": "model.geom_friction[:, 0]", "kind": "factor", "bounds": [0, 10]},
+            "gear": {"attribute": "model.actuator_gear[:, 0]", "kind": "factor", "bounds": [-5, 5]},
+        },
+    }
+    for name, value in (("gravity", -3.0), ("torso", 0.9), ("friction", 0.1), ("gear", -1.0)):
+        drift = {"name": "d", "at": 1, "set": {name: value}}
+        env = DriftWrapper(gym.make("Ant-v5"), {**schedule, "drifts": [drift]})
+        runs = []
+        for tick in (0, 1):
+            env.reset(seed=0, options={"drift_tick": tick})
+            env.action_space.seed(0)
+            runs.append([env.step(env.action_space.sample())[0] for _ in range(60)][-1])
+        assert not np.array_equal(*runs), name
