@@ -570,6 +570,45 @@ def _import_memory(
     print(f"wrote {file}: {read_export(source, file):,} records")
 
 
+@app.command(
+    "stale",
+    short_help="Count what the world contradicts in a memory.",
+    epilog="Example: drift-agents stale memory.sqlite --schedule frozen_lake/explicit --phase drift-1",
+)
+def _stale(
+    store: Annotated[
+        Path,
+        typer.Argument(metavar="STORE", help="SQLite file of a memory, or file or folder of a store (Chroma, mem0)."),
+    ],
+    schedule: Annotated[str, typer.Option(metavar="NAME|FILE", help="Schedule of the world.")],
+    tick: Annotated[int | None, typer.Option(min=0, metavar="N", help="Tick of the world.")] = None,
+    phase: Annotated[str | None, typer.Option(metavar="ID", help="Phase of the world, at its first tick.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the world.")] = 0,
+    kind: Annotated[
+        Literal["memory", "chroma", "langgraph_sqlite", "mem0"] | None,
+        typer.Option(help="What wrote the store (default: found out)."),
+    ] = None,
+    show: Annotated[int, typer.Option(min=0, metavar="N", help="Print the newest N contradicted records.")] = 0,
+    most: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, metavar="X", help="Exit status 1 if a larger share is contradicted."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Count the records of a memory or a store that the world contradicts now, whole or in part.
+
+    The oracle of the environment judges them; nothing is played. The records stay as they are.
+    """
+    if (tick is None) == (phase is None):
+        raise refuse("--tick", "one of `--tick` and `--phase` should be given", "both" if phase else "neither")
+    from drift_agents.cli.stale import print_stale, read_contents
+
+    share = print_stale(read_contents(store, kind), schedule, seed, tick, phase, show, _make_console())
+    if most is not None and share > most:
+        print(f"drift-agents: {100 * share:.1f} % contradicted, more than {100 * most:g} %", file=sys.stderr)
+        raise typer.Exit(FAILED)
+
+
 def _print_moved(context: typer.Context) -> int:
     """Print the new name of a command that has moved."""
     name = context.command.name

@@ -2,6 +2,7 @@
 
 * `EpisodeEvaluator`, `Evaluation` - all of it together, for the row of an episode
 * `GroundTruth`, `EpisodeTruth` - regret, false realignments, and the share of memory that is still true
+* `true_share` - how much of one record is still true
 * `ItemAudit`, `ItemCounts` - how many written items are true, and how often they are retrieved
 * `DetectionTracker`, `DetectionResult` - whether and when a drift was detected
 * `AuditedMemory`, `AuditedItem` - what an audit requires of a memory
@@ -38,6 +39,23 @@ class EpisodeTruth(NamedTuple):
     memory_truth_rate: float | None
     false_realignments: int | None
     regret: float | None
+
+
+def true_share(oracle: Any, record: Record, tick: int) -> float:
+    """The share of what a record says that the world could answer at a tick: 1 if all of it, 0 if nothing.
+
+    Args:
+        oracle: of the world.
+        record: what is remembered.
+        tick: of the interaction.
+    """
+    return float(
+        sum(
+            p
+            for outcome, p in record.outcomes
+            if oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+        )
+    )
 
 
 class GroundTruth:
@@ -85,11 +103,7 @@ class GroundTruth:
         for record in records:
             share = true.get(record.id)
             if share is None:
-                share = true[record.id] = sum(
-                    p
-                    for outcome, p in record.outcomes
-                    if oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
-                )
+                share = true[record.id] = true_share(oracle, record, tick)
             total += share
         return total / len(records)
 

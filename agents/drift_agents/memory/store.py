@@ -117,7 +117,7 @@ class StoreMemory(LedgerMemory):
         if entry is None or entry not in self._cited:
             about: dict[str, Scalar] = {"record": record.id, "action": record.action}
             about |= {"episode": record.now.episode, "step": record.now.step, "verified": record.verified}
-            about["transition"] = json.dumps(plain_record(record), ensure_ascii=False)
+            about["transition"] = json.dumps(plain_record(record))
             entry = self._store.add(text, about)
         self._note_entry(record.id, entry, text)
         return entry

@@ -58,7 +58,14 @@ class LangGraphStore:
         return InMemoryStore(index=self._index())
 
     def _index(self) -> Any:
-        return {"dims": self.embedding.dimension + 1, "embed": self._embed, "fields": ["text"]}
+        # The store in memory reads `fields`, the one in SQLite `text_fields`; without it metadata is indexed too.
+        fields = ["text"]
+        return {
+            "dims": self.embedding.dimension + 1,
+            "embed": self._embed,
+            "fields": fields,
+            "text_fields": fields,
+        }
 
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Vectors with one more number, 1 where all others are 0: LangGraph divides by the length of a vector."""

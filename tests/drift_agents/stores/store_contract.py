@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.memory.store import StoreMemory
 from drift_agents.stores.base import ListedStore, Scalar, StoreProtocol, make_store
 from drift_agents.types import AgentClock, Experience, Outcome
@@ -203,6 +205,28 @@ class PersistentStoreContract(StoreContract):
                 assert len(list(memory.retrieve("a river", None, now).ids)) == len(list(memory.records()))
                 store.close()
         assert hashes[0] == hashes[2] != hashes[1]
+
+    def test_the_command_stale_reads_it(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        world = make_world(read_schedule("frozen_lake/explicit"))
+        state, _ = world.reset(seed=0)
+        after, *_ = world.step(1)
+        world.close()
+        store, now = self.open(tmp_path / "store"), AgentClock()
+        store.add("of another program", {})
+        memory = StoreMemory(store=store)
+        for outcome in (Outcome(after, 0.0, False), Outcome(state, 0.0, True)):
+            memory.observe(Experience(state, "1", outcome, 0.0, now), now)
+        store.close()
+        words = ["stale", str(tmp_path / "store"), "--schedule", "frozen_lake/explicit", "--tick", "0"]
+        assert main([*words, "--most", "0.5"]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert f"store {self.name} " in out
+        assert "records 2 true 1 (50 %) contradicted 1 (50 %)" in out
+        assert "1 entries without a record" in out
+        assert main([*words, "--most", "0.4"]) == 1
+        again = self.open(tmp_path / "store")
+        assert len(list(again.entries())) == 3
+        again.close()
 
     def test_a_path_that_is_no_store_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("no store")

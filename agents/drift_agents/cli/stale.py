@@ -1,0 +1,169 @@
+"""The command `drift-agents stale`: how much of a memory or a store the world contradicts now.
+
+* `Contents`, `read_contents` - what a file or a folder holds
+* `print_stale` - the comparison with the world
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from drift_agents.errors import ArgumentError, MemoryStateError
+from drift_agents.experiment.evaluator import true_share
+from drift_agents.experiment.worlds import make_world, read_schedule
+from drift_agents.memory.store import stored_records
+from drift_agents.memory.stored.file import MemoryFile
+from drift_agents.memory.transcript import render_statement
+from drift_agents.stores.base import ListedStore, make_store
+from drift_agents.types import Record
+from drift_envs.errors import DriftEnvsError
+
+KINDS = ("memory", "chroma", "langgraph_sqlite", "mem0")
+"""What the command reads: a memory's own file, and stores with a `path`."""
+
+
+class Contents(NamedTuple):
+    """What a file or a folder holds.
+
+    Args:
+        kind: one of `KINDS`.
+        records: the records, oldest first.
+        others: how many entries hold no record.
+    """
+
+    kind: str
+    records: list[Record]
+    others: int
+
+
+def read_contents(path: Path, kind: str | None = None) -> Contents:
+    """What a file or a folder holds.
+
+    Args:
+        path: the SQLite file of a memory, or the file or folder of a store that was opened with `path`.
+        kind: one of `KINDS`; found out if not given.
+
+    Raises:
+        MemoryStateError: if it is neither, or cannot be read.
+        MissingDependencyError: if the store needs a package that is not installed.
+    """
+    if not path.exists():
+        raise MemoryStateError(f"{path}: does not exist")
+    kind = kind or _find_kind(path)
+    if kind == "memory":
+        file = MemoryFile(path, read_only=True)
+        with closing(file):
+            return Contents(kind, list(file.read()), 0)
+    with _opened(path, kind) as store:
+        records = [record for _, record in stored_records(store)]
+        return Contents(kind, records, sum(1 for _ in store.entries()) - len(records))
+
+
+@contextmanager
+def _opened(path: Path, kind: str) -> Iterator[ListedStore]:
+    try:
+        store = make_store({kind: {"path": str(path)}})
+    except ArgumentError as error:
+        raise MemoryStateError(f"{path}: cannot be opened as {kind}: {error}") from error
+    try:
+        yield cast(ListedStore, store)
+    finally:
+        cast(Any, store).close()
+
+
+def _find_kind(path: Path) -> str:
+    """Which product wrote a file or a folder, by the files and tables that it makes."""
+    if path.is_dir():
+        names = {"chroma.sqlite3": "chroma", "history.db": "mem0"}
+        found = next((kind for name, kind in names.items() if (path / name).is_file()), None)
+    else:
+        found = {"records": "memory", "store_vectors": "langgraph_sqlite"}.get(_find_table(path))
+    if found is None:
+        raise MemoryStateError(
+            f"{path}: is neither a memory's file nor that of a store. Known: {', '.join(KINDS)}; see --kind"
+        )
+    return found
+
+
+def _find_table(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+            rows = file.execute("SELECT name FROM sqlite_master WHERE name IN ('records', 'store_vectors')").fetchall()
+    except sqlite3.Error:
+        return ""
+    return str(rows[0][0]) if rows else ""
+
+
+def print_stale(
+    contents: Contents, schedule: str, seed: int, tick: int | None, phase: str | None, listed: int, console: Console
+) -> float:
+    """Compare records with a world, and print what it contradicts.
+
+    Args:
+        contents: the records.
+        schedule: name or path of the world's schedule.
+        seed: of the world.
+        tick: the tick of the world; `None` for the first one of `phase`.
+        phase: the id of a phase.
+        listed: how many of the contradicted records are printed, the newest first.
+        console: where to print.
+
+    Returns:
+        The share of the records that the world contradicts, in whole or in part; 0 without records.
+
+    Raises:
+        ArgumentError: if the schedule has no such phase, or the world no oracle.
+        MemoryStateError: if a record is not of this world.
+        ExperimentError: if the schedule names no environment.
+        ScheduleError: if the schedule cannot be used.
+    """
+    world = make_world(read_schedule(schedule))
+    with closing(world):
+        world.reset(seed=seed)
+        if world.oracle is None:
+            raise ArgumentError(f"`--schedule` should be of a world with an oracle. Received {schedule!r}")
+        tick = world.timeline.first_tick(phase) if tick is None and phase is not None else tick or 0
+        shares = [_true_share(world.oracle, record, tick, schedule) for record in contents.records]
+        now = world.timeline.phase(tick).id
+    false = sum(share == 0.0 for share in shares)
+    # Probabilities of an outcome are shares of few responses; their sums are exact but for rounding.
+    partly = sum(0.0 < share < 1.0 - 1e-9 for share in shares)
+    count = len(shares)
+    rows = {
+        "store": contents.kind,
+        "world": f"{schedule}, seed {seed}, tick {tick} ({now})",
+        "records": f"{count:,}",
+        "true": _share(count - false - partly, count),
+        "contradicted": _share(false, count),
+        "in part": _share(partly, count),
+    }
+    if contents.others:
+        rows["others"] = f"{contents.others:,} entries without a record, not judged"
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in rows.items():
+        table.add_row(Text(name, style="bold"), Text(value))
+    console.print(table)
+    stale = [record for record, share in zip(contents.records, shares, strict=True) if share < 1.0 - 1e-9]
+    for record in reversed(stale[-listed:] if listed else []):
+        says = render_statement(record.state, record.action, record.outcomes, record.n if record.verified else None)
+        console.print(Text(f"\nepisode {record.now.episode}, step {record.now.step}: {says}"), soft_wrap=True)
+    return (false + partly) / count if count else 0.0
+
+
+def _true_share(oracle: Any, record: Record, tick: int, schedule: str) -> float:
+    try:
+        return true_share(oracle, record, tick)
+    except DriftEnvsError as error:
+        raise MemoryStateError(f"record {record.id} does not fit the world of {schedule}: {error}") from error
+
+
+def _share(part: int, count: int) -> str:
+    return f"{part:,}" + (f" ({100 * part / count:.0f} %)" if count else "")
