@@ -16,6 +16,9 @@ FOR_MODELS = [name for name in shipped_experiments() if needs_model(load_experim
 """Experiments that a language model has to be named for."""
 STUDY = [name for name in shipped_experiments() if name != "glove-quick" and name not in FOR_MODELS]
 
+FOR_EXTRA = ("stores", "stores-board")
+"""Experiments of the extra `stores`, which `tests/extras/stores` plays."""
+
 FEWER = {"readers-formats": 5, "readers-kinds": 10}
 """Experiments with fewer than 30 instances."""
 
@@ -37,6 +40,8 @@ def cover(cells: tuple[Cell, ...]) -> list[Cell]:
 
 @pytest.mark.parametrize("name", shipped_experiments())
 def test_everything_in_it_can_be_made(name: str) -> None:
+    if name in FOR_EXTRA:
+        pytest.importorskip("chromadb", reason="needs the extra `stores`")
     experiment = load_experiment(name, {"seeds": 1})
     service = None
     if name in FOR_MODELS:
