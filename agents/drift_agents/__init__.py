@@ -6,6 +6,7 @@
 * `ReplayLiveProber`, `SnapshotProber` - without a second instance of the world; with saved states (privileged)
 * `Memory`, `Verifier`, `Policy`, `Matching` - the protocols to implement
 * `make_memory`, `make_verifier`, `make_policy` - parts by name
+* `load_run`, `Run` - a finished run: a frame for pandas, a report for notebooks
 """
 
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drift_agents.agent import Agent
+    from drift_agents.analysis.run import Run, load_run
     from drift_agents.controller.base import make_controller
     from drift_agents.matching.base import Exact, Matching
     from drift_agents.memory.base import Memory, make_memory
@@ -50,9 +52,11 @@ __all__ = [
     "ReplayProber",
     "Reply",
     "Retrieved",
+    "Run",
     "SnapshotProber",
     "TeamAgent",
     "Verifier",
+    "load_run",
     "make_controller",
     "make_memory",
     "make_policy",
@@ -65,6 +69,7 @@ _HOMES = {
     name: module
     for module, names in {
         "drift_agents.agent": ("Agent",),
+        "drift_agents.analysis.run": ("Run", "load_run"),
         "drift_agents.controller.base": ("make_controller",),
         "drift_agents.matching.base": ("Exact", "Matching"),
         "drift_agents.memory.base": ("Memory", "make_memory"),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple
 
 RecordId = int
@@ -417,6 +418,34 @@ class Episode(UsageFields):
         for verdict in self.closing:
             yield now, verdict.about, verdict
 
+    def _repr_html_(self) -> str:
+        """The result and the steps as a table for notebooks; its colours are those of the page."""
+        end = "ended" if self.terminated else "out of time"
+        facts = [f"score {self.score:g}", f"{self.steps} steps", end, f"{self.surprises} surprises"]
+        facts += [f"{self.realignments} realignments", f"{self.probes.steps} probe steps"]
+        shown = f"<p><b>{escape(self.task)}</b><br>{escape(' · '.join(facts))}</p>"
+        if not self.trace:
+            return shown
+        rows = []
+        for step in self.trace[:SHOWN]:
+            seen, verdict = step.experience, step.verdict
+            noted = {"surprise": verdict.surprise, "realigned": verdict.realigned}
+            cells = (str(seen.now.step), seen.state, seen.action, seen.outcome.state, f"{seen.outcome.score:g}")
+            rows.append((*cells, ", ".join(word for word, is_so in noted.items() if is_so)))
+        body = "".join(f"<tr>{''.join(f'{_CELL}{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        heads = "".join(
+            f'<th style="text-align:left">{head}</th>'
+            for head in ("step", "state", "action", "outcome", "score", "verifier")
+        )
+        more = f"<p>and {len(self.trace) - SHOWN} more</p>" if len(self.trace) > SHOWN else ""
+        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return f"{shown}<details><summary>steps</summary>{table}</details>"
+
+
+SHOWN = 100
+"""Steps of an episode in a notebook."""
+
+_CELL = '<td style="text-align:left;vertical-align:top;white-space:pre-wrap">'
 
 EpisodeResult = Episode
 """The name that memories use for what `end_episode` is given."""

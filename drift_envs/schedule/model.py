@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -293,6 +294,19 @@ class Schedule(_Model):
         """The schedule as plain data, without what stands at its default; `load_schedule` takes it back."""
         return {"version": self.version, **_written(self)}
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the base, then when, how and what of every drift."""
+        about = [self.env, f"clock: {self.clock}", self.visibility, "control" if self.control else None]
+        rows = [("source", "", "", _show_values("", self.base))]
+        for drift in self.drifts:
+            rows.append((drift.name, _show_when(drift), _show_how(drift), _show_what(drift)))
+        body = "".join(f"<tr>{''.join(f'{_CELL}{cell}</td>' for cell in map(_to_html, row))}</tr>" for row in rows)
+        heads = "".join(f'<th style="text-align:left">{head}</th>' for head in ("phase", "when", "how", "what"))
+        return (
+            f"<p><b>{escape(self.name)}</b> {escape(' · '.join(filter(None, about)))}</p>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
     def content_hash(self) -> str:
         """Sixteen hexadecimal digits of the SHA-256 of the content, equal across machines and releases.
 
@@ -302,6 +316,42 @@ class Schedule(_Model):
         """
         text = json.dumps(_whole_as_int(self.to_dict()), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_CELL = '<td style="text-align:left;vertical-align:top;white-space:pre-wrap">'
+"""A cell of a table in a notebook; its colours are those of the page."""
+
+
+def _to_html(text: str) -> str:
+    """A text of several lines, as a map, keeps its columns."""
+    return f'<code style="white-space:pre">{escape(text)}</code>' if "\n" in text else escape(text)
+
+
+def _show_when(drift: Drift) -> str:
+    parts = [("at", drift.at), ("every", drift.every), ("rate", drift.rate), ("jitter", drift.jitter or None)]
+    return ", ".join(f"{word} {value:g}" for word, value in [*parts, ("for", drift.duration)] if value is not None)
+
+
+def _show_how(drift: Drift) -> str:
+    if drift.over is None:
+        return drift.kind
+    curve = drift.curve if isinstance(drift.curve, str) else f"{drift.curve.steps} steps"
+    return f"{drift.kind} over {drift.over}, {curve}"
+
+
+def _show_what(drift: Drift) -> str:
+    kinds = ("set", "add", "scale", "swap", "choice", "walk")
+    return "\n".join(text for kind in kinds if (text := _show_values(kind, getattr(drift, kind))))
+
+
+def _show_values(kind: str, values: Mapping[str, Any]) -> str:
+    lines = []
+    for knob, value in values.items():
+        plain = thaw(value)
+        is_map = isinstance(plain, list) and len(plain) > 1 and all(isinstance(row, str) for row in plain)
+        text = "\n" + "\n".join(plain) if is_map else json.dumps(plain, ensure_ascii=False)
+        lines.append(f"{kind} {knob}: {text}".strip())
+    return "\n".join(lines)
 
 
 def schedule_schema() -> dict[str, Any]:
