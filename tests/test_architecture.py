@@ -236,6 +236,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "studies.experience.command",
         "studies.injection",
     ),
+    "what users import; the package's root names it": ("drift_agents.analysis.run",),
     "one kind of table or picture a file, collected by one file": (
         "drift_agents.analysis.plots.draw",
         "drift_agents.analysis.plots.methods",

@@ -211,6 +211,10 @@ STORES = Registry(
             "drift_agents.stores.chroma:ChromaStore",
             "A collection of Chroma with the cosine distance, searched by its HNSW index.",
         ),
+        "letta": Part(
+            "drift_agents.stores.letta:LettaStore",
+            "Passages in the archival memory of an agent on a Letta server, through Letta's own client.",
+        ),
         "mem0": Part(
             "drift_agents.stores.mem0:Mem0Store",
             "mem0 with `infer=False`: texts are stored as they are, without a language model.",

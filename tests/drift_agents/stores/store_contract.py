@@ -39,8 +39,12 @@ class StoreContract:
     """Whether texts and queries without a letter are found and find."""
     can_be_copied = True
 
+    def options(self) -> dict[str, Any]:
+        """Options of the store, for one that starts empty."""
+        return {}
+
     def make(self) -> ListedStore:
-        made = make_store(self.name)
+        made = make_store({self.name: self.options()})
         assert isinstance(made, ListedStore)
         return made
 
@@ -156,15 +160,19 @@ class StoreContract:
 
     @pytest.mark.parametrize("schedule", ["frozen_lake/explicit", "webshop/explicit", "house/explicit"])
     def test_it_plays_with_and_without_a_verifier(self, tmp_path: Path, schedule: str) -> None:
-        agents = {"memory": {"store": {"store": self.name}}, "verifier": ["none", "glove"], "policy": "planner"}
-        data = {"name": "store", "schedules": [schedule], "seeds": 1, "rounds": 2, "trace": "none", "agents": agents}
-        runs = [run_experiment(parse_experiment(data), tmp_path / name).read_bytes() for name in ("one", "two")]
-        assert runs[0] == runs[1]
-        rows = read_rows(tmp_path / "one" / "episodes.jsonl")
-        assert {row["verifier"] for row in rows} == {"none", "glove"}
-        assert all(row["memory_size"] > 0 for row in rows)
-        assert any(row["probe_steps"] > 0 for row in rows)
-        assert not any(row["invalid_actions"] for row in rows)
+        """Each run in a store of its own, twice: equal seeds give equal runs."""
+        data = {"name": "store", "schedules": [schedule], "seeds": 1, "rounds": 2, "trace": "none"}
+        for verifier in ("none", "glove"):
+            runs = []
+            for name in ("one", "two"):
+                agents = {"memory": {"store": {"store": {self.name: self.options()}}}, "policy": "planner"}
+                experiment = parse_experiment({**data, "agents": {**agents, "verifier": verifier}})
+                rows = read_rows(run_experiment(experiment, tmp_path / verifier / name, jobs=1))
+                runs.append([{**row, "memory": "store"} for row in rows])
+            assert runs[0] == runs[1]
+            assert all(row["memory_size"] > 0 for row in runs[0])
+            assert any(row["probe_steps"] > 0 for row in runs[0]) == (verifier == "glove")
+            assert not any(row["invalid_actions"] for row in runs[0])
 
 
 class PersistentStoreContract(StoreContract):
