@@ -412,6 +412,65 @@ def _log_reader() -> Callable[[str], object]:
     return read
 
 
+@functools.cache
+def _submission() -> Path:
+    """A submission of a run of two episodes."""
+    from drift_agents.experiment.loader import parse_experiment
+    from drift_agents.experiment.runner import run_experiment
+    from drift_agents.submission.prepare import prepare_submission
+
+    agents = {"memory": "vanilla", "policy": "random"}
+    data = {"name": "tiny", "schedules": "frozen_lake/implicit", "agents": agents, "seeds": 1, "rounds": 1}
+    run_experiment(parse_experiment(data), _folder() / "tiny")
+    prepare_submission(_folder() / "tiny", _folder() / "submission")
+    return _folder() / "submission"
+
+
+def _submission_seeds() -> list[str]:
+    names = ("submission.json", "run.json", "finished.jsonl", "episodes.jsonl")
+    return [(_submission() / name).read_text("utf-8") for name in names] + _files("results/board/*/track.json")
+
+
+def _submission_reader() -> Callable[[str], object]:
+    from drift_agents.errors import SubmissionError
+    from drift_agents.submission.bundle import state_file
+    from drift_agents.submission.track import read_track
+    from drift_agents.submission.validate import check_submission
+
+    source = _submission()
+    whole = {path.name: path.read_bytes() for path in source.iterdir()}
+
+    def check(name: str, text: str) -> None:
+        """The submission with that text as one of its files, its hash stated anew."""
+        folder = _folder() / "changed"
+        folder.mkdir(exist_ok=True)
+        for other, content in whole.items():
+            (folder / other).write_bytes(content)
+        path = _write(f"changed/{name}", text)
+        if name != "submission.json":
+            statement = json.loads(whole["submission.json"])
+            statement["files"][name] = state_file(path).model_dump()
+            (folder / "submission.json").write_text(json.dumps(statement))
+        findings = check_submission(folder).findings
+        if findings:
+            raise SubmissionError(findings[0])
+
+    def read(text: str) -> None:
+        readers: list[Callable[[], object]] = [functools.partial(check, name, text) for name in whole]
+        readers.append(lambda: read_track(_write("track.json", text)))
+        refused = 0
+        for reader in readers:
+            try:
+                reader()
+            except OURS as error:
+                refused += 1
+                last = error
+        if refused == len(readers):
+            raise last
+
+    return read
+
+
 TARGETS = {
     target.name: target
     for target in (
@@ -423,7 +482,8 @@ TARGETS = {
         Target("addresses", _address_seeds, _address_reader, 0.18),
         Target("actions", _action_seeds, _action_reader, 0.15),
         Target("replies", _reply_seeds, _reply_reader, 0.15),
-        Target("logs", _log_seeds, _log_reader, 0.1),
+        Target("logs", _log_seeds, _log_reader, 0.08),
+        Target("submissions", _submission_seeds, _submission_reader, 0.02),
     )
 }
 

@@ -155,16 +155,22 @@ def _new(
     salt: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Hide the instances; write the secret to this new file.")
     ] = None,
+    beacon: Annotated[
+        str,
+        typer.Option(metavar="TEXT", help="A public random value of the future on which seeds depend too, in words."),
+    ] = "",
     debug: Debug = False,
 ) -> None:
     """Make a track: schedules, lengths, and seeds or, with --salt, the commitment to secret ones."""
     from drift_agents.submission.bundle import write_json
     from drift_agents.submission.track import find_fixed, make_track, new_salt
 
+    if beacon and salt is None:
+        raise refuse("--beacon", "should stand with `--salt`", beacon)
     make_track(file)  # a mistake in the file should leave no salt behind
     if out.exists():
         raise refuse("--out", "should be a new file", str(out))
-    track = make_track(file, None if salt is None else new_salt(salt))
+    track = make_track(file, None if salt is None else new_salt(salt), beacon)
     fixed = find_fixed(track)
     write_json(out, track.model_dump(mode="json", exclude_none=True))
     print(f"wrote {out}: {len(track.schedules)} schedules, {track.instances} instances each, digest {track.digest()}")
@@ -248,6 +254,33 @@ def _seeds(track: Track, salt: Path | None) -> tuple[int, ...]:
     from drift_agents.submission.track import read_salt, seeds_of
 
     return seeds_of(track, None if salt is None else read_salt(salt))
+
+
+@tracks.command(
+    "close",
+    short_help="Add the value of a hidden track's beacon.",
+    epilog="Example: drift-agents track close lakes.json --beacon 8f3a0c --out lakes.json",
+)
+def _close(
+    track: TrackPath,
+    beacon: Annotated[str, typer.Option(metavar="VALUE", help="The value, when it is known.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The track with the value (JSON).")],
+    debug: Debug = False,
+) -> None:
+    """Add the public random value that the track named when it was made; entries should be closed before it is known.
+
+    Seeds follow from the salt and this value, so that an organiser cannot choose them by drawing salts.
+    """
+    from drift_agents.errors import SubmissionError
+    from drift_agents.submission.bundle import write_json
+    from drift_agents.submission.track import read_track
+
+    hidden = read_track(track)
+    if not hidden.beacon_source or hidden.beacon is not None:
+        raise SubmissionError(f"{track}: should be a hidden track that waits for the value of a beacon")
+    closed = hidden.model_copy(update={"beacon": beacon})
+    write_json(out, closed.model_dump(mode="json", exclude_none=True))
+    print(f"wrote {out}: seeds depend on {hidden.beacon_source!r}, {beacon}")
 
 
 @tracks.command(

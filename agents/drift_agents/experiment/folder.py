@@ -160,11 +160,15 @@ class RunFolder:
         """
         path = self.path / FINISHED
         found: dict[str, str] = {}
-        for line in path.read_text("utf-8").split("\n")[:-1] if path.exists() else ():
+        try:
+            text = path.read_text("utf-8") if path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise ExperimentError(f"{path}: cannot be read: {error}") from error
+        for line in text.split("\n")[:-1]:
             try:
                 entry = json.loads(line)
                 found[str(entry["cell"])] = str(entry["sha256"])
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise ExperimentError(f"{path}: not a list of finished cells: {line[:80]!r}") from error
         return found
 

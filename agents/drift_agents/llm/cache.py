@@ -39,9 +39,16 @@ INSERT OR IGNORE INTO about VALUES ('format', 'drift-agents replies 1');
 _FORMAT = "drift-agents replies 1"
 _KEPT_USAGE = ("model_calls", "tokens_in", "tokens_out", "milliseconds")
 """What is recorded of a reply's cost; the money is computed anew from the tokens."""
+_LONGEST = 2**26
+"""Bytes of a request; no model takes as many."""
 _TOO_LONG = "context_too_long"
 _CACHED = "tokens_cached"
 """Recorded where it is not zero."""
+
+
+def _inflate(question: bytes) -> bytes:
+    """A request that was deflated, at most `_LONGEST` bytes of it: a file of a stranger could hold a bomb."""
+    return zlib.decompressobj().decompress(question, _LONGEST)
 
 
 class ReplyStore:
@@ -84,6 +91,8 @@ class ReplyStore:
         try:
             if not self.read_only:
                 file.executescript(_TABLES)
+            else:
+                file.execute("PRAGMA trusted_schema = OFF")  # a file of a stranger may hold views and triggers
             row = file.execute("SELECT value FROM about WHERE key = 'format'").fetchone()
             if row != (_FORMAT,):
                 raise ReplayError(f"{self.path}: should hold recorded replies, format {_FORMAT!r}. Received {row!r}")
@@ -177,7 +186,7 @@ class ReplyStore:
         with self._lock:
             try:
                 rows = self._file.execute("SELECT key, question FROM replies").fetchall()
-                return sum(hashlib.sha256(zlib.decompress(question)).digest() != key for key, question in rows)
+                return sum(hashlib.sha256(_inflate(question)).digest() != key for key, question in rows)
             except (sqlite3.Error, zlib.error, TypeError) as error:
                 raise ReplayError(f"{self.path}: holds no recorded replies: {error}") from error
 

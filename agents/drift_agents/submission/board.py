@@ -341,8 +341,8 @@ def _legend() -> list[str]:
 
 HIDDEN_NOTE = (
     "Instances of a hidden track protect against tuning to them and against choosing seeds. They protect neither "
-    "against an organiser who shows the salt or draws salts until one suits, nor against agents that are made for the "
-    "schedules themselves, which are public."
+    "against an organiser who shows the salt or, without a beacon, draws salts until one suits, nor against agents "
+    "that are made for the schedules themselves, which are public."
 )
 
 

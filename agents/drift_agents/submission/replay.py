@@ -153,7 +153,7 @@ def replay_submission(checked: Checked, cells: int = 5, nonce: str | None = None
         replayed=SampleReport(
             cells=tuple(cell.key for cell in sample),
             of=total,
-            lines=sum(len(checked.lines[cell.key]) for cell in sample),
+            lines=sum(len(checked.read_lines(cell)) for cell in sample),
             nonce=nonce,
             missed={
                 f"{share:.0%}": round(miss_probability(total, math.ceil(share * total), len(sample)), 4)
@@ -236,7 +236,7 @@ def _differences(checked: Checked, experiment: Experiment, sample: Sequence[Cell
 
 def _play_again(checked: Checked, experiment: Experiment, cell: Cell, service: Service | None) -> str | None:
     """Play a cell and compare its lines with the submitted ones, byte by byte; the first difference, if any."""
-    submitted = checked.lines[cell.key]
+    submitted = checked.read_lines(cell)
     with TemporaryDirectory(prefix="drift-replay-") as scratch:
         folder = RunFolder(Path(scratch)).memories(cell.key)
         count = 0

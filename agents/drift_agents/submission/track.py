@@ -70,6 +70,8 @@ class Track(_Model):
         first_seed: of an open track: the seeds are this one and those after it.
         commitment: of a hidden track: to the salt and to this content.
         salt: of a hidden track that was revealed, in hexadecimal digits.
+        beacon_source: of a hidden track: which public random value, unknown at the commitment, its seeds depend on.
+        beacon: that value, once it is known.
         schedules: the schedules that are played, sweeps included.
         settings: what an experiment file says beside agents and seeds.
     """
@@ -82,6 +84,8 @@ class Track(_Model):
     first_seed: int | None = Field(default=None, strict=True, ge=0, lt=SEED_STOP)
     commitment: Hash | None = None
     salt: Hash | None = None
+    beacon_source: str = Field(default="", max_length=300)
+    beacon: str | None = Field(default=None, min_length=1, max_length=1000)
     schedules: dict[str, TrackSchedule]
     settings: dict[str, Any]
 
@@ -91,8 +95,9 @@ class Track(_Model):
         return self.commitment is not None
 
     def digest(self) -> str:
-        """The SHA-256 of the content, without commitment and salt: what both the salt and entries are bound to."""
-        data = self.model_dump(mode="json", exclude={"commitment", "salt"})
+        """The SHA-256 of the content, without commitment, salt and beacon: what the salt and entries are bound to."""
+        later = {"commitment", "salt", "beacon"} | ({"beacon_source"} if not self.beacon_source else set())
+        data = self.model_dump(mode="json", exclude=later)
         return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -118,7 +123,7 @@ class AgentEntry(_Model):
     packages: tuple[PackageStatement, ...] = ()
 
 
-def make_track(path: Path, salt: bytes | None = None) -> Track:
+def make_track(path: Path, salt: bytes | None = None, beacon_source: str = "") -> Track:
     """A track from an experiment file without agents.
 
     The reference `clairvoyant` is always played, since its interactions are the budget of the ranking.
@@ -126,6 +131,7 @@ def make_track(path: Path, salt: bytes | None = None) -> Track:
     Args:
         path: the file; `seeds` are a number, or `{first: f, count: n}`.
         salt: the secret of a hidden track, which uses the number of the seeds alone.
+        beacon_source: the public random value that is mixed in.
 
     Raises:
         ExperimentError: if the file has mistakes.
@@ -154,6 +160,7 @@ def make_track(path: Path, salt: bytes | None = None) -> Track:
         version=__version__,
         instances=count,
         first_seed=None if salt is not None else first,
+        beacon_source=beacon_source,
         schedules=_schedules(experiment),
         settings=settings,
     )
@@ -178,6 +185,8 @@ def read_track(path: Path) -> Track:
     track = parse_model(Track, read_json(path), path)
     if (track.first_seed is None) == (track.commitment is None):
         raise SubmissionError(f"{path}: a track should have one of `first_seed` and `commitment`")
+    if (track.beacon is not None and not track.beacon_source) or (track.beacon_source and not track.is_hidden):
+        raise SubmissionError(f"{path}: a beacon should stand with its source, in a hidden track")
     if track.salt is not None:
         check_salt(track, bytes.fromhex(track.salt), str(path))
     return track
@@ -244,16 +253,18 @@ def check_salt(track: Track, salt: bytes, where: str) -> None:
 def derive_seeds(track: Track, salt: bytes) -> tuple[int, ...]:
     """The seeds of a hidden track: HMAC-SHA256 under the salt, of the track's digest and the number of the instance.
 
-    The first four bytes of each value are a seed; one that came before is passed over.
+    The first four bytes of each value are a seed; one that came before is passed over. The value of a beacon is part
+    of each message, so that an organiser who draws the salt cannot choose the seeds.
 
     Args:
         track: the track.
         salt: 32 bytes.
     """
+    beacon = b"" if track.beacon is None else hashlib.sha256(track.beacon.encode()).digest()
     seeds: dict[int, None] = {}
     number = 0
     while len(seeds) < track.instances:
-        message = _INSTANCE + bytes.fromhex(track.digest()) + number.to_bytes(8, "big")
+        message = _INSTANCE + bytes.fromhex(track.digest()) + number.to_bytes(8, "big") + beacon
         seeds[int.from_bytes(hmac.digest(salt, message, "sha256")[:4], "big")] = None
         number += 1
     return tuple(seeds)
@@ -267,7 +278,7 @@ def seeds_of(track: Track, salt: bytes | None = None) -> tuple[int, ...]:
         salt: of a hidden track that was not revealed.
 
     Raises:
-        SubmissionError: if the track is hidden and no salt is known, or it is another one.
+        SubmissionError: if the track is hidden and no salt is known, it is another one, or its beacon is not known.
     """
     if track.first_seed is not None:
         return tuple(range(track.first_seed, track.first_seed + track.instances))
@@ -276,6 +287,10 @@ def seeds_of(track: Track, salt: bytes | None = None) -> tuple[int, ...]:
     if salt is None:
         raise SubmissionError(f"{track.name}: is a hidden track: its instances need the salt of its organiser")
     check_salt(track, salt, track.name)
+    if track.beacon_source and track.beacon is None:
+        raise SubmissionError(
+            f"{track.name}: its seeds depend on {track.beacon_source!r}: give the value with `drift-agents track close`"
+        )
     return derive_seeds(track, salt)
 
 

@@ -22,11 +22,11 @@ from typing import Any
 import gymnasium as gym
 from pydantic import BaseModel
 
-from drift_agents.errors import DriftAgentsError, SubmissionError
+from drift_agents.errors import DriftAgentsError
 from drift_agents.experiment.config import SOLO, Experiment
 from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES, RunFolder, find_differences
-from drift_agents.experiment.logs import CONSTRUCT, TEST, from_line
+from drift_agents.experiment.logs import CONSTRUCT, TEST, read_rows
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_cells, plan_episodes
 from drift_agents.llm.budget import check_price
 from drift_agents.llm.cache import ReplyStore
@@ -103,7 +103,7 @@ class Checked:
         manifest: the content of `run.json`.
         experiment: the experiment; names of parts are not looked up, since their packages may be missing here.
         cells: the cells of the experiment.
-        lines: the lines of each cell, without their ends, by the cell's key.
+        places: where the lines of each cell begin in the file, and how many bytes they have, by the cell's key.
         rows: all rows, in the order of the lines.
         findings: everything that is wrong, in words.
     """
@@ -114,14 +114,25 @@ class Checked:
     manifest: dict[str, Any] = field(default_factory=dict)
     experiment: Experiment | None = None
     cells: tuple[Cell, ...] = ()
-    lines: dict[str, list[bytes]] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    rows: Sequence[Row] = ()
     findings: list[str] = field(default_factory=list)
 
     @property
     def is_valid(self) -> bool:
         """Whether nothing is wrong."""
         return not self.findings
+
+    def read_lines(self, cell: Cell) -> list[bytes]:
+        """The lines of a cell, without their ends.
+
+        Args:
+            cell: one of `cells`.
+        """
+        begin, size = self.places[cell.key]
+        with open(self.folder / EPISODES, "rb") as file:
+            file.seek(begin)
+            return file.read(size)[:-1].split(b"\n")
 
 
 def check_submission(folder: Path) -> Checked:
@@ -290,20 +301,8 @@ def _identity(cell: Cell) -> tuple[str, str, str, str, str]:
 
 
 def _check_lines(found: Checked) -> Iterator[str]:
-    text = (found.folder / EPISODES).read_bytes()
-    if not text.endswith(b"\n"):
-        yield f"{EPISODES}: the last line is torn off"
-        return
-    lines = text[:-1].split(b"\n")
-    rows: list[Row] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows.append(from_line(line.decode("utf-8"), f"{EPISODES}:{number}"))
-        except (DriftAgentsError, UnicodeDecodeError) as error:
-            yield str(error)
-    if len(rows) < len(lines):
-        return
-    found.rows = rows
+    path = found.folder / EPISODES
+    rows = found.rows = read_rows(path)
     names = _names(found)
     played = [(who, list(own)) for who, own in groupby(range(len(rows)), lambda at: _who(rows[at]))]
     planned = {(names[cell.place], *_identity(cell), cell.seed): cell for cell in found.cells}
@@ -314,17 +313,15 @@ def _check_lines(found: Checked) -> Iterator[str]:
     if set(finished) != {cell.key for cell in found.cells}:
         yield f"{FINISHED}: does not name exactly the cells of the experiment"
     plans = _Plans(found)
-    for (who, places), cell in zip(played, planned.values(), strict=True):
-        own = [lines[place] for place in places]
-        found.lines[cell.key] = own
-        if finished.get(cell.key) != _hash_lines(own):
-            yield f"{EPISODES}:{places[0] + 1}: the lines of {cell.key} are not those that {FINISHED} states"
-        schedule = str(who[0])
-        yield from _check_cell(found, cell, schedule, [rows[at] for at in places], places[0] + 1, plans)
-
-
-def _hash_lines(lines: Sequence[bytes]) -> str:
-    return hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
+    with open(path, "rb") as file:
+        for (who, places), cell in zip(played, planned.values(), strict=True):
+            begin = file.tell()
+            content = b"".join(file.readline() for _ in places)
+            found.places[cell.key] = (begin, len(content))
+            if finished.get(cell.key) != hashlib.sha256(content).hexdigest():
+                yield f"{EPISODES}:{places[0] + 1}: the lines of {cell.key} are not those that {FINISHED} states"
+            own = [rows[at] for at in places]
+            yield from _check_cell(found, cell, str(who[0]), own, places[0] + 1, plans)
 
 
 def _names(found: Checked) -> dict[str, str]:
@@ -481,15 +478,9 @@ def count_lines(path: Path, cells: int) -> CountStatement:
         cells: how many cells it holds.
 
     Raises:
-        ExperimentError: if a line is not one of a run.
-        SubmissionError: if the file cannot be read.
+        ExperimentError: if the file cannot be read, or a line is not one of a run.
     """
-    try:
-        with open(path, encoding="utf-8", newline="\n") as file:
-            rows = [from_line(line.rstrip("\n"), f"{path.name}:{number}") for number, line in enumerate(file, 1)]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SubmissionError(f"{path}: cannot be read: {error}") from error
-    return _sum(rows, cells)
+    return _sum(read_rows(path), cells)
 
 
 def _sum(rows: Sequence[Row], cells: int) -> CountStatement:

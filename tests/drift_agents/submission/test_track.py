@@ -88,6 +88,36 @@ def test_the_commitment_binds_salt_and_track(salt: bytes, flipped: int) -> None:
     assert seeds_of(hidden.model_copy(update={"salt": salt.hex()})) == seeds_of(hidden, salt)
 
 
+@given(salt=st.binary(min_size=32, max_size=32), value=st.text(min_size=1, max_size=9))
+def test_a_beacon_is_part_of_the_seeds_and_not_of_the_commitment(salt: bytes, value: str) -> None:
+    open_track = track(first_seed=None, beacon_source="the next round")
+    hidden = open_track.model_copy(update={"commitment": commit(open_track, salt)})
+    with pytest.raises(SubmissionError, match="its seeds depend on 'the next round'"):
+        seeds_of(hidden, salt)
+    closed = hidden.model_copy(update={"beacon": value})
+    assert closed.digest() == hidden.digest(), "entries stay valid"
+    assert seeds_of(closed, salt) != derive_seeds(hidden, salt)
+    assert seeds_of(closed, salt) != seeds_of(hidden.model_copy(update={"beacon": f"{value}x"}), salt)
+    other = hidden.model_copy(update={"beacon_source": "another round", "beacon": value})
+    with pytest.raises(SubmissionError, match="is not the one that t committed to"):
+        seeds_of(other, salt)
+
+
+def test_a_track_waits_for_its_beacon(file: Path, newest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["track", "new", str(file), "--out", "t.json", "--beacon", "round 9"]) == 2
+    assert main(["track", "new", str(file), "--out", "t.json", "--salt", "salt", "--beacon", "round 9"]) == 0
+    run = ["track", "run", "t.json", "agent.yaml", "--salt", "salt", "--out", "run", "--jobs", "1"]
+    assert main(run) == 1
+    assert "give the value with `drift-agents track close`" in capsys.readouterr().err
+    assert main(["track", "close", "t.json", "--beacon", "8f3a", "--out", "t.json"]) == 0
+    assert main(run) == 0
+    assert {row["seed"] for row in read_rows(Path("run/episodes.jsonl"))} == set(
+        seeds_of(read_track(Path("t.json")), read_salt(Path("salt")))
+    )
+    assert main(["track", "close", "t.json", "--beacon", "other", "--out", "t.json"]) == 1
+    assert "should be a hidden track that waits" in capsys.readouterr().err
+
+
 def test_an_open_track_is_an_experiment_without_agents(file: Path, newest: Path) -> None:
     made = make_track(file)
     assert (made.instances, made.first_seed, made.commitment) == (2, 7, None)
