@@ -8,6 +8,7 @@ collect_ignore = [
     "drift_envs/functional",
     "drift_envs/inspect_ai.py",
     "drift_envs/mcp.py",
+    "drift_envs/openenv.py",
     "drift_envs/sb3.py",
     "drift_envs/verifiers.py",
 ]

@@ -325,6 +325,34 @@ def _record(
 
 
 @app.command(
+    "openenv",
+    short_help="Serve an environment by OpenEnv's protocol.",
+    epilog="Example: drift-envs openenv DriftFrozenLake-v0 --schedule frozen_lake/implicit --rounds 2 --port 8000",
+)
+def _openenv(
+    env_id: Id,
+    schedule: ScheduleOption = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Play the first N episodes of every phase (default: 2).")
+    ] = None,
+    episodes: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Play N episodes instead, during which time goes on.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port (default: free).")] = 0,
+    debug: Debug = False,
+) -> None:
+    """Serve an environment on a loopback address to clients of OpenEnv; needs the extra `openenv`.
+
+    An episode of OpenEnv is a lifetime; each session has one of its own.
+    """
+    from drift_envs.openenv import make_app, serve_openenv
+    from drift_envs.registration import ALL_IDS
+
+    source = schedule or ALL_IDS[env_id].schedule
+    serve_openenv(make_app(env_id, source, rounds=rounds, episodes=episodes), port)
+
+
+@app.command(
     "mcp",
     short_help="Offer an environment as tools of an MCP server.",
     epilog="Example: drift-envs mcp DriftWebShop-v0 --http --log episodes.jsonl",

@@ -69,6 +69,15 @@ def _parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _parse_trackers(text: str) -> tuple[str, ...]:
+    from drift_envs.tracking import TRACKERS
+
+    names = _parse_names(text)
+    if not set(names) <= set(TRACKERS):
+        raise typer.BadParameter(f"should be among {', '.join(TRACKERS)}. Received {text!r}")
+    return names
+
+
 def _parse_price(text: str) -> tuple[float, ...]:
     try:
         prices = tuple(map(float, text.split(",")))
@@ -198,6 +207,14 @@ def _run(
         Literal["all", "failures", "none"] | None,
         typer.Option(help="Episodes whose steps are kept, for `inspect` (default: the file's value, or none)."),
     ] = None,
+    track: Annotated[
+        object,
+        typer.Option(
+            metavar="A,B",
+            parser=_parse_trackers,
+            help="Log to tensorboard, wandb, mlflow, trackio (an extra each) in the folder `tracking` beside the run.",
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the run in the folder and start again.")] = False,
     model: Annotated[
@@ -292,6 +309,7 @@ def _run(
             backend=backend,
             address=address,
             trace=trace,
+            track=track if isinstance(track, tuple) else (),
             resume=resume,
             fresh=fresh,
             words=context.obj,

@@ -38,6 +38,7 @@ from drift_agents.experiment.loader import AXES, load_experiment
 from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
+from drift_envs.tracking import make_tracker
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class RunOptions:
         fresh: delete the run in the folder.
         words: the words of the command line.
         models: the options about language models.
+        track: names of experiment trackers.
         dry_run: print what language models would cost, and play nothing.
     """
 
@@ -74,6 +76,7 @@ class RunOptions:
     fresh: bool
     words: Sequence[str]
     models: ModelOptions
+    track: Sequence[str] = ()
     dry_run: bool = False
 
 
@@ -92,6 +95,8 @@ def run(options: RunOptions, console: Console) -> None:
         print_estimate(experiment, options.models, console)
         return
     folder = options.out or str(Path("runs") / experiment.name)
+    tracked = Path("runs" if is_remote(folder) else folder).absolute().parent / "tracking"
+    trackers = [make_tracker(name, tracked / name, experiment.name) for name in options.track]
     service = make_service(experiment, options.models, _print_note)
     jobs = options.jobs
     if jobs is None and service is not None:
@@ -107,6 +112,7 @@ def run(options: RunOptions, console: Console) -> None:
                 "trace": options.trace,
                 "progress": bars,
                 "service": service,
+                "trackers": trackers,
             }
             if is_remote(folder):
                 run_remote_experiment(experiment, folder, **settings)
@@ -125,6 +131,8 @@ def run(options: RunOptions, console: Console) -> None:
         if service is not None:
             service.close()
             print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
+    for name in options.track:
+        print(f"drift-agents: {name} has the run in {tracked / name}", file=sys.stderr)
     with open_run(folder) as path:
         write_report(path, console, folder)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.construction import has_construction
 from drift_agents.experiment.episode import CellSetup, make_setup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, find_differences, versions
-from drift_agents.experiment.logs import CellLog, read_rows, to_line
+from drift_agents.experiment.logs import TEST, CellLog, read_rows, to_line
 from drift_agents.experiment.packages import run_versions
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
@@ -33,6 +33,18 @@ from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_envs.errors import DriftEnvsError
+from drift_envs.tracking import EpisodeSeries, Tracker
+
+TRACKED = {
+    "steps": "steps",
+    "probes": "probe_steps",
+    "surprises": "surprises",
+    "realignments": "realignments",
+    "memory_size": "memory_size",
+    "truth_rate": "memory_truth_rate",
+    "regret": "regret",
+}
+"""What trackers get of an episode beside its score: their name for it, and the field of the line."""
 
 
 class Progress(Protocol):
@@ -73,6 +85,7 @@ def run_experiment(
     trace: str | None = None,
     progress: Progress | None = None,
     service: Service | None = None,
+    trackers: Sequence[Tracker] = (),
 ) -> Path:
     """Play an experiment into a folder.
 
@@ -92,6 +105,8 @@ def run_experiment(
         service: the service of language models, if there are any; one with default limits if not
             given. Unless it has a file of its own, replies are recorded in the folder, and are found there
             when the run goes on.
+        trackers: experiment trackers, see `drift_envs.tracking`; each cell is a run of theirs, which is logged when
+            the cell is done. Cells that were done before are not logged again.
 
     Returns:
         The file with all lines, `episodes.jsonl`.
@@ -122,7 +137,7 @@ def run_experiment(
         )
     where = WorkPlace(jobs, backend, address)
     with _service_for(experiment, folder, service) as used:
-        return _run(experiment, folder, cells, used, where, resume, fresh, trace, progress)
+        return _run(experiment, folder, cells, used, where, resume, fresh, trace, progress, trackers)
 
 
 class WorkPlace(NamedTuple):
@@ -161,6 +176,7 @@ def _run(
     fresh: bool,
     trace: str,
     progress: Progress,
+    trackers: Sequence[Tracker],
 ) -> Path:
     manifest, lengths = describe(experiment, cells, service)
 
@@ -187,6 +203,7 @@ def _run(
                     held.note_finished(cell.key)
                     progress.advance(cell.schedule, length(cell))
                     loops.add(cell, held.cell(cell.key))
+                    _track(cell, held.cell(cell.key), trackers)
                 loops.sum_up()
                 return held.merge(cell.key for cell in cells)
             except OSError as error:
@@ -279,6 +296,21 @@ def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> Ce
         raise ExperimentError(
             f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
         ) from error
+
+
+def _track(cell: Cell, path: Path, trackers: Sequence[Tracker]) -> None:
+    """Log the test of a cell that has been played."""
+    if not trackers:
+        return
+    memory, verifier, policy = cell.labels
+    controller, team = cell.decision.labels
+    about = {"schedule": cell.place, "memory": memory, "verifier": verifier, "policy": policy}
+    series = EpisodeSeries(trackers, cell.key, {**about, "controller": controller, "team": team, "seed": cell.seed})
+    for row in read_rows(path):
+        if row["stage"] == TEST:
+            values = {name: row[field] for name, field in TRACKED.items()}
+            series.add(row["phase"], row["score"], values)
+    series.end()
 
 
 class _LoopWatch:
