@@ -16,6 +16,7 @@ from drift_envs.errors import ArgumentError, StateError
 
 pytest.importorskip("openenv", reason="needs the extra `openenv`")
 
+from openenv.cli._validation import validate_running_environment
 from openenv.core import GenericEnvClient
 
 from drift_envs import openenv as face
@@ -106,6 +107,12 @@ def test_sessions_at_one_time_do_not_share_a_clock(schedule):
         assert (last.reward, last.observation["episodes"]) == (1.0, 1)
         result = first.step({"message": "Action: 2"})
         assert (result.reward, result.observation["episodes"]) == (0.0, 5)
+
+
+def test_openenv_itself_finds_the_server_valid(schedule):
+    with served("DriftFrozenLake-v0", "--schedule", schedule) as address:
+        report = validate_running_environment(address, timeout_s=30)
+    assert report["passed"], report["summary"]["failed_criteria"]
 
 
 def test_a_seed_gives_the_same_lifetime():
