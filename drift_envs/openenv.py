@@ -92,7 +92,7 @@ class LifetimeEnvironment(Environment):  # type: ignore[misc, unused-ignore]
         self._dialogue: Dialogue | None = None
         self._lines: list[dict[str, Any]] = []
         self._state = State()
-        TextLifetime(env_id, schedule, 0, None, **self._plan).close()  # mistakes are reported now, not to the first client
+        TextLifetime(env_id, schedule, 0, None, **self._plan).close()  # mistakes are reported at once
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **arguments: Any) -> LifetimeObservation:
         """Begin a lifetime.
