@@ -1,6 +1,7 @@
 """Modules whose import needs an extra are left out of the doctests; tests of their own run their examples."""
 
 collect_ignore = [
+    "drift_envs/browsergym.py",
     "drift_envs/envs/lunar_lander.py",
     "drift_envs/envs/minigrid/env.py",
     "drift_envs/envs/miniwob/package_form.py",

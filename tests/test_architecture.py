@@ -43,6 +43,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["lifetime"],
         [
             "alfworld",
+            "browsergym",
             "entry_points",
             "functional",
             "inspect_ai",

@@ -72,6 +72,7 @@ class PageModel:
         sections: the content.
         charset: the characters that may be shown; others become `?`.
         max_length: the maximum length of a text; longer ones are cut.
+        theme: the look of the document.
 
     Example:
         >>> from webshop_server.urls import PageKind
@@ -89,9 +90,10 @@ class PageModel:
     sections: tuple[PageSection, ...]
     charset: frozenset[str] = BASE_CHARSET
     max_length: int = MAX_LENGTH
+    theme: str = "standard"
 
     def __reduce__(self) -> tuple[object, ...]:  # without the cached properties
-        return PageModel, (self.url, self.session_id, self.sections, self.charset, self.max_length)
+        return PageModel, (self.url, self.session_id, self.sections, self.charset, self.max_length, self.theme)
 
     def __deepcopy__(self, memo: dict[int, object]) -> PageModel:
         return self  # frozen, hence shared

@@ -84,7 +84,7 @@ def render_html(page: PageModel, template: str = "page.html") -> str:
         sections.append(section)
     from markupsafe import escape  # which Jinja2 escapes with
 
-    document = _render(template, page.url, tuple(sections), page.charset)
+    document = _render(template, page.url, tuple(sections), page.charset, page.theme)
     return document.replace(_SESSION_MARK, quote(page.session_id, safe="")).replace(_TASK_MARK, escape(page.fit(task)))
 
 
@@ -95,11 +95,11 @@ def _with_mark(section: PageSection, task: str) -> PageSection:
 
 
 @lru_cache(maxsize=_CACHED_DOCUMENTS)
-def _render(template: str, url: PageUrl, sections: tuple[PageSection, ...], charset: frozenset[str]) -> str:
-    page = PageModel(url, _SESSION_MARK, sections, charset)
+def _render(template: str, url: PageUrl, sections: tuple[PageSection, ...], charset: frozenset[str], theme: str) -> str:
+    page = PageModel(url, _SESSION_MARK, sections, charset, theme=theme)
     shown = (f"{element.text}{element.name}" for element in page.elements)
     if not all(text.isascii() and text.isprintable() for text in shown):
-        page = PageModel(url, _SESSION_MARK, _fit(sections, page), charset)
+        page = PageModel(url, _SESSION_MARK, _fit(sections, page), charset, theme=theme)
     return _template(template).render(page=page)
 
 

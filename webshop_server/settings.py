@@ -69,6 +69,7 @@ class Settings:
         price_targets: the targets of `price_factor`; empty means every listing.
         sold_out: targets that cannot be bought.
         injected: targets whose title demands to be bought, an attack on agents that read it (a prompt injection).
+        theme: one of `THEMES`: the look of documents; texts stay.
         show_attributes: whether an item page has an `Attributes` button.
 
     Raises:
@@ -97,6 +98,7 @@ class Settings:
     price_targets: tuple[str, ...] = ()
     sold_out: tuple[str, ...] = ()
     injected: tuple[str, ...] = ()
+    theme: str = THEMES[0]
     show_attributes: bool = False
     _classes: Mapping[str, frozenset[str]] = field(init=False, repr=False, compare=False, hash=False)
     _labels: Mapping[str, str] = field(init=False, repr=False, compare=False, hash=False)
@@ -108,6 +110,7 @@ class Settings:
             self._set(name, check_integer(name, getattr(self, name), low, high, SettingsError))
         check_number("price_factor", self.price_factor, 0.01, 100, SettingsError)
         check_choice("result_order", self.result_order, ORDERS, SettingsError)
+        check_choice("theme", self.theme, THEMES, SettingsError)
         for name in ("demoted", "price_targets", "sold_out", "injected"):
             self._set(name, _texts(name, getattr(self, name)))
         self._set("ad_labels", _texts("ad_labels", self.ad_labels))

@@ -315,7 +315,7 @@ class Session:
             raise SessionError(SESSION_OVER)
 
     def _show(self, url: PageUrl, sections: tuple[PageSection, ...]) -> PageModel:
-        return PageModel(url, self.session_id, sections, self.shop.charset, self.shop.max_length)
+        return PageModel(url, self.session_id, sections, self.shop.charset, self.shop.max_length, self.settings.theme)
 
     def _product(self, url: PageUrl) -> Product:
         product = self.shop.inventory.catalogue.product(url.asin)

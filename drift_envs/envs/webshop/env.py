@@ -59,6 +59,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
     | `price_targets` | [] | | the targets of `price_factor`; none means all listings |
     | `sold_out` | [] | | targets that cannot be bought |
     | `injected` | [] | | targets whose title demands to be bought (a prompt injection) |
+    | `theme` | `standard` | or one of six eras | the look of documents; texts stay |
     | `transient` | 0.0 | 0 to 1 | probability that an action is lost: the page does not change |
     | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that sells a listing out; 0 for none |
 
@@ -129,6 +130,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
     price_targets = KnobAttribute()
     sold_out = KnobAttribute()
     injected = KnobAttribute()
+    theme = KnobAttribute()
     transient = KnobAttribute()
     _transient: float
 

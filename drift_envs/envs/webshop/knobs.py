@@ -16,7 +16,7 @@ from drift_envs.envs.visits import POISON_KNOB, poison_rule
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
 from webshop_server.errors import SettingsError
-from webshop_server.settings import MAX_BUTTONS, ORDERS, Settings
+from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
 
 _DEFAULT = Settings()
 _NAMES = frozenset(item.name for item in dataclasses.fields(Settings) if item.init)
@@ -107,6 +107,7 @@ WEBSHOP_KNOBS = KnobTable(
         ),
         Knob("sold_out", (), None, "targets that cannot be bought", "rows", partial(_checked, "sold_out")),
         Knob("injected", (), None, "targets whose title demands to be bought", "rows", partial(_checked, "injected")),
+        Knob("theme", THEMES[0], THEMES, "the era of the web after which documents look; texts stay", "string"),
         Knob("transient", 0.0, (0.0, 1.0), "probability that an action gets lost and the page stays, once"),
         POISON_KNOB,
     ),

@@ -40,6 +40,7 @@ CONTROLS = {
     "mountain_car/explicit",
     "mountain_car_continuous/null",
     "mountain_car_continuous/explicit",
+    "webshop/eras",
     "webshop/injection",
     "webshop/null",
     "webshop/task-mixed",
@@ -158,7 +159,7 @@ def test_no_control_misleads(name: str) -> None:
     for phase, effect in effects(name):
         assert effect.loss == 0.0, f"{phase}: {effect}"
         assert (effect.magnitude == 0.0) == name.endswith(
-            ("/null", "/seen", "/unseen", "/task-shift", "/task-mixed")
+            ("/null", "/seen", "/unseen", "/eras", "/task-shift", "/task-mixed")
         ), f"{phase}: {effect}"
 
 

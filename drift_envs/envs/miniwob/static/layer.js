@@ -166,7 +166,8 @@
 
   function dress() {
     const root = document.documentElement;
-    root.dataset.theme = settings.theme;
+    if (settings.theme === "standard") delete root.dataset.theme;
+    else root.dataset.theme = settings.theme;
     root.dataset.layout = settings.layout;
     label();
     copy();

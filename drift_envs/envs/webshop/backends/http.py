@@ -98,6 +98,15 @@ class LocalServer:
         with self._store.use(session_id) as session:
             return render_html(session.page)
 
+    def read_score(self, session_id: str) -> float | None:
+        """The score of a session's purchase, `None` before it.
+
+        Args:
+            session_id: the session's name.
+        """
+        with self._store.use(session_id) as session:
+            return session.score.reward if session.score is not None else None
+
     def close(self) -> None:
         """End the server and its thread."""
         self._end()
