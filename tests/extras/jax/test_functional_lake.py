@@ -15,6 +15,7 @@ jax = pytest.importorskip("jax", reason="needs the extra `jax`")
 functional = pytest.importorskip("drift_envs.functional")
 
 STEPS = 400
+MAP = ["SFFFFF", "FFFFFF", "FFFFFF", "FFFFFF", "FFFFFF", "FFFFFG"]
 SIZES = {
     "version": 1,
     "clock": "step",
@@ -90,15 +91,44 @@ def test_thousands_of_schedules_run_without_compiling_again():
         return jax.lax.scan(move, state, jax.random.split(key, 20))[1]
 
     run = jax.jit(jax.vmap(lifetime))
-    keys = jax.random.split(jax.random.key(0), 50)
+    keys = jax.random.split(jax.random.key(0), 2000)
     for shift in (0.0, 0.25):
         schedules = [
-            {"version": 1, "clock": "step", "drifts": [{"at": tick % 15, "set": {"slip": 0.5 + shift}}]}
-            for tick in range(50)
+            {"version": 1, "clock": "step", "drifts": [{"at": 1 + tick % 15, "set": {"slip": tick / 8000 + shift}}]}
+            for tick in range(2000)
         ]
         _, slips = run(env.params_of(schedules), keys)
-        assert np.asarray(slips)[3].tolist() == [0.0] * 2 + [0.5 + shift] * 18
+        # the values after step t are those of tick t + 1
+        expected = [[0.0] * (tick % 15) + [tick / 8000 + shift] * (20 - tick % 15) for tick in range(2000)]
+        assert np.array_equal(np.asarray(slips), expected)
     assert len(traces) == 1
+
+
+def test_a_lifetime_of_a_million_steps():
+    env, steps = functional.FunctionalLake(), 1_000_000
+    drifts = [
+        {"name": "tide", "every": 1000, "for": 300, "set": {"slip": 0.5}},
+        {"name": "late", "at": 999_990, "set": {"transient": 0.5}},
+        {"name": "storms", "rate": 0.01, "for": 5, "set": {"goal_rewards": {"5,5": 0.5}}},
+    ]
+    params = env.params({"version": 1, "clock": "step", "base": {"map": MAP}, "drifts": drifts})
+
+    def move(state, key):
+        _, state, *_ = env.step(key, state, 2, params)
+        values = env.knob_values(state, params)
+        return state, (values["slip"] > 0, values["transient"] > 0, values["goal_rewards"] > 0)
+
+    def lifetime(key):
+        first, rest = jax.random.split(key)
+        _, state = env.reset(first, params)
+        state, found = jax.lax.scan(move, state, jax.random.split(rest, steps))
+        return state.drift.tick, [each.sum() for each in found]
+
+    tick, (tides, late, storms) = jax.jit(lifetime)(jax.random.key(0))
+    assert int(tick) == steps
+    assert int(tides) == 999 * 300 + 1  # the thousandth begins with the tick after the last step
+    assert int(late) == 11
+    assert int(storms) / steps == pytest.approx(1 - 0.99**5, abs=0.002)
 
 
 def test_a_value_drawn_for_each_occurrence_is_refused():
