@@ -261,7 +261,7 @@ def draw(found: dict[str, np.ndarray], curves: dict[str, np.ndarray], path: str)
         right.fill_between(steps, mean - half, mean + half, color=color, alpha=0.25, linewidth=0)
     left.set(xlabel="updates", ylabel="reward every 4 steps", title="Training: 2,048 lakes that drift", ylim=(0, 1.05))
     right.axvline(0, color="black", linewidth=1, linestyle="--")
-    right.annotate("drift", (0.5, 0.03), fontsize=9)
+    right.annotate("drift", (0.8, 0.94), fontsize=9)
     right.set(
         xlabel="steps since the drift (mean of the last 4)",
         ylabel="reward every 4 steps",

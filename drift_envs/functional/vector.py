@@ -29,7 +29,7 @@ from drift_envs.knobs import KnobTable, Value
 from drift_envs.lazy import load_object
 from drift_envs.schedule import Phase, Timeline
 from drift_envs.schedule.knob_rules import is_draw
-from drift_envs.vector.dynamics import IntegerActions, as_action_array
+from drift_envs.vector.dynamics import IntegerActions, check_forces
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.reset_request import ResetRequest, read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
@@ -552,14 +552,7 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
     def _check_actions(self, actions: Any) -> np.ndarray:
         if self._integer_actions is not None:
             return self._integer_actions.check(actions)
-        given = as_action_array(actions, "biuf")
-        if given.shape != (self.num_envs, 1):
-            raise ArgumentError(f"`actions` should have the shape ({self.num_envs}, 1). Received {given.shape}")
-        checked = np.ascontiguousarray(given, np.float32)
-        if not np.isfinite(checked).all():
-            index = int(np.isfinite(checked[:, 0]).argmin())
-            raise ArgumentError(f"`actions[{index}]` should be a finite number. Received {float(checked[index, 0])}")
-        return checked
+        return check_forces(actions, self.num_envs)
 
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment or of another seed, for the phases of reset options."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from drift_envs.checks import LARGEST_COUNT, check_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
-from drift_envs.vector.draws import EpisodeDraws, StepDraws
+from drift_envs.vector.draws import EpisodeDraws, Part, StepDraws
 from drift_envs.vector.dynamics import Dynamics, IntegerActions, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
-from drift_envs.vector.reset_request import read_request
+from drift_envs.vector.reset_request import ResetRequest, read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
 from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
@@ -50,6 +50,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         autoreset_mode: `NextStep`, `SameStep`, `Disabled`, or Gymnasium's enumeration of these.
         share_timeline: whether all sub-environments follow the timeline of the first.
         notify: the contents of `info["drift"]`: `none`, `change` or `full`.
+        part: the sub-environments that this process has of a larger number; by default it has all.
 
     Raises:
         ArgumentError: if an argument is invalid.
@@ -63,6 +64,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         share_timeline: bool = False,
         notify: str = "none",
+        part: Part | None = None,
     ) -> None:
         num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
         check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
@@ -97,8 +99,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
         self._is_reset = False
-        self._start_draws = EpisodeDraws(0, self.num_envs)
-        self._response_draws = StepDraws(self.num_envs)
+        self.part = Part(self.num_envs, 0, self.num_envs) if part is None else part
+        self._start_draws = EpisodeDraws(0, self.part)
+        self._response_draws = StepDraws(self.part)
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
         self._has_false_responses = "transient" in self._driven or bool(self.pool.columns["transient"].any())
         self._all_mask = np.ones(self.num_envs, bool)
@@ -130,7 +133,15 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         Warns:
             DriftWarning: at the tenth rewind if no sub-environment has reached its first change.
         """
-        request = read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of)
+        return self.begin(read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of), stacklevel=3)
+
+    def begin(self, request: ResetRequest, stacklevel: int = 2) -> tuple[Any, dict[str, Any]]:
+        """`reset` with arguments that are already parsed.
+
+        Args:
+            request: what to reset.
+            stacklevel: where a warning points to.
+        """
         self._check_options(request.options)
         if request.entropy is not None:
             super().reset(seed=request.entropy)
@@ -143,7 +154,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         rewinding = np.fromiter(seeds, np.int64, len(seeds))
         if len(rewinding):
             if self._is_reset and self.pool.can_change and not self._idle_rewinds.is_over:
-                self._idle_rewinds.count(any(map(self._has_changed, seeds)), stacklevel=2)
+                self._idle_rewinds.count(self.has_changed(seeds), stacklevel)
             self.pool.reseed(rewinding, list(seeds.values()))
             self.clocks.rewind(rewinding)
         if isinstance(request.jumps, list):
@@ -235,9 +246,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             return Timeline(self.pool.schedule, self.pool.table, seed)
         return self.pool.timeline(index) if self._is_reset else self.single_env.timeline
 
-    def _has_changed(self, index: int) -> bool:
-        """Whether a sub-environment has reached the first change since its last rewind."""
-        return self.clocks.visited(index).last >= self.pool.timeline(index).valid_until(0)
+    def has_changed(self, indices: Iterable[int]) -> bool:
+        """Whether one of these sub-environments has reached the first change since its last rewind."""
+        return any(self.clocks.visited(index).last >= self.pool.timeline(index).valid_until(0) for index in indices)
 
     def _generator_seed(self) -> int:
         """The seed of the generator, or a new one if it is not known."""
@@ -248,5 +259,5 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
 
     def _restart_draws(self) -> None:
         """Discard all numbers drawn ahead, after a change of the generator."""
-        self._start_draws = EpisodeDraws(self._generator_seed(), self.num_envs)
+        self._start_draws = EpisodeDraws(self._generator_seed(), self.part)
         self._response_draws.restart()

@@ -18,7 +18,7 @@ from drift_envs.envs import MountainCar, MountainCarContinuous
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.dynamics import as_action_array, refuse_poison
+from drift_envs.vector.dynamics import check_forces, refuse_poison
 from drift_envs.vector.knob_pool import Columns
 
 _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
@@ -226,17 +226,8 @@ class VectorMountainCarContinuous(VectorCar):
         self._needs_clip = False
 
     def _check_actions(self, actions: Any) -> np.ndarray:
-        given = as_action_array(actions, "biuf")
-        checked = np.ascontiguousarray(given, np.float32)
-        if given.shape != (self.num_envs, 1):
-            raise ArgumentError(f"`actions` should have the shape ({self.num_envs}, 1). Received {given.shape}")
-        checked = checked[:, 0]
-        # two reductions check all at once: a NaN is in both, and is in no interval
-        low, high = checked.min(), checked.max()
-        self._needs_clip = not (low >= -1.0 and high <= 1.0)
-        if self._needs_clip and not (low > -np.inf and high < np.inf):
-            index = int(np.isfinite(checked).argmin())
-            raise ArgumentError(f"`actions[{index}]` should be a finite number. Received {float(checked[index])}")
+        checked = check_forces(actions, self.num_envs)[:, 0]
+        self._needs_clip = bool(checked.min() < -1.0 or checked.max() > 1.0)
         return checked
 
     def _accelerate(self, actions: np.ndarray) -> None:

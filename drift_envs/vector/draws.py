@@ -2,6 +2,7 @@
 
 * `StepDraws` - one number a step for each sub-environment
 * `SideDraws`, `half_threshold` - the same as integers, for events with two equally likely sides
+* `Part` - the columns of one process
 * `EpisodeDraws` - one number for each episode of each sub-environment, in any order
 
 The random streams of the sub-environments are independent: each step consumes its numbers whether they
@@ -11,6 +12,7 @@ are used or not, and the number of an episode is a function of seed, column and 
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,15 +22,35 @@ _KEPT = 4  # blocks of `EpisodeDraws`
 _EPISODE_TAG = 0xE915
 
 
+class Part(NamedTuple):
+    """The sub-environments of one process: all processes draw the numbers of all, and use those of their own.
+
+    Args:
+        total: the number of sub-environments of all processes.
+        first: the first of this process.
+        number: how many there are in this process.
+    """
+
+    total: int
+    first: int
+    number: int
+
+    @property
+    def columns(self) -> slice:
+        """The columns of this process."""
+        return slice(self.first, self.first + self.number)
+
+
 class StepDraws:
     """One number a step for each sub-environment, uniform in [0, 1).
 
     Args:
-        number: the number of sub-environments, N.
+        part: the N sub-environments of this process.
     """
 
-    def __init__(self, number: int) -> None:
-        self._block = np.empty((max(1, _BATCH // number), number))
+    def __init__(self, part: Part) -> None:
+        self._block = np.empty((max(1, _BATCH // part.total), part.total))
+        self._columns = part.columns
         self._next = len(self._block)
 
     def restart(self) -> None:
@@ -48,7 +70,7 @@ class StepDraws:
             generator.random(out=self._block)
             self._next = 0
         self._next += 1
-        numbers: np.ndarray = self._block[self._next - 1]
+        numbers: np.ndarray = self._block[self._next - 1, self._columns]
         return numbers
 
 
@@ -60,12 +82,13 @@ class SideDraws:
     what a number in [0, 1) takes.
 
     Args:
-        number: the number of sub-environments, N.
+        part: the N sub-environments of this process.
     """
 
-    def __init__(self, number: int) -> None:
-        rows = max(2, _BATCH // number // 2 * 2)  # numbers are drawn in pairs
-        self._block = np.empty((2, rows, number), np.uint32)
+    def __init__(self, part: Part) -> None:
+        rows = max(2, _BATCH // part.total // 2 * 2)  # numbers are drawn in pairs
+        self._block = np.empty((2, rows, part.total), np.uint32)
+        self._columns = part.columns
         self._next = rows
 
     def restart(self) -> None:
@@ -87,7 +110,7 @@ class SideDraws:
             np.invert(ones, out=others)
             self._next = 0
         self._next += 1
-        return ones[self._next - 1], others[self._next - 1]
+        return ones[self._next - 1, self._columns], others[self._next - 1, self._columns]
 
 
 def half_threshold(probability: np.ndarray) -> np.ndarray:
@@ -108,17 +131,17 @@ class EpisodeDraws:
 
     Args:
         seed: at least 0.
-        number: the number of sub-environments.
+        part: the sub-environments of this process.
 
     Example:
-        >>> draws = EpisodeDraws(7, 3)
+        >>> draws = EpisodeDraws(7, Part(3, 0, 3))
         >>> numbers = draws.at(np.array([0, 1]), np.array([100, 2]))
-        >>> bool(numbers[1] == EpisodeDraws(7, 3).at(np.array([1]), np.array([2]))[0])
+        >>> bool(numbers[1] == EpisodeDraws(7, Part(3, 1, 2)).at(np.array([0]), np.array([2]))[0])
         True
     """
 
-    def __init__(self, seed: int, number: int) -> None:
-        self._seed, self._number = seed, number
+    def __init__(self, seed: int, part: Part) -> None:
+        self._seed, self._part = seed, part
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
 
     def at(self, indices: np.ndarray, episodes: np.ndarray) -> np.ndarray:
@@ -138,7 +161,7 @@ class EpisodeDraws:
     def _block(self, number: int) -> np.ndarray:
         if number not in self._blocks:
             generator = np.random.default_rng([self._seed, _EPISODE_TAG, number])
-            self._blocks[number] = generator.random((_EPISODES, self._number))
+            self._blocks[number] = generator.random((_EPISODES, self._part.total))[:, self._part.columns]
             if len(self._blocks) > _KEPT:
                 self._blocks.popitem(last=False)
         return self._blocks[number]

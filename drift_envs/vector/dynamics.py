@@ -3,6 +3,7 @@
 * `Dynamics` - the methods that the lake and the cars implement, and the attributes that `DriftVectorEnv` provides
 * `refuse_poison` - refuses the knob `poison_after`
 * `IntegerActions` - the check of integer actions
+* `check_forces` - the check of the continuous cars' actions
 * `as_action_array` - actions of any form as an array
 """
 
@@ -177,6 +178,27 @@ class IntegerActions:
             known = ", ".join(str(action) for action in range(int(self._last) + 1))
             raise ArgumentError(f"`actions[{where}]` should be one of {known}. Received {int(checked[where])}")
         return checked
+
+
+def check_forces(actions: Any, number: int) -> np.ndarray:
+    """Return the forces of the continuous cars as an array of `float32`.
+
+    Args:
+        actions: finite numbers of shape `(N, 1)`.
+        number: the number of sub-environments, N.
+
+    Raises:
+        ArgumentError: if the shape or a number is invalid.
+    """
+    given = as_action_array(actions, "biuf")
+    checked = np.ascontiguousarray(given, np.float32)
+    if given.shape != (number, 1):
+        raise ArgumentError(f"`actions` should have the shape ({number}, 1). Received {given.shape}")
+    low, high = checked.min(), checked.max()  # two reductions check all at once: a NaN is in both
+    if not (low > -np.inf and high < np.inf):
+        index = int(np.isfinite(checked[:, 0]).argmin())
+        raise ArgumentError(f"`actions[{index}]` should be a finite number. Received {float(checked[index, 0])}")
+    return checked
 
 
 def as_action_array(actions: Any, kinds: str) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Gymnasium's vector environment of processes, with one clear error when a process is lost.
 
+* `join_ended` - waits until one of several processes has ended
 * `WatchedAsyncVectorEnv` - `AsyncVectorEnv` that names the process that ended, and closes the others
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
@@ -19,6 +20,19 @@ T = TypeVar("T")
 
 _LOST = (BrokenPipeError, ConnectionResetError, EOFError)
 _PATIENCE = 5.0  # seconds until a process whose pipe has closed counts as one that runs
+
+
+def join_ended(processes: Sequence[Any], timeout: float) -> None:
+    """Wait until a process has ended, so that its exit code is known.
+
+    Args:
+        processes: the processes.
+        timeout: seconds until it returns although none has.
+    """
+    ended = wait([process.sentinel for process in processes], timeout)
+    for process in processes:
+        if process.sentinel in ended:  # its pipes are closed, which comes a little before its end
+            process.join(timeout)
 
 
 def _watched(method: Callable[..., T]) -> Callable[..., T]:
@@ -78,7 +92,7 @@ class WatchedAsyncVectorEnv(AsyncVectorEnv):
 
     def _find_ended(self) -> str:
         """Which processes have ended, for a message; empty if none has."""
-        wait([process.sentinel for process in self.processes], _PATIENCE)
+        join_ended(self.processes, _PATIENCE)
         return ", ".join(
             f"the process of sub-environment {index} ended with exit code {process.exitcode}"
             for index, process in enumerate(self.processes)
