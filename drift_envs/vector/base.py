@@ -17,7 +17,7 @@ from drift_envs.checks import LARGEST_COUNT, check_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.clocks import Clocks
-from drift_envs.vector.draws import EpisodeDraws, Part, StepDraws
+from drift_envs.vector.draws import EpisodeDraws, Share, StepDraws
 from drift_envs.vector.dynamics import Dynamics, IntegerActions, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
@@ -64,7 +64,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         share_timeline: bool = False,
         notify: str = "none",
-        part: Part | None = None,
+        part: Share | None = None,
     ) -> None:
         num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
         check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
@@ -99,7 +99,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
         self._is_reset = False
-        self.part = Part(self.num_envs, 0, self.num_envs) if part is None else part
+        self.part = Share(self.num_envs, 0, self.num_envs) if part is None else part
         self._start_draws = EpisodeDraws(0, self.part)
         self._response_draws = StepDraws(self.part)
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.

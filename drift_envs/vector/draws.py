@@ -2,7 +2,7 @@
 
 * `StepDraws` - one number a step for each sub-environment
 * `SideDraws`, `half_threshold` - the same as integers, for events with two equally likely sides
-* `Part` - the columns of one process
+* `Share` - the columns of one process
 * `EpisodeDraws` - one number for each episode of each sub-environment, in any order
 
 The random streams of the sub-environments are independent: each step consumes its numbers whether they
@@ -22,7 +22,7 @@ _KEPT = 4  # blocks of `EpisodeDraws`
 _EPISODE_TAG = 0xE915
 
 
-class Part(NamedTuple):
+class Share(NamedTuple):
     """The sub-environments of one process: all processes draw the numbers of all, and use those of their own.
 
     Args:
@@ -48,7 +48,7 @@ class StepDraws:
         part: the N sub-environments of this process.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Share) -> None:
         self._block = np.empty((max(1, _BATCH // part.total), part.total))
         self._columns = part.columns
         self._next = len(self._block)
@@ -85,7 +85,7 @@ class SideDraws:
         part: the N sub-environments of this process.
     """
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Share) -> None:
         rows = max(2, _BATCH // part.total // 2 * 2)  # numbers are drawn in pairs
         self._block = np.empty((2, rows, part.total), np.uint32)
         self._columns = part.columns
@@ -134,13 +134,13 @@ class EpisodeDraws:
         part: the sub-environments of this process.
 
     Example:
-        >>> draws = EpisodeDraws(7, Part(3, 0, 3))
+        >>> draws = EpisodeDraws(7, Share(3, 0, 3))
         >>> numbers = draws.at(np.array([0, 1]), np.array([100, 2]))
-        >>> bool(numbers[1] == EpisodeDraws(7, Part(3, 1, 2)).at(np.array([0]), np.array([2]))[0])
+        >>> bool(numbers[1] == EpisodeDraws(7, Share(3, 1, 2)).at(np.array([0]), np.array([2]))[0])
         True
     """
 
-    def __init__(self, seed: int, part: Part) -> None:
+    def __init__(self, seed: int, part: Share) -> None:
         self._seed, self._part = seed, part
         self._blocks: OrderedDict[int, np.ndarray] = OrderedDict()
 

@@ -25,7 +25,7 @@ from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.lazy import load_object
 from drift_envs.schedule import Timeline
-from drift_envs.vector.draws import Part
+from drift_envs.vector.draws import Share
 from drift_envs.vector.dynamics import Infos, IntegerActions, check_forces
 from drift_envs.vector.reset_request import ResetRequest, read_request
 from drift_envs.vector.watched import join_ended
@@ -56,7 +56,7 @@ class WorkerPlan(NamedTuple):
     share_timeline: bool
     arguments: dict[str, Any]
 
-    def make(self, single_env: Any, part: Part) -> Any:
+    def make(self, single_env: Any, part: Share) -> Any:
         """The vector environment of a part."""
         notify = self.arguments.get("notify", "none")
         limit, mode, shared = self.max_episode_steps, self.autoreset_mode, self.share_timeline
@@ -87,7 +87,7 @@ def _arrays(memory: SharedMemory, fields: dict[str, _Field]) -> dict[str, np.nda
     }
 
 
-def _serve(pipe: Connection, name: str, fields: dict[str, _Field], plan: WorkerPlan, part: Part) -> None:
+def _serve(pipe: Connection, name: str, fields: dict[str, _Field], plan: WorkerPlan, part: Share) -> None:
     """What a process does until its pipe is closed."""
     memory = SharedMemory(name)
     mine = {key: array[part.columns] for key, array in _arrays(memory, fields).items()}
@@ -161,7 +161,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         self.num_envs = check_integer("num_envs", num_envs, 1, 2**31)
         workers = check_integer("num_workers", num_workers, 1, min(MOST_WORKERS, num_envs))
         # a native environment of one checks the arguments here, before processes start
-        checked = plan.make(single_env, Part(1, 0, 1))
+        checked = plan.make(single_env, Share(1, 0, 1))
         self.single_env = single_env
         self.autoreset_mode, self.metadata = checked.autoreset_mode, checked.metadata
         self.max_episode_steps, self.render_mode = checked.max_episode_steps, checked.render_mode
@@ -187,7 +187,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             }
         )
         edges = np.linspace(0, num_envs, workers + 1).astype(int).tolist()
-        self.parts = tuple(Part(num_envs, low, high - low) for low, high in pairwise(edges))
+        self.parts = tuple(Share(num_envs, low, high - low) for low, high in pairwise(edges))
         memory = SharedMemory(create=True, size=size)
         self._arrays = _arrays(memory, fields)
         context = multiprocessing.get_context("spawn")
@@ -335,7 +335,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
                 raise answer
         return [answer for _, answer in answers]
 
-    def _part_of(self, request: ResetRequest, part: Part) -> ResetRequest | None:
+    def _part_of(self, request: ResetRequest, part: Share) -> ResetRequest | None:
         """A request for the sub-environments of one process, `None` if it has none of them."""
         inside = (request.indices >= part.first) & (request.indices < part.first + part.number)
         if not inside.any():
