@@ -131,17 +131,24 @@ def _prompts(
 @app.command(
     "readers",
     short_help="Write the page about readers of messages.",
-    epilog=f"Example: {PROGRAM} readers runs/readers runs/readers-kinds runs/readers-formats --out docs/readers.md",
+    epilog=f"Example: {PROGRAM} readers --out docs/readers.md",
 )
 def _readers(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Runs whose figures are stored first.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
     debug: Debug = False,
 ) -> None:
-    """Write how policies that parse the messages of a language model play, as one Markdown page."""
-    from studies.readers import write_readers
+    """Write how policies that parse the messages of a language model play, as one Markdown page.
 
-    text = write_readers(folders, out)
+    The page is made from the figures in results/readers, which finished runs of readers, readers-kinds and
+    readers-formats replace.
+    """
+    from studies.readers import store_figures, write_readers
+
+    store_figures(folders or [])
+    text = write_readers(out)
     print(text if out is None else f"wrote {out}")
 
 

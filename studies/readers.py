@@ -1,6 +1,8 @@
-"""How readers of messages play: the page docs/readers.md, from finished runs.
+"""How readers of messages play: the page docs/readers.md, from the figures in results/readers.
 
-* `write_readers` - reads the runs and writes the page
+* `store_figures` - reads finished runs and stores the figures of the page, a small file a run
+* `write_readers` - writes the page from these files
+* `summarise` - the figures of a run
 * `tabulate` - success by phase, and the share of steps in loops
 * `judge_aims` - the aims of the default format: each with what was found
 
@@ -9,17 +11,17 @@ Equal runs give equal bytes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.runs import estimate, read_run
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.logs import read_rows
 
 SOURCE_AIM, KEPT_AIM = 0.8, 0.85
 """The success rate in the source phase, and GLOVE's as a share of oracle reset's after every drift."""
@@ -27,7 +29,13 @@ SOURCE_AIM, KEPT_AIM = 0.8, 0.85
 EXPERIMENTS = ("readers", "readers-kinds", "readers-formats")
 """The experiments of the page."""
 
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "readers"
+"""The folder of the figures."""
+
 Rows = Sequence[Mapping[str, Any]]
+Figures = Mapping[str, Any]
+"""Of one schedule: `rounds`, `seeds`, `phases`, and `agents` with `policy`, `verifier`, `successes` (by phase, of every
+instance in the order of the seeds), `steps` and `loop_steps`."""
 
 HEAD = """# Readers of the messages
 
@@ -39,7 +47,9 @@ towards the destination, push in the direction of the motion, read a listing's f
 language models; a format with which they move in circles gives a deterministic model little chance.
 
 The instances are held out (seeds from 1000); wording and common sense were chosen on the seeds 0 to 29. Figures are \
-success rates in percent, means over instances with 95 % intervals. This page is printed by
+success rates in percent, means over instances with 95 % intervals. The figures are in \
+[`results/readers`](../results/readers); `python -m studies readers --out docs/readers.md` writes the page from them. \
+They are made anew by
 
 ```sh
 {commands}
@@ -71,8 +81,10 @@ NOTES = {
         'wall, a step back and the right way all read "Max score achievable 1.0", so a reader with a fixed '
         "rule for ties repeats them until time runs out. In the shop these formats do not show which options "
         "are chosen, and the reader chooses the first one again and again.",
-        "`raw` has no estimate: what prevents circles are facts (which actions the episode executed here, how"
+        "`raw` has no estimate: what prevents most circles are facts (which actions the episode executed here, how"
         " often it was in the state that an action leads to, what ended episodes elsewhere).",
+        "Four rounds of the lakes are hardly more than the search for a way: compare rows with each other, not with "
+        "the twenty rounds of `readers`.",
     ),
 }
 """What the figures say, by experiment."""
@@ -96,35 +108,52 @@ class Aim(NamedTuple):
     is_met: bool
 
 
-def write_readers(folders: Sequence[Path], out: Path | None = None) -> str:
-    """Make the page from finished runs.
+def store_figures(folders: Sequence[Path], results: Path = RESULTS) -> None:
+    """Store the figures of finished runs.
 
     Args:
-        folders: folders of runs of `EXPERIMENTS`, in any order.
+        folders: folders of runs of `EXPERIMENTS`.
+        results: the folder of the figures.
+
+    Raises:
+        ExperimentError: if a run is another one, or cannot be read.
+    """
+    for folder in folders:
+        manifest, rows = read_run(folder)
+        name = manifest["name"]
+        if name not in EXPERIMENTS:
+            raise ExperimentError(
+                f"{folder}: the run should be one of {', '.join(EXPERIMENTS)}. Received a run of {name}"
+            )
+        figures = {"config_hash": manifest["config_hash"], "schedules": summarise(rows)}
+        write_text(results / f"{name}.json", json.dumps(figures, indent=1) + "\n", make_folder=True)
+
+
+def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:
+    """Make the page from the figures.
+
+    Args:
         out: where it is written, if anywhere.
+        results: the folder of the figures.
 
     Returns:
         The page.
 
     Raises:
-        ExperimentError: if a run is missing or cannot be read.
+        ExperimentError: if figures are missing.
     """
-    by_name = {folder.name: folder for folder in folders}
-    if EXPERIMENTS[0] not in by_name or not set(by_name) <= set(EXPERIMENTS):
-        raise ExperimentError(
-            f"the runs should be `{EXPERIMENTS[0]}` and others of {', '.join(EXPERIMENTS)}, in folders of these names. "
-            f"Received {', '.join(by_name) or 'none'}"
-        )
-    names = [name for name in EXPERIMENTS if name in by_name]
+    names = [name for name in EXPERIMENTS if (results / f"{name}.json").is_file()]
+    if EXPERIMENTS[0] not in names:
+        raise ExperimentError(f"{results}: has no figures of `{EXPERIMENTS[0]}`, give the folder of its run")
     commands = "\n".join(f"drift-agents run {name} --trace none" for name in names)
     parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in names)).strip()]
     for name in names:
-        rows = read_rows(by_name[name] / "episodes.jsonl")
+        schedules = json.loads((results / f"{name}.json").read_text("utf-8"))["schedules"]
         about = load_experiment(name).about
-        parts.append(f"## `{name}`\n\n{about[:1].upper()}{about[1:]}. {_played(rows)}")
+        parts.append(f"## `{name}`\n\n{about[:1].upper()}{about[1:]}. {_played(schedules)}")
         if name == EXPERIMENTS[0]:
-            parts.append(to_markdown(_aims_table(judge_aims(rows))))
-        parts += [to_markdown(table) for table in tabulate(rows)]
+            parts.append(to_markdown(_aims_table(judge_aims(schedules))))
+        parts += [to_markdown(table) for table in tabulate(schedules)]
         parts.append("\n".join(f"- {note}" for note in NOTES[name]))
     text = "\n\n".join(parts) + "\n"
     if out is not None:
@@ -132,40 +161,70 @@ def write_readers(folders: Sequence[Path], out: Path | None = None) -> str:
     return text
 
 
-def tabulate(rows: Rows) -> list[Table]:
-    """Success by phase, and the share of steps in loops: a table a schedule.
+def summarise(rows: Rows) -> dict[str, Figures]:
+    """The figures of a run, by schedule.
 
     Args:
         rows: of one run.
     """
-    tables = []
+    schedules = {}
     for schedule, of_schedule in _grouped(rows, "schedule").items():
+        seeds = sorted({int(row["seed"]) for row in of_schedule})
         phases = list(dict.fromkeys(str(row["phase"]) for row in of_schedule))
-        table = Table(f"`{schedule}`: success, %", ("reader", "verifier", *phases, "steps in loops, %"))
+        agents = []
         for policy, of_policy in _grouped(of_schedule, "policy").items():
             for verifier, own in _grouped(of_policy, "verifier").items():
-                rates = [_rate([row for row in own if row["phase"] == phase]) for phase in phases]
-                share = sum(row["loop_steps"] for row in own) / sum(row["steps"] for row in own)
-                table.add(f"`{policy}`", verifier, *rates, f"{share:.0%}".removesuffix("%"))
+                successes = {phase: dict.fromkeys(seeds, 0) for phase in phases}
+                for row in own:
+                    successes[str(row["phase"])][int(row["seed"])] += bool(row["success"])
+                agents.append(
+                    {
+                        "policy": policy,
+                        "verifier": verifier,
+                        "successes": {phase: list(counts.values()) for phase, counts in successes.items()},
+                        "steps": sum(row["steps"] for row in own),
+                        "loop_steps": sum(row["loop_steps"] for row in own),
+                    }
+                )
+        rounds = max(row["round"] for row in of_schedule)
+        schedules[schedule] = {"rounds": rounds, "seeds": seeds, "phases": phases, "agents": agents}
+    return schedules
+
+
+def tabulate(schedules: Mapping[str, Figures]) -> list[Table]:
+    """Success by phase, and the share of steps in loops: a table a schedule.
+
+    Args:
+        schedules: the figures of a run.
+    """
+    tables = []
+    for schedule, figures in schedules.items():
+        phases = figures["phases"]
+        table = Table(f"`{schedule}`: success, %", ("reader", "verifier", *phases, "steps in loops, %"))
+        for agent in figures["agents"]:
+            rates = [_rate(agent["successes"][phase], figures["rounds"]) for phase in phases]
+            share = agent["loop_steps"] / agent["steps"]
+            table.add(f"`{agent['policy']}`", agent["verifier"], *rates, f"{100 * share:.0f}")
         tables.append(table)
     return tables
 
 
-def judge_aims(rows: Rows) -> list[Aim]:
+def judge_aims(schedules: Mapping[str, Figures]) -> list[Aim]:
     """The aims, schedule by schedule.
 
     Args:
-        rows: of one run with the verifier `glove` and the reference `oracle_reset`, of one policy.
+        schedules: the figures of a run with the verifier `glove` and the reference `oracle_reset`, of one policy.
     """
     aims = []
-    for schedule, own in _grouped(rows, "schedule").items():
+    for schedule, figures in schedules.items():
         rates = {
-            (verifier, phase): _mean(list(of_phase))
-            for verifier, of_verifier in _grouped(own, "verifier").items()
-            for phase, of_phase in _grouped(of_verifier, "phase").items()
+            agent["verifier"]: {
+                phase: float(np.mean(counts)) / figures["rounds"] for phase, counts in agent["successes"].items()
+            }
+            for agent in figures["agents"]
         }
-        for phase in dict.fromkeys(str(row["phase"]) for row in own):
-            glove, oracle = rates["glove", phase], rates["oracle_reset", phase]
+        for phase in figures["phases"]:
+            glove, oracle = rates["glove"][phase], rates["oracle_reset"][phase]
             if phase == "source":
                 aims.append(Aim(schedule, phase, f"at least {SOURCE_AIM:.0%}", f"{glove:.1%}", glove >= SOURCE_AIM))
             else:
@@ -183,11 +242,12 @@ def _aims_table(aims: Iterable[Aim]) -> Table:
     return table
 
 
-def _played(rows: Rows) -> str:
-    counts = []
-    for schedule, own in _grouped(rows, "schedule").items():
-        instances, rounds = len({row["seed"] for row in own}), max(row["round"] for row in own)
-        counts.append(f"`{schedule}`: {instances} instances, {rounds} rounds of every phase")
+def _played(schedules: Mapping[str, Figures]) -> str:
+    counts = [
+        f"`{schedule}`: {len(figures['seeds'])} instances, {figures['rounds']} round"
+        f"{'s' * (figures['rounds'] > 1)} of every phase"
+        for schedule, figures in schedules.items()
+    ]
     return "; ".join(counts) + "."
 
 
@@ -198,10 +258,6 @@ def _grouped(rows: Rows, field: str) -> dict[str, Rows]:
     return dict(groups)
 
 
-def _mean(rows: Rows) -> float:
-    return float(np.mean([row["success"] for row in rows]))
-
-
-def _rate(rows: Rows) -> str:
-    value = estimate([100 * _mean(own) for own in _grouped(rows, "seed").values()])
+def _rate(successes: Sequence[int], rounds: int) -> str:
+    value = estimate([100 * count / rounds for count in successes])
     return f"{value.mean:.0f} [{value.low:.0f}, {value.high:.0f}]"

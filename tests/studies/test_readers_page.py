@@ -1,17 +1,20 @@
-"""The page about readers: aims, tables, and what it refuses."""
+"""The page about readers: aims, tables, the stored figures, and what it refuses."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.loader import parse_experiment
+from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
 
-from studies.readers import judge_aims, tabulate, write_readers
+from studies.readers import EXPERIMENTS, RESULTS, judge_aims, store_figures, summarise, tabulate, write_readers
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def row(verifier: str, phase: str, success: bool, seed: int = 0, loop_steps: int = 0) -> dict[str, Any]:
@@ -32,10 +35,10 @@ def row(verifier: str, phase: str, success: bool, seed: int = 0, loop_steps: int
 @pytest.mark.parametrize(("won", "is_met"), [(17, True), (16, False)])
 def test_glove_keeps_a_share_of_oracle_reset(won: int, is_met: bool) -> None:
     """85 % exactly is enough."""
-    rows = [row("oracle_reset", "drift-1", True) for _ in range(20)]
-    rows += [row("glove", "drift-1", number < won) for number in range(20)]
-    rows += [row(verifier, "source", True) for verifier in ("glove", "oracle_reset")]
-    aims = {aim.phase: aim for aim in judge_aims(rows)}
+    rows = [row("oracle_reset", "drift-1", True, seed) for seed in range(20)]
+    rows += [row("glove", "drift-1", seed < won, seed) for seed in range(20)]
+    rows += [row(verifier, "source", True, seed) for verifier in ("glove", "oracle_reset") for seed in range(20)]
+    aims = {aim.phase: aim for aim in judge_aims(summarise(rows))}
     assert aims["drift-1"].is_met is is_met
     assert aims["drift-1"].found == f"{won / 20:.0%} ({won / 20:.1%} of 100.0%)"
     assert aims["source"].is_met
@@ -43,16 +46,16 @@ def test_glove_keeps_a_share_of_oracle_reset(won: int, is_met: bool) -> None:
 
 def test_tables_average_instances_and_count_loops() -> None:
     rows = [row("glove", "source", seed == 0, seed, loop_steps=5 * seed) for seed in (0, 1)]
-    (table,) = tabulate(rows)
+    (table,) = tabulate(summarise(rows))
     ((cells, _),) = table.rows
     assert cells[:2] == ("`message_reader`", "glove")
     assert cells[2].startswith("50 [")
     assert cells[3] == "25"
 
 
-def test_the_page_is_made_from_runs(tmp_path: Path) -> None:
+def play(name: str, folder: Path) -> Path:
     data = {
-        "name": "readers",
+        "name": name,
         "schedules": ["frozen_lake/explicit-family"],
         "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "message_reader"},
         "references": ["oracle_reset"],
@@ -60,15 +63,31 @@ def test_the_page_is_made_from_runs(tmp_path: Path) -> None:
         "rounds": 2,
         "trace": "none",
     }
-    run_experiment(parse_experiment(data), tmp_path / "readers")
-    text = write_readers([tmp_path / "readers"], tmp_path / "page.md")
+    run_experiment(parse_experiment(data), folder)
+    return folder
+
+
+def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path) -> None:
+    store_figures([play("readers", tmp_path / "any")], tmp_path / "figures")
+    text = write_readers(tmp_path / "page.md", tmp_path / "figures")
     assert (tmp_path / "page.md").read_text("utf-8") == text
     assert "drift-agents run readers --trace none" in text
     assert "`frozen_lake/explicit-family`: 2 instances, 2 rounds of every phase." in text
     assert len(re.findall(r"^\| `message_reader` ", text, re.MULTILINE)) == 3
 
 
-@pytest.mark.parametrize("names", [[], ["readers-kinds"], ["readers", "other"]])
-def test_other_runs_are_refused(names: list[str]) -> None:
-    with pytest.raises(ExperimentError, match="the runs should be `readers`"):
-        write_readers([Path(name) for name in names])
+def test_other_runs_and_missing_figures_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"the run should be one of readers.*Received a run of other"):
+        store_figures([play("other", tmp_path / "run")], tmp_path / "figures")
+    with pytest.raises(ExperimentError, match="has no figures of `readers`"):
+        write_readers(results=tmp_path / "figures")
+
+
+def test_the_document_shows_the_stored_figures() -> None:
+    assert (DOCS / "readers.md").read_text("utf-8") == write_readers()
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_stored_figures_are_those_of_the_shipped_experiments(name: str) -> None:
+    stored = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+    assert stored["config_hash"] == load_experiment(name).config_hash()

@@ -49,10 +49,16 @@ LEGEND = (
     "cars take far more steps than lakes.",
     "**Supervision**: what an agent learns beyond its own observations, from `none` over `own reward` and `judge` to "
     "`privileged`. Agents with different supervision are not comparable.",
-    "The policy is an offline planner that reads the prompt of a language model. With a language model, the ranking "
-    "can differ.",
 )
 """How to read the page."""
+
+PLAYED_BY = {
+    "planner": "an offline planner that reads the prompt of a language model",
+    "message_reader": "rules that parse a language model's messages and nothing else",
+    "forgetful_reader": "such rules that overlook a tenth of the known outcomes",
+    "erring_reader": "such rules with 5 % other actions",
+}
+"""Policies that are no language models."""
 
 
 def write_leaderboard(folder: Path, path: Path) -> Path:
@@ -102,6 +108,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
         "## How to read this",
         "",
         *(f"- {line.format(resamples=RESAMPLES, failed=FAILURE_SHARE)}" for line in LEGEND),
+        *_policies(manifest),
         "",
         *_origin(manifest, standings),
     ]
@@ -201,6 +208,13 @@ def _alike(standings: Standings) -> list[str]:
 def _asked_models(manifest: Mapping[str, Any]) -> bool:
     """Whether a policy or a member of a team was a language model."""
     return any("llm" in str(player.get(part, "")) for player in manifest["players"] for part in ("policy", "team"))
+
+
+def _policies(manifest: Mapping[str, Any]) -> list[str]:
+    """What the policies are."""
+    names = {str(player["policy"]).partition("(")[0] for player in manifest["players"]}
+    known = [f"`{name}`: {about}" for name, about in PLAYED_BY.items() if name in names]
+    return [f"- **Policies**: {'; '.join(known)}. With a language model, the ranking can differ."] if known else []
 
 
 def _by_part(standings: Standings) -> Table:

@@ -292,6 +292,29 @@ def test_a_run_becomes_the_same_page_each_time(tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
+def test_readers_have_rows_of_their_own_beside_the_planner() -> None:
+    both = [one | {"policy": policy} for one in rows() for policy in ("planner", "message_reader")]
+    there = manifest()
+    there["players"] = [
+        player | {"policy": policy} for player in there["players"] for policy in ("planner", "message_reader")
+    ]
+    page = to_page(there, make_standings(there, both))
+    assert "Vanilla + GLOVE, planner" in page
+    assert "Vanilla + GLOVE, message_reader" in page
+    assert "`planner`: an offline planner" in page
+    assert "`message_reader`: rules that parse" in page
+    assert "`message_reader`" not in to_page(manifest(), make_standings(manifest(), rows()))
+
+
+def test_the_board_of_readers_plays_a_part_of_the_board() -> None:
+    board, part = load_experiment("all-memories"), load_experiment("readers-board")
+    assert {policy.name for block in part.agents for policy in block.policy} == {"planner", "message_reader"}
+    assert set(part.schedules) <= set(board.schedules)
+    assert set(part.seeds) <= set(board.seeds)
+    for schedule in part.schedules:
+        assert part.world(schedule).rounds == board.world(schedule).rounds
+
+
 BOARDS = ("all-memories", "all-memories-house")
 WITHOUT_PROBES = ["none", "overwrite", "announce_only"]
 

@@ -19,7 +19,7 @@ STUDY = [name for name in shipped_experiments() if name != "glove-quick" and nam
 FOR_EXTRA = ("stores", "stores-board")
 """Experiments of the extra `stores`, which `tests/extras/stores` plays."""
 
-FEWER = {"readers-formats": 5, "readers-kinds": 10}
+FEWER = {"readers-kinds": 10}
 """Experiments with fewer than 30 instances."""
 
 
