@@ -167,7 +167,7 @@ def summarise(rows: Rows) -> dict[str, Figures]:
     Args:
         rows: of one run.
     """
-    schedules = {}
+    schedules: dict[str, Figures] = {}
     for schedule, of_schedule in _grouped(rows, "schedule").items():
         seeds = sorted({int(row["seed"]) for row in of_schedule})
         phases = list(dict.fromkeys(str(row["phase"]) for row in of_schedule))
