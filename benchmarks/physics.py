@@ -70,7 +70,7 @@ def land(seen: np.ndarray) -> int:
 
 def balance_pole(seen: np.ndarray) -> np.ndarray:
     """InvertedPendulum: a linear controller."""
-    return np.clip([3.0 * seen[0] + 30.0 * seen[1] + 3.0 * seen[2] + 6.0 * seen[3]], -3, 3).astype(np.float32)
+    return np.clip([0.5 * seen[0] + 15.0 * seen[1] + seen[2] + 3.0 * seen[3]], -3, 3).astype(np.float32)
 
 
 def reach(seen: np.ndarray, target_sign: int = 1) -> np.ndarray:

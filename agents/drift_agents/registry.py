@@ -52,7 +52,7 @@ class Registry:
 
     Example:
         >>> MATCHINGS.names()[:4]
-        ('exact', 'grid', 'house', 'page', 'room')
+        ('exact', 'grid', 'house', 'page')
         >>> MATCHINGS.make("grid", positon=0.1)
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: the matching 'grid' does not take these options: got an unexpected keyword \

@@ -277,18 +277,10 @@ class GridKnobs(TunableEnv):
         return json.dumps(shown)
 
     def admissible_actions(self) -> tuple[int, ...]:
-        """The actions that may have an effect, judged by the cell before the agent and its hand, whatever they mean."""
+        """The actions that may have an effect, whatever they mean: 3 to 5 at a thing or with one in the hand."""
         thing = _name_thing(self.grid.get(*self._front))
-        found = [0, 1, 2]
-        if self._meanings:
-            return tuple(range(len(ACTIONS)))
-        if self.carrying is None and thing.endswith((" key", " ball", " box")):
-            found.append(3)
-        if self.carrying is not None and thing == NOTHING:
-            found.append(4)
-        if thing.endswith((" door", " box")):
-            found.append(5)
-        return tuple(found)
+        is_thing = thing.endswith((" key", " ball", " box", " door"))
+        return (0, 1, 2, 3, 4, 5) if is_thing or self.carrying is not None else (0, 1, 2)
 
     def save_state(self) -> dict[str, Any]:
         """The state of the episode, without knobs and random generator."""

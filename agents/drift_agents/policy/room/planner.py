@@ -52,7 +52,8 @@ class RoomPlanner:
     * Of several things that may be meant, the one that paid last; those that were tried in vain come last.
     * The key of a door is the one that opened it last, else one of its colour; those tried in vain come last.
     * Where nothing that pays is known or reachable, the nearest cell that was never seen is visited.
-    * If memory was found wrong, what was last seen before is dropped once it leaves no way.
+    * Where what is known leaves no way, records are dropped: those before memory was found wrong, then those not
+      newer than one that a newer view has contradicted, then all.
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed; here the newest counts.
@@ -93,12 +94,12 @@ class RoomPlanner:
             raise ArgumentError(f"the state should be one of Minigrid's worlds. Received {view.state!r}")
         errand = _read_errand(view.task)
         records = sorted((*view.here, *view.elsewhere), key=lambda item: item.last)
-        wanted = None
-        for since in (-1, view.doubt_since):
-            if since is None or wanted is not None:
-                continue
-            known = _RoomKnowledge(shown, errand, [item for item in records if item.last >= since])
-            wanted = _RoomDecision(shown, errand, known, rng).choose(self.explores)
+        wanted, view_alone = None, view.step + 1
+        known = _RoomKnowledge(shown, errand, records)
+        for since in (-1, view.doubt_since, known.superseded + 1, view_alone):
+            if since is not None and wanted is None:
+                known = _RoomKnowledge(shown, errand, [item for item in records if item.last >= since])
+                wanted = _RoomDecision(shown, errand, known, rng).choose(self.explores)
         if wanted is None:
             wanted = ("forward", "left", "right")[int(rng.integers(3))]
         action = known.action_for(wanted)
@@ -126,23 +127,31 @@ class _RoomKnowledge:
     def __init__(self, shown: ShownRoom, errand: _Errand, records: Iterable[Recollection]) -> None:
         self.cells: dict[Place, str] = {}
         self.does: dict[str, _Dated] = {}
+        """What an action did last."""
         self.paid: dict[str, _Dated] = {}
         """Things, by name: `yes` or `no`."""
         self.keys: dict[tuple[str, str], _Dated] = {}
         """Colour of a door, and key: `yes` or `no`."""
+        self.superseded = -1
+        """The newest interaction whose view a later one has contradicted."""
+        self._seen_at: dict[Place, int] = {}
         self._errand = errand
         for item in records:
             before, after = read_room_state(item.state), read_room_state(item.outcome.state)
             if before is not None and after is not None:
                 for one in (before, after):
-                    self._see(one)
+                    self._see(one, item.last)
                 self._learn(item, before, after)
-        self._see(shown)
+        self._see(shown, -1)
         self.cells.update(shown.changed)
-        self.cells.update(shown.seen)
 
-    def _see(self, shown: ShownRoom) -> None:
-        self.cells.update({place: thing for place, thing in shown.seen.items() if place not in shown.changed})
+    def _see(self, shown: ShownRoom, last: int) -> None:
+        for place, thing in shown.seen.items():
+            if place not in shown.changed:
+                if self.cells.get(place, thing) != thing:
+                    self.superseded = max(self.superseded, self._seen_at[place])
+                self.cells[place] = thing
+                self._seen_at[place] = last
 
     def _learn(self, item: Recollection, before: ShownRoom, after: ShownRoom) -> None:
         effect = _effect(before, after)
@@ -176,11 +185,12 @@ class _RoomKnowledge:
         usual = str(EFFECTS.index(effect))
         if usual not in self.does:
             return usual
-        taken = set(self.does)
-        free = [str(number) for number in range(len(EFFECTS)) if str(number) not in taken]
-        displaced = self.does[usual].value  # two actions have changed places: the other one has this effect
-        other = str(EFFECTS.index(displaced))
-        return other if other in free else free[0] if free else usual
+        # Two actions have changed places: the other one has this effect, unless it was seen to differ since.
+        other = str(EFFECTS.index(self.does[usual].value))
+        if other not in self.does or self.does[other].last < self.does[usual].last:
+            return other
+        free = [str(number) for number in range(len(EFFECTS)) if str(number) not in self.does]
+        return free[0] if free else usual
 
 
 def _effect(before: ShownRoom, after: ShownRoom) -> str:
@@ -210,11 +220,11 @@ class _RoomDecision:
     def choose(self, explores: bool) -> str | None:
         """The effect that is wanted now; `None` if there is no way."""
         for target in self._targets():
-            for fetch in (self._act_on, self._fetch_key):
-                step = fetch(target)
-                if step is not None:
-                    return step
-        return self._explore() if explores else None
+            step = self._act_on(target)
+            if step is not None:
+                return step
+        step = self._explore() if explores else None
+        return step or self._fetch_key()
 
     def _targets(self) -> list[Place]:
         """The things that may pay, the most believable first."""
@@ -244,15 +254,21 @@ class _RoomDecision:
         verb, thing = self.errand.verb, self.known.cells.get(target, NOTHING)
         if verb == "reach":
             return self._first(lambda pose: pose[0] == target)
+        if (
+            verb == "take"
+            and self.shown.carries != NOTHING
+            and self._way(lambda pose: _ahead(*pose) == target, unlocks=False)
+        ):
+            return self._put_down(target)
+        if verb == "open" and thing.startswith("locked ") and not self._opens(thing):
+            return self._fetch_key()
         if self.shown.ahead != target:
             return self._first(lambda pose: _ahead(*pose) == target)
         if verb == "take":
-            return "pickup" if self.shown.carries == NOTHING else self._put_down()
-        if verb == "open":
-            return "toggle" if not thing.startswith("locked ") or self._opens(thing) else None
-        return "toggle"  # it faces the thing already, and any action pays
+            return "pickup"
+        return "toggle"  # opens the door; where it faces what pays already, any action does
 
-    def _fetch_key(self, target: Place) -> str | None:
+    def _fetch_key(self) -> str | None:
         """The next step to a key for a locked door that is known."""
         shown = self.shown
         doors = [thing for thing in self.known.cells.values() if thing.startswith("locked ")]
@@ -268,8 +284,10 @@ class _RoomDecision:
                         return "toggle"
                     return self._first(lambda pose, place=place: _ahead(*pose) == place)  # type: ignore[misc]
                 places = [place for place, thing in self.known.cells.items() if thing == key]
+                if shown.carries != NOTHING and places:
+                    return self._put_down(places[0])
                 if shown.ahead in places:
-                    return "pickup" if shown.carries == NOTHING else self._put_down()
+                    return "pickup"
                 step = self._first(lambda pose, places=places: _ahead(*pose) in places)  # type: ignore[misc]
                 if step is not None:
                     return step
@@ -295,11 +313,26 @@ class _RoomDecision:
         keys = {thing for thing in self.known.cells.values() if thing.endswith(" key")} | {held}
         return min(keys, key=self._rank(color)) == held
 
-    def _put_down(self) -> str:
-        """Drop what is carried, where there is room."""
-        if self.known.cells.get(self.shown.ahead) == NOTHING:
+    def _put_down(self, target: Place) -> str:
+        """Drop what is carried at the nearest free cell that is no doorway, and where it does not bar the way."""
+        cells = self.known.cells
+
+        def is_room(pose: tuple[Place, int]) -> bool:
+            x, y = _ahead(*pose)
+            walls = [cells.get((x + across, y + down)) == "wall" for across, down in STEPS]
+            if cells.get((x, y)) != NOTHING or (walls[0] and walls[2]) or (walls[1] and walls[3]):
+                return False
+            cells[x, y] = self.shown.carries
+            found = self._way(lambda pose: _ahead(*pose) == target, unlocks=False)
+            cells[x, y] = NOTHING
+            return found is not None
+
+        if is_room((self.shown.place, self.shown.facing)):
             return "drop"
-        return ("left", "right")[int(self.rng.integers(2))]
+        step = self._first(is_room)
+        if step is not None:
+            return step
+        return "drop" if cells.get(self.shown.ahead) == NOTHING else ("left", "right")[int(self.rng.integers(2))]
 
     def _explore(self) -> str | None:
         """The next step to the nearest cell that was never seen."""
@@ -314,7 +347,9 @@ class _RoomDecision:
             return None
         return way[1][0] if way[1] else "forward"
 
-    def _way(self, is_there: Callable[[tuple[Place, int]], bool]) -> tuple[float, Sequence[str]] | None:
+    def _way(
+        self, is_there: Callable[[tuple[Place, int]], bool], unlocks: bool = True
+    ) -> tuple[float, Sequence[str]] | None:
         """Cost and steps of a cheapest way to a place and direction, by Dijkstra's algorithm."""
         start = (self.shown.place, self.shown.facing)
         done: set[tuple[Place, int]] = set()
@@ -335,9 +370,9 @@ class _RoomDecision:
                 (1.0, (place, (facing - 1) % 4), "left"),
                 (1.0, (place, (facing + 1) % 4), "right"),
             ]
-            price = self._price(ahead)
-            if price is not None:
-                is_shut = self.known.cells.get(ahead, NOTHING).startswith(("closed ", "locked "))
+            price, thing = self._price(ahead), self.known.cells.get(ahead, NOTHING)
+            if price is not None and (unlocks or not thing.startswith("locked ")):
+                is_shut = thing.startswith(("closed ", "locked "))
                 moves.append((price, (ahead, facing), "toggle" if is_shut else "forward"))
             for more, after, step in moves:
                 if after not in done:
