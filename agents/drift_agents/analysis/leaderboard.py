@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
+from drift_agents.analysis.plots.board import draw_board
 from drift_agents.analysis.ranking import AXES, SHORT, Key, Standing, Standings, make_standings
 from drift_agents.analysis.runs import FAILURE_SHARE, read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
@@ -61,12 +62,13 @@ PLAYED_BY = {
 """Policies that are no language models."""
 
 
-def write_leaderboard(folder: Path, path: Path) -> Path:
+def write_leaderboard(folder: Path, path: Path, plots: Path | None = None) -> Path:
     """Read a run's folder and write its leaderboard.
 
     Args:
         folder: the run's folder.
         path: the page.
+        plots: a folder for its pictures, see `drift_agents.analysis.plots.board`; `None` draws none.
 
     Returns:
         The page's path.
@@ -74,10 +76,13 @@ def write_leaderboard(folder: Path, path: Path) -> Path:
     Raises:
         ExperimentError: if the folder holds no finished run, there is nothing to compare, or the page cannot be
             written.
+        MissingDependencyError: if pictures are wanted without matplotlib.
     """
     manifest, rows = read_run(folder)
-    text = to_page(manifest, make_standings(manifest, rows))
-    write_text(path, text)
+    standings = make_standings(manifest, rows)
+    write_text(path, to_page(manifest, standings))
+    if plots is not None:
+        draw_board(manifest, rows, standings, _rows(standings), plots)
     return path
 
 

@@ -411,18 +411,22 @@ def _inspect(
 def _leaderboard(
     folder: Folder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
+    plots: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for pictures; needs the extra `plots`.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Rank the agents of a finished run over all its schedules that are no controls.
 
     Writes one Markdown page with intervals, costs, versions and the command that makes it. Equal runs give equal
-    bytes.
+    bytes. With --plots it draws what agents keep against their interactions, and for each memory a map of drifts by
+    severity and visibility.
     """
     from drift_agents.analysis.leaderboard import write_leaderboard
     from drift_agents.experiment.remote import open_run
 
     with open_run(folder) as path:
-        print(f"wrote {write_leaderboard(path, out)}")
+        print(f"wrote {write_leaderboard(path, out, plots)}")
 
 
 @app.command(

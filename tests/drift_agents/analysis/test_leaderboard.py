@@ -338,3 +338,19 @@ def test_every_memory_is_in_it_with_the_controls_of_probing(board: str) -> None:
     # Memories in stores of other packages are extras.
     assert {part.name for block in blocks for part in block.memory} >= set(MEMORIES.names()) - {"store"}
     assert all([part.name for part in block.verifier] == [*WITHOUT_PROBES, "glove"] for block in blocks)
+
+
+def test_pictures_of_a_board(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.json").write_text(json.dumps({**manifest(), "experiment": {"seeds": [0, 1, 2, 3]}}), "utf-8")
+    (run / "episodes.jsonl").write_text("".join(f"{to_line(one)}\n" for one in rows()), "utf-8")
+    plots = tmp_path / "plots"
+    arguments = ["leaderboard", str(run), "--out", str(tmp_path / "board.md"), "--plots", str(plots)]
+    assert main(arguments) == 0
+    names = sorted(path.name for path in plots.iterdir() if path.name.endswith(".png"))
+    assert names == ["board-map-vanilla.png", "board-pareto.png"]
+    picture = (plots / "board-pareto.svg").read_text("utf-8")
+    assert "Vanilla + GLOVE" in picture
+    assert "Pareto front" in picture
+    assert "with GLOVE" in (plots / "board-map-vanilla.svg").read_text("utf-8")
