@@ -37,6 +37,7 @@ VERIFIER_NAMES = {
 REFERENCE_NAMES = {
     "oracle_realign": "oracle realign",
     "oracle_reset": "oracle reset",
+    "oracle_truth": "oracle truth",
 }
 ALONE = {"clairvoyant": "Clairvoyant", "dyna_q_plus": "Dyna-Q+", "windowed_q": "Windowed Q-learning"}
 """Players without memory and verifier, by policy."""

@@ -19,6 +19,7 @@ ABOUT = re.compile(r"^about: *(.+)$", re.MULTILINE)
 """The line of an experiment file that `list` prints. Checking a whole file would take a hundred times as long."""
 
 REFERENCES = {
+    "oracle_truth": "An agent whose memory loses every false record at once, also those of false responses.",
     "oracle_realign": "An agent whose memory loses exactly the false records at the tick of the drift.",
     "oracle_reset": "An agent whose memory is emptied at the tick of the drift.",
     "clairvoyant": "The optimal policy of every tick.",

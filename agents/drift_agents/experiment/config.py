@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from drift_agents.checks import is_integer
 
-Reference = Literal["oracle_realign", "oracle_reset", "clairvoyant", "dyna_q_plus", "windowed_q"]
+Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant", "dyna_q_plus", "windowed_q"]
 """What stands beside the agents in every table: `drift_agents.experiment.references` and the learners."""
 
 Learning = Literal["online", "frozen"]

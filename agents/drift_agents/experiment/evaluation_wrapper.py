@@ -113,7 +113,16 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         """
         if record.now.step >= self._since:
             return bool(self.oracle.changed(record.state, record.action, self.tick_of(record.now.step), tick))
-        return not any(
+        return not self.holds(record, tick)
+
+    def holds(self, record: Record, tick: int) -> bool:
+        """Whether one of a record's outcomes is a possible true response at a tick.
+
+        Args:
+            record: what is remembered.
+            tick: the tick.
+        """
+        return any(
             self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
             for outcome, _ in record.outcomes
         )

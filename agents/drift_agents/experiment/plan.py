@@ -60,8 +60,8 @@ class Cell:
     Args:
         schedule: as the experiment names it.
         memory: what is remembered.
-        verifier: the verifier; for the references `oracle_realign` and
-            `oracle_reset` it carries their name.
+        verifier: the verifier; for the references `oracle_realign`, `oracle_reset` and
+            `oracle_truth` it carries their name.
         policy: the policy; for `clairvoyant` and the learners it carries their name.
         seed: of the environment, the drift and the agent.
         labels: how lines call memory, verifier and policy.
@@ -180,7 +180,7 @@ def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
                 for verifier in agents.verifier if memory.name != "none" else [NO_PART]:
                     add(memory, verifier, policy, None, decision)
                 if memory.name != "none":
-                    for name in ("oracle_realign", "oracle_reset"):
+                    for name in ("oracle_realign", "oracle_reset", "oracle_truth"):
                         if name in experiment.references:
                             add(memory, PartSpec(name=name), policy, name, decision)
     for name in (*LEARNERS.names(), "clairvoyant"):

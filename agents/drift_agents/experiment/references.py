@@ -1,9 +1,10 @@
 """Reference agents of every table, with access to the oracle.
 
-* `OracleVerifier` - *oracle realign* and *oracle reset*: an agent's memory, corrected at every drift
+* `OracleVerifier` - *oracle realign* and *oracle reset*, an agent's memory corrected at every drift, and *oracle
+  truth*, corrected after every step
 * `Clairvoyant` - the optimal policy of every tick
 
-They separate "failed to adapt" from "the task became harder". All three are privileged.
+They separate "failed to adapt" from "the task became harder". All of them are privileged.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ import numpy as np
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.matching.base import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.types import AgentClock, Episode, Experience, Verdict
+from drift_agents.types import AgentClock, Episode, Experience, RecordId, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier
 from drift_envs.schedule.timeline import Timeline
 
 
 class OracleVerifier(BaseVerifier):
-    """Puts memory right at the very tick at which the world changes; writes every experience.
+    """Puts memory right at the very tick at which the world changes, or after every step; writes every experience.
 
     *Oracle realign* removes exactly the records whose response is another one now than when they were
-    written: the upper reference for everything that repairs a memory. *Oracle reset* removes all of
-    them; it can be beaten, since it throws away what is still true.
+    written: the upper reference for everything that repairs a memory where all responses are true. *Oracle reset*
+    removes all of them; it can be beaten, since it throws away what is still true. *Oracle truth* removes every record
+    that holds no possible true response at the present tick, as soon as it is written: the upper reference where
+    responses are false, which the other two leave in memory.
 
     Args:
-        name: `oracle_realign` or `oracle_reset`.
+        name: `oracle_realign`, `oracle_reset` or `oracle_truth`.
         world: where the agent plays.
         memory: the agent's memory.
     """
@@ -44,6 +47,7 @@ class OracleVerifier(BaseVerifier):
         self._plain = NoVerifier()
         self._values: Mapping[str, Any] | None = None
         self._timeline: Timeline | None = None
+        self._true: set[RecordId] = set()
 
     def bind(self, matching: Matching, rng: np.random.Generator) -> None:
         """Take the matching rule, to say what was a surprise."""
@@ -64,7 +68,9 @@ class OracleVerifier(BaseVerifier):
         values = self._world.knobs(tick)
         # Another world, as the test is one after construction, is no drift.
         same = self._world.timeline is self._timeline
-        if same and values != self._values:
+        if self.name == "oracle_truth":
+            self._remove_false(tick, same and values == self._values)
+        elif same and values != self._values:
             self._memory.remove(
                 [
                     record.id
@@ -73,6 +79,15 @@ class OracleVerifier(BaseVerifier):
                 ]
             )
         self._values, self._timeline = values, self._world.timeline
+
+    def _remove_false(self, tick: int, is_same: bool) -> None:
+        if not is_same:
+            self._true.clear()
+        records = [record for record in self._memory.records() if record.id not in self._true]
+        false = [record.id for record in records if not self._world.holds(record, tick)]
+        self._memory.remove(false)
+        self._true.update(record.id for record in records)
+        self._true.difference_update(false)
 
 
 class Clairvoyant:

@@ -162,3 +162,18 @@ def test_supervision_is_the_strongest_of_the_parts(data: dict[str, Any]) -> None
         ("oracle_reset", "planner"): "privileged",
         ("none", "clairvoyant"): "privileged",
     }
+
+
+def test_oracle_truth_removes_what_was_never_true(schedule_file: Path, remembered: VanillaMemory) -> None:
+    world = make_world(read_schedule(str(schedule_file)))
+    verifier = OracleVerifier("oracle_truth", world, remembered)
+    world.reset(seed=0, options={"drift_clock": "continue", "drift_tick": 0})
+    verifier.begin_episode()
+    assert len(list(remembered.records())) == 3, "what is true stays"
+    lie = RIGHT_BEFORE._replace(outcome=RIGHT_BEFORE.outcome._replace(ended=not RIGHT_BEFORE.outcome.ended))
+    now = AgentClock(0, 3)
+    verifier.verify(lie._replace(now=now), remembered, [], now)
+    assert len(list(remembered.records())) == 3, "a false response is gone at once"
+    world.reset(options={"drift_tick": 4})
+    verifier.begin_episode()
+    assert len(list(remembered.records())) == 1, "and so is what a drift made false"
