@@ -169,5 +169,25 @@ def _injection(
     print(write_rates(policies, episodes, seeds))
 
 
+@app.command(
+    "tune",
+    short_help="Choose every memory's options on development instances.",
+    epilog=f"Example: {PROGRAM} tune runs/tuning --out studies/tuned.yaml",
+)
+def _tune(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `tuning`.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The YAML file (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Choose every memory's options and the planner's rule, world by world, from a run on development instances.
+
+    A run with held-out instances (seeds from 1000) is refused. Equal runs give equal bytes.
+    """
+    from studies.tuning import write_tuned
+
+    text = write_tuned(folder, out)
+    print(text if out is None else f"wrote {out}")
+
+
 if __name__ == "__main__":
     sys.exit(main())
