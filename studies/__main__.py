@@ -170,6 +170,23 @@ def _injection(
 
 
 @app.command(
+    "mechanisms",
+    short_help="Write which mechanisms of memories change an episode.",
+    epilog=f"Example: {PROGRAM} mechanisms runs/mechanisms --out docs/mechanisms.md",
+)
+def _mechanisms(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `mechanisms`.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Count the episodes that change when one mechanism of a memory is switched off, as one Markdown page."""
+    from studies.mechanisms import write_mechanisms
+
+    text = write_mechanisms(folder, out)
+    print(text if out is None else f"wrote {out}")
+
+
+@app.command(
     "tune",
     short_help="Choose every memory's options on development instances.",
     epilog=f"Example: {PROGRAM} tune runs/tuning --out studies/tuned.yaml",

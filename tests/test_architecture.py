@@ -74,7 +74,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "experience", "injection", "prompts", "readers"],
+        ["belief", "claims", "experience", "injection", "mechanisms", "prompts", "readers", "tuning"],
         ["__init__", "__main__"],
     ],
 }
