@@ -234,6 +234,8 @@ REASONS: dict[str, tuple[str, ...]] = {
     "one environment a file; the package collects them": ("drift_envs.functional.car", "drift_envs.vector.watched"),
     "the original's server beside its text environment, as its sibling": ("webshop_server.compat.routes",),
     "one command a file, imported when the command runs": (
+        "studies.mechanisms",
+        "studies.tuning",
         "drift_agents.analysis.finetuning_sets",
         "drift_agents.analysis.html.report",
         "drift_agents.analysis.inspect.serve",
@@ -256,6 +258,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_agents.analysis.tables.breakdowns",
         "drift_envs.wrappers.overlay.strip",
         "studies.experience.curves",
+        "drift_agents.analysis.plots.board",
     ),
     "one study, or the claims of one experiment, a file; the registry collects them": (
         "studies.belief.convergence",
