@@ -1,11 +1,13 @@
 """What tests of several folders use: Gymnasium's mountain car as a text environment, and pages of a made-up shop.
 
-And a schedule of nine tiles that drifts after four episodes, with an experiment on it that takes a second.
+A browser. And a schedule of nine tiles that drifts after four episodes, with an experiment on it that takes a second.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,9 @@ import pytest
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import AgentClock, Experience, Outcome
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.chrome.webdriver import WebDriver
 
 TASK = "Find me dishwasher safe mugs with color: red, and price lower than 20.00 dollars"
 
@@ -214,3 +219,70 @@ def data(schedule_file: Path) -> dict[str, Any]:
         "seeds": 2,
         "rounds": 4,
     }
+
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--window-size=1400,1200",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+CONTRAST = """
+const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+const linear = v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => [r, g, b].map(v => linear(v / 255))
+  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+const behind = element => {
+  for (let e = element; e; e = e.parentElement) {
+    const colour = parse(getComputedStyle(e).backgroundColor);
+    if (colour.length === 3 || colour[3] > 0) return colour;
+  }
+  return [255, 255, 255];
+};
+const found = [];
+for (const element of document.body.querySelectorAll('*')) {
+  const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+  if (!own || element.closest('svg, script, option, noscript') || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element), a = light(parse(style.color)), b = light(behind(element));
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  found.push([ratio, `${element.tagName} ${element.className} ${element.textContent.slice(0, 40)}`]);
+}
+return found;
+"""
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    """Chromium with a fresh profile, which connects to this machine alone."""
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (binary and driver):
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is not installed: apt-get install chromium chromium-driver")
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(binary)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SE_OFFLINE", "true")
+        patch.setenv("SE_AVOID_STATS", "true")
+        found = webdriver.Chrome(options=options, service=Service(str(driver)))
+        found.set_page_load_timeout(60)
+        found.set_script_timeout(30)
+        yield found
+        found.quit()
+
+
+@pytest.fixture
+def contrasts(browser: WebDriver) -> Callable[[], list[tuple[float, str]]]:
+    """Returns the contrast ratio, from 1 to 21, of every text that is shown, with the text."""
+    return lambda: [(ratio, text) for ratio, text in browser.execute_script(CONTRAST)]

@@ -357,7 +357,7 @@ def _add(
 
     played = read_track(track)
     target = track.parent / f"{name}.json"
-    if target == track or (target.exists() and not force):
+    if target.exists() and not force:
         raise refuse("--name", "should be new on the board", name)
     secret = None if salt is None else read_salt(salt)
     with open_submission(path) as folder:

@@ -12,6 +12,7 @@ revealed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -47,6 +48,9 @@ COLUMNS = (
     "cost",
 )
 """The fields of an episode that are kept."""
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$"
+"""Names on the board, which are names of files."""
 
 _AXES = ("memory", "verifier", "controller", "team", "policy")
 _DIGITS = 6
@@ -114,7 +118,7 @@ class ResultFile(_Model):
     """
 
     format: Literal[1] = 1
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)
+    name: str = Field(pattern=NAME, max_length=80)
     about: str = ""
     track: Hash
     submission: Hash
@@ -155,10 +159,15 @@ def make_result(checked: Checked, track: str, name: str, certificate: Certificat
         certificate: of the submission.
 
     Raises:
-        SubmissionError: if the submission is not valid, or the certificate is another one's or says that lines differ.
+        SubmissionError: if the submission or the name is not valid, or the certificate is another submission's, or
+            says that lines differ.
     """
     if checked.findings or checked.statement is None or checked.experiment is None:
         raise SubmissionError("\n".join([f"{checked.folder}: the submission is not valid:", *checked.findings]))
+    if re.fullmatch(NAME, name) is None or name == "track":
+        raise SubmissionError(
+            f"`name` should have letters, digits, `.`, `_` and `-`, and not be 'track'. Received {name!r}"
+        )
     if certificate is not None and certificate.submission != checked.digest:
         raise SubmissionError(f"the certificate should be of this submission. Received one of {certificate.name!r}")
     if certificate is not None and certificate.outcome != REPRODUCED:

@@ -308,7 +308,9 @@ def test_a_name_is_taken_once(results: Path, whole: Path, capsys: pytest.Capture
     words = ["board", "add", str(whole / "ours.submission"), "--track", str(results / "two" / "track.json")]
     assert main([*words, "--name", "ours"]) == 2
     assert "should be new on the board" in capsys.readouterr().err
-    assert main([*words, "--name", "track"]) == 2
+    assert main([*words, "--name", "track", "--force"]) == 1
+    assert main([*words, "--name", "../ours"]) == 1
+    assert "`name` should have letters" in capsys.readouterr().err
     assert main([*words, "--name", "ours", "--force"]) == 0
     assert (
         main(["board", "add", str(whole / "gone"), "--track", str(results / "two" / "track.json"), "--name", "x"]) == 1
