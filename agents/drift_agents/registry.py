@@ -280,6 +280,10 @@ PLANNERS = Registry(
             "drift_agents.policy.car.planner:CarPlanner",
             "Fits a model of the car's dynamics to the records of the prompt and plans with it.",
         ),
+        "web": Part(
+            "drift_agents.policy.web.planner:WebPlanner",
+            "Fills the fields that the instruction names, then clicks what is known to work, or was not tried.",
+        ),
         "house": Part(
             "drift_agents.policy.house.planner:HousePlanner",
             "Fetches, treats and puts down; records of the prompt override what is common.",

@@ -25,6 +25,7 @@ STATE_MARKERS = {
     "shop": '"url": ',
     "house": '"holds": ',
     "room": '"facing": ',
+    "web": '"elements": ',
 }
 """A substring of the present state, by the environments' planners."""
 
@@ -45,6 +46,7 @@ class Planner:
         shop: further options of `drift_agents.policy.shop.planner.ShopPlanner`.
         house: further options of `drift_agents.policy.house.planner.HousePlanner`.
         room: further options of `drift_agents.policy.room.planner.RoomPlanner`.
+        web: further options of `drift_agents.policy.web.planner.WebPlanner`.
 
     Raises:
         ArgumentError: if an option is unknown or out of its range.
@@ -68,10 +70,12 @@ class Planner:
         shop: Mapping[str, Any] | None = None,
         house: Mapping[str, Any] | None = None,
         room: Mapping[str, Any] | None = None,
+        web: Mapping[str, Any] | None = None,
     ) -> None:
         self.conflict = check_conflict(conflict)
         self._planners: dict[str, Policy] = {}
-        for world, options in (("lake", lake), ("car", car), ("shop", shop), ("house", house), ("room", room)):
+        given = {"lake": lake, "car": car, "shop": shop, "house": house, "room": room, "web": web}
+        for world, options in given.items():
             if options is not None and not isinstance(options, Mapping):
                 raise ArgumentError(f"`{world}` should map option names to values. Received {options!r}")
             own = dict(options or {})

@@ -1,0 +1,27 @@
+"""The page on MiniWoB++ against the code that it describes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from drift_envs.envs.miniwob.knobs import LAYOUTS, MINIWOB_KNOBS
+from drift_envs.registration import EXTRA_IDS
+from drift_envs.schedule import shipped_schedules
+from webshop_server.settings import THEMES
+
+TEXT = (Path(__file__).parents[3] / "docs" / "miniwob.md").read_text(encoding="utf-8")
+
+
+def test_its_example_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    exec(compile(code, "miniwob.md", "exec"), {"__name__": "__main__"})
+
+
+def test_it_names_every_id_knob_schedule_and_choice() -> None:
+    ids = [name for name in EXTRA_IDS if name.startswith("DriftMiniWoB")]
+    schedules = [name for name in shipped_schedules() if name.startswith("miniwob/")]
+    for name in (*ids, *MINIWOB_KNOBS, *schedules, *LAYOUTS, *THEMES):
+        assert f"`{name}`" in TEXT, name
+    for knob in MINIWOB_KNOBS.knobs:
+        assert re.search(rf"^\| `{knob.name}` \|", TEXT, re.MULTILINE), knob.name
