@@ -1,12 +1,15 @@
 """CartPole, Acrobot and Pendulum with knobs."""
 
+import re
+from importlib.util import find_spec
 from typing import ClassVar
 
 import gymnasium as gym
 import pytest
 
 from benchmarks.physics import balance_cart, classic, mean_return
-from drift_envs.errors import ArgumentError, ScheduleError
+from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError
+from drift_envs.registration import ALL_IDS
 from tests.drift_envs.envs.physics_contract import PhysicsContract
 
 
@@ -52,3 +55,12 @@ def test_arguments_that_say_what_the_schedule_says():
     assert gym.make("DriftPendulum-v0", g=9.0).unwrapped.read_knobs()["g"] == 9.0
     with pytest.raises(ScheduleError, match="`gain` should be in the interval"):
         gym.make("DriftPendulum-v0", schedule={**schedule, "base": {"gain": 99}})
+
+
+@pytest.mark.parametrize("env_id", [env_id for env_id, entry in ALL_IDS.items() if entry.extra])
+def test_an_id_whose_extra_is_missing_says_what_to_install(env_id):
+    extra = ALL_IDS[env_id].extra
+    if find_spec({"box2d": "Box2D"}.get(extra, extra)) is not None:
+        pytest.skip(f"the extra `{extra}` is installed")
+    with pytest.raises(MissingDependencyError, match=re.escape(f'run `pip install "drift-envs[{extra}]"`')):
+        gym.make(env_id)

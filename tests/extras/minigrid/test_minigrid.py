@@ -6,6 +6,7 @@ import pickle
 import re
 import warnings
 from itertools import pairwise
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -18,6 +19,7 @@ from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from drift_envs import twin
 from drift_envs.cli.listing import KNOB_TABLES
+from drift_envs.cli.record import RecordOptions, record
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.minigrid.env import GoToLocalGrid
 from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
@@ -390,3 +392,17 @@ def test_pictures_show_the_overlay():
     assert one.shape == (7 * 32, 7 * 32, 3)
     assert np.array_equal(other[: one.shape[0]], one) or other.shape[1] > one.shape[1]
     assert other.shape[0] > one.shape[0]
+
+
+def test_the_page_runs():
+    text = (Path(__file__).parents[3] / "docs" / "minigrid.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, "minigrid.md", "exec"), {})
+
+
+def test_a_picture_of_the_oracles_way(tmp_path):
+    options = RecordOptions("DriftMiniGrid-DoorKey-v0", tmp_path / "door.png", None, "oracle", 2, None, None, None, 0)
+    record(options)
+    assert (tmp_path / "door.png").stat().st_size > 1000

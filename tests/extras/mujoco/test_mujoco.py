@@ -1,6 +1,8 @@
 """MuJoCo's environments with knobs."""
 
 import os
+import re
+from pathlib import Path
 from typing import ClassVar
 
 os.environ.setdefault("MUJOCO_GL", "egl")
@@ -122,3 +124,11 @@ def test_any_other_environment_of_mujoco():
             env.action_space.seed(0)
             runs.append([env.step(env.action_space.sample())[0] for _ in range(60)][-1])
         assert not np.array_equal(*runs), name
+
+
+def test_the_page_runs():
+    text = (Path(__file__).parents[3] / "docs" / "mujoco.md").read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, "mujoco.md", "exec"), {})
