@@ -106,6 +106,17 @@ def train(cars: gym.vector.VectorEnv, frames: int, seed: int) -> tuple[np.ndarra
     return np.array(seen), np.array(found)
 
 
+def fill(frames: np.ndarray, returns: np.ndarray) -> np.ndarray:
+    """Interpolate over updates in which no episode ended, since the limit of an episode is longer.
+
+    Args:
+        frames: shape `(updates,)`.
+        returns: with `nan` for those updates, shape `(updates,)`.
+    """
+    known = ~np.isnan(returns)
+    return np.interp(frames, frames[known], returns[known]) if known.any() else returns
+
+
 def plot(frames: np.ndarray, curves: np.ndarray, drift: int, out: str) -> None:
     """Draw the mean return over frames, with the drift.
 
@@ -117,15 +128,13 @@ def plot(frames: np.ndarray, curves: np.ndarray, drift: int, out: str) -> None:
     """
     import matplotlib.pyplot as plt
 
-    # where no episode ended in an update, since its limit is longer, the line goes on to the next one
-    rows = [np.interp(frames, frames[~np.isnan(curve)], curve[~np.isnan(curve)]) for curve in curves]
     figure, axes = plt.subplots(figsize=(8, 3))
-    for row in rows:
-        axes.plot(frames, row, color="tab:blue", alpha=0.3, linewidth=0.8)
-    axes.plot(frames, np.mean(rows, axis=0), color="tab:blue", label=f"mean of {len(rows)} seeds")
+    for curve in curves:
+        axes.plot(frames, curve, color="tab:blue", alpha=0.3, linewidth=0.8)
+    axes.plot(frames, curves.mean(axis=0), color="tab:blue", label=f"mean of {len(curves)} seeds")
     axes.axvline(drift, linestyle="--", color="gray", label="controls are reversed")
     axes.set(xlabel="frames of all cars", ylabel="mean return", title="TorchRL's PPO on drifting mountain cars")
-    axes.legend(loc="center right", frameon=False)
+    axes.legend(loc="center", bbox_to_anchor=(0.36, 0.4), frameon=False)
     figure.tight_layout()
     figure.savefig(out)
     plt.close(figure)
@@ -160,14 +169,14 @@ def main(arguments: list[str] | None = None) -> np.ndarray:
             "DriftMountainCar-v0", num_envs=given.number, schedule=reversed_at(drift), autoreset_mode="Disabled"
         )
         frames, found = train(cars, 2 * drift * given.number, seed)
-        curves.append(found)
+        curves.append(fill(frames, found))
     rates = np.array(curves)
     print(f"drift-envs {drift_envs.__version__}, {given.number} cars, {given.seeds} seeds")
     before = frames <= drift * given.number
     for phase, part in (("source", rates[:, before]), ("reversed", rates[:, ~before])):
         few = min(5, part.shape[1])
-        begin, end = (np.ma.masked_invalid(piece).mean() for piece in (part[:, :few], part[:, -few:]))
-        print(f"{phase}: return {float(begin):.0f} in the first {few} updates, {float(end):.0f} in the last {few}")
+        begin, end = (piece.mean() for piece in (part[:, :few], part[:, -few:]))
+        print(f"{phase}: return {begin:.0f} in the first {few} updates, {end:.0f} in the last {few}")
     if given.out:
         plot(frames, rates, drift * given.number, given.out)
     return rates

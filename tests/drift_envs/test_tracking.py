@@ -110,6 +110,37 @@ def test_mistakes_name_the_rule(monkeypatch, tmp_path):
             make_tracker(name, tmp_path / name)
 
 
+def test_the_command_logs_to_all_trackers_that_it_names(tmp_path, monkeypatch, capsys):
+    from drift_agents.cli.app import main
+
+    made = {}
+
+    def tracker_of(name):
+        def make(folder, project):
+            made[name] = (folder, project, Memo())
+            return made[name][2]
+
+        return make
+
+    for name in ("tensorboard", "mlflow"):
+        monkeypatch.setitem(TRACKERS, name, tracker_of(name))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(
+        "name: small\nschedules: [frozen_lake/implicit]\nseeds: 1\nrounds: 1\n"
+        "agents: {memory: vanilla, verifier: none, policy: planner}\n",
+        encoding="utf-8",
+    )
+    assert main(["run", "small.yaml", "--track", "tensorboard,mlflow", "--jobs", "1"]) == 0
+    assert [(name, folder, project) for name, (folder, project, _) in made.items()] == [
+        (name, tmp_path / "runs" / "tracking" / name, "small") for name in ("tensorboard", "mlflow")
+    ]
+    assert made["tensorboard"][2].calls == made["mlflow"][2].calls
+    assert made["mlflow"][2].calls[-1][0] == "end"
+    assert f"mlflow has the run in {tmp_path / 'runs' / 'tracking' / 'mlflow'}" in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
 def test_the_command_refuses_an_unknown_tracker(capsys):
     from drift_agents.cli.app import main
 

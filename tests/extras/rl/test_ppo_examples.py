@@ -9,6 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from tests.extras.offline import offline  # noqa: F401
+
 torch = pytest.importorskip("torch", reason="needs the extra `rl`")
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 

@@ -19,6 +19,8 @@ pytest.importorskip("torchrl", reason="needs the extra `torchrl`")
 import torch
 from torchrl.envs import GymWrapper
 
+from tests.extras.offline import offline  # noqa: F401
+
 # TorchRL's own: it defines classes that it has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:Creating .* which inherits from WeightUpdaterBase:DeprecationWarning")
 ROOT = Path(__file__).resolve().parents[3]
