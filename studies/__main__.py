@@ -54,6 +54,7 @@ def _status_of(error: Exception) -> int | None:
 def _claims(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs.")],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
+    first: Annotated[int, typer.Option("--from", min=1, metavar="N", help="Leave out claims before this one.")] = 1,
     debug: Debug = False,
 ) -> None:
     """Decide the claims of docs/claims.md that finished runs test.
@@ -63,7 +64,7 @@ def _claims(
     """
     from studies.claims.page import write_claims
 
-    text = write_claims(folders, out)
+    text = write_claims(folders, out, first)
     print(text if out is None else f"wrote {out}")
 
 

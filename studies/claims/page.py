@@ -47,12 +47,13 @@ SHOWN = 3
 """How many failed checks stand in the first table."""
 
 
-def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
+def write_claims(folders: Sequence[Path], path: Path | None = None, first: int = 1) -> str:
     """Read folders of runs and decide the claims that they test.
 
     Args:
         folders: of finished runs, at most one of each experiment; those that test no claim are passed over.
         path: where to write the page; nowhere if not given.
+        first: the number of the first claim of the page.
 
     Returns:
         The page.
@@ -76,7 +77,9 @@ def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
             for number, result in judge(played).items():
                 found[number].append(result)
             same[name] = same_episodes(played)
-    text = to_page([decide(claim, found[number]) for number, claim in CLAIMS.items()], manifests, same)
+    text = to_page(
+        [decide(claim, found[number]) for number, claim in CLAIMS.items() if number >= first], manifests, same
+    )
     if path is not None:
         write_text(path, text)
     return text
