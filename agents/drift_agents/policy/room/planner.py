@@ -216,6 +216,9 @@ class _RoomDecision:
 
     def __init__(self, shown: ShownRoom, errand: _Errand, known: _RoomKnowledge, rng: np.random.Generator) -> None:
         self.shown, self.errand, self.known, self.rng = shown, errand, known, rng
+        columns, rows = ([place[axis] for place in known.cells] for axis in (0, 1))
+        self._box = (min(columns) - 1, min(rows) - 1), (max(columns) + 1, max(rows) + 1)
+        """What was seen, with a margin of one cell: no way leads farther."""
 
     def choose(self, explores: bool) -> str | None:
         """The effect that is wanted now; `None` if there is no way."""
@@ -382,7 +385,8 @@ class _RoomDecision:
 
     def _price(self, place: Place) -> float | None:
         """The cost of entering a cell; `None` if it cannot be entered."""
-        if max(abs(place[0] - self.shown.place[0]), abs(place[1] - self.shown.place[1])) > FARTHEST:
+        (left, top), (right, bottom) = self._box
+        if not (left <= place[0] <= right and top <= place[1] <= bottom):
             return None
         thing = self.known.cells.get(place)
         if thing is None:
@@ -413,9 +417,6 @@ class _RoomDecision:
 
 MOST_POSES = 4000
 """The places and directions that are examined for a way."""
-
-FARTHEST = 16
-"""Cells farther away than this are not entered."""
 
 
 def _ahead(place: Place, facing: int) -> Place:
