@@ -12,7 +12,9 @@ The model gets the messages and nothing else; it is not told which actions are a
 reader (Kadlec et al. 2016, "Text understanding with the attention sum reader network"): an encoder scores every
 position of the prompt, and the answer is the text whose positions have the highest sum of probabilities. Words that
 are not in the vocabulary are numbered in the order in which a prompt shows them (Hermann et al. 2015, "Teaching
-machines to read and comprehend"), so that an item's number can be followed through the prompt.
+machines to read and comprehend"), so that an item's number can be followed through the prompt. Of every word it is said
+whether the goal has it too (the feature "exact match" of Chen et al. 2017, "Reading Wikipedia to answer open-domain
+questions").
 `examples/train_reader.py` trains it.
 """
 
@@ -48,6 +50,10 @@ _PIECE = re.compile(
     r"|(?P<name>[a-z]*\d[a-z0-9]*)|(?P<word>[a-z][a-z']*)|(?P<sign>\S)",
     re.IGNORECASE,
 )
+
+
+_GOAL = re.compile(r"^(?:Goal|Instruction): (.*)", re.MULTILINE)
+"""The goal; the last one counts, which is the instruction in the shop."""
 
 
 class Piece(NamedTuple):
@@ -112,12 +118,14 @@ class EncodedText(NamedTuple):
         numbers: of each piece or phrase.
         segments: of each, from 0.
         columns: its place within the segment.
+        matches: 1 where the goal has the same piece, else 0.
         answers: the answer that begins there.
     """
 
     numbers: list[int]
     segments: list[int]
     columns: list[int]
+    matches: list[int]
     answers: list[str]
 
 
@@ -151,7 +159,9 @@ class Vocabulary:
             rng: draws the numbers of unknown words, for training; without it they are those of the order.
         """
         pieces = read_pieces(text)
-        read = EncodedText([], [], [], [])
+        goals = _GOAL.findall(text)
+        goal = {piece.text for piece in read_pieces(goals[-1])} if goals else set()
+        read = EncodedText([], [], [], [], [])
         unknown: dict[str, int] = {}
         order = range(UNKNOWN) if rng is None else rng.permutation(UNKNOWN).tolist()
         place = 0
@@ -165,6 +175,7 @@ class Vocabulary:
             read.columns.append(min(read.columns[-1] + 1, COLUMNS - 1) if is_next else 0)
             read.numbers.append(number)
             read.segments.append(piece.segment)
+            read.matches.append(int(all(one.text in goal for one in pieces[place : place + length])))
             read.answers.append(piece.answer)
             place += length
         return read
@@ -220,7 +231,7 @@ class Reader:
         weights = self._weights
         segments = np.array(text.segments)
         same = np.where(segments[:, None] == segments, np.float32(0), np.float32(-1e9))
-        pieces = self._layer(weights["words"][text.numbers] + weights["columns"][text.columns], 0, same)
+        pieces = self._layer(self._embed(text), 0, same)
         pieces = _normalise(pieces)
         focus = pieces @ weights["focus"].T  # (pieces, heads)
         belongs = np.where(np.arange(segments[-1] + 1)[:, None] == segments, np.float32(0), np.float32(-1e9))
@@ -231,6 +242,13 @@ class Reader:
         hidden = pieces @ weights["own"].T + (_normalise(x) @ weights["shared"].T)[segments]
         scored: np.ndarray = np.maximum(hidden, 0) @ weights["score"]
         return scored
+
+    def _embed(self, text: EncodedText) -> np.ndarray:
+        weights = self._weights
+        embedded: np.ndarray = (
+            weights["words"][text.numbers] + weights["columns"][text.columns] + weights["match"][text.matches]
+        )
+        return embedded
 
     def _layer(self, x: np.ndarray, layer: int, mask: Any) -> np.ndarray:
         names = f"layers.{layer}"

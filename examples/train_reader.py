@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -52,11 +53,12 @@ class Choice(NamedTuple):
     action: str
 
 
-def read_choices(path: Path) -> Iterator[Choice]:
+def read_choices(path: Path, skip: str | None = None) -> Iterator[Choice]:
     """The decisions of a file of `drift-agents export-choices`.
 
     Args:
         path: the file, in the format `openai`.
+        skip: a regular expression; decisions whose messages have it are left out.
 
     Raises:
         SystemExit: if a line is no decision in chat format.
@@ -65,9 +67,11 @@ def read_choices(path: Path) -> Iterator[Choice]:
         for number, line in enumerate(file, 1):
             try:
                 *question, answer = json.loads(line)["messages"]
-                yield Choice(join_messages(question), json.loads(answer["content"])["action"])
+                choice = Choice(join_messages(question), json.loads(answer["content"])["action"])
             except (ValueError, KeyError, TypeError) as error:
                 raise SystemExit(f"{path}:{number}: not a decision in chat format: {error!r}") from error
+            if skip is None or not re.search(skip, choice.text):
+                yield choice
 
 
 def learn_vocabulary(texts: Sequence[str], share: float, longest: int = 40, rounds: int = 60) -> list[str]:
@@ -152,19 +156,19 @@ def make_batches(
 
 
 def pad(batch: Sequence[tuple[EncodedText, list[bool]]]) -> tuple[np.ndarray, ...]:
-    """Numbers, segments (-1 behind a prompt), columns and right pieces, each of the shape (batch, length).
+    """Numbers, segments (-1 behind a prompt), columns, matches and right pieces, each of the shape (batch, length).
 
     Args:
         batch: prompts with the pieces that are right.
     """
     shape = (len(batch), max(len(read.numbers) for read, _ in batch))
-    numbers, segments, columns = np.zeros(shape, np.int64), np.full(shape, -1), np.zeros(shape, np.int64)
-    right = np.zeros(shape, bool)
+    numbers, columns, matches = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    segments, right = np.full(shape, -1), np.zeros(shape, bool)
     for row, (read, answers) in enumerate(batch):
         length = len(read.numbers)
         numbers[row, :length], segments[row, :length] = read.numbers, read.segments
-        columns[row, :length], right[row, :length] = read.columns, answers
-    return numbers, segments, columns, right
+        columns[row, :length], matches[row, :length], right[row, :length] = read.columns, read.matches, answers
+    return numbers, segments, columns, matches, right
 
 
 def make_model(torch: Any, words: int, width: int, layers: int) -> dict[str, Any]:
@@ -179,6 +183,7 @@ def make_model(torch: Any, words: int, width: int, layers: int) -> dict[str, Any
     shapes: dict[str, tuple[tuple[int, ...], float]] = {
         "words": ((words, width), 0.5),
         "columns": ((COLUMNS, width), 0.2),
+        "match": ((2, width), 0.2),
         "focus": ((HEADS, width), width**-0.5),
         "sum": ((width, HEADS * width), (HEADS * width) ** -0.5),
         "own": ((width, width), width**-0.5),
@@ -193,7 +198,7 @@ def make_model(torch: Any, words: int, width: int, layers: int) -> dict[str, Any
     return {name: torch.nn.Parameter(torch.randn(shape) * scale) for name, (shape, scale) in shapes.items()}
 
 
-def score_pieces(torch: Any, model: dict[str, Any], numbers: Any, segments: Any, columns: Any) -> Any:
+def score_pieces(torch: Any, model: dict[str, Any], numbers: Any, segments: Any, columns: Any, matches: Any) -> Any:
     """The same computation as `serve_reader.Reader.scores`, for a batch.
 
     Args:
@@ -202,6 +207,7 @@ def score_pieces(torch: Any, model: dict[str, Any], numbers: Any, segments: Any,
         numbers: of the shape (batch, length).
         segments: likewise; -1 behind a prompt.
         columns: likewise.
+        matches: likewise.
     """
     functional = torch.nn.functional
     width = model["words"].shape[1]
@@ -224,6 +230,7 @@ def score_pieces(torch: Any, model: dict[str, Any], numbers: Any, segments: Any,
         return x + functional.relu(normalise(x) @ model[f"{names}.up"].T) @ model[f"{names}.down"].T
 
     words = functional.embedding(numbers, model["words"]) + functional.embedding(columns, model["columns"])
+    words = words + functional.embedding(matches, model["match"])
     same = (segments[:, :, None] == segments[:, None, :])[:, None]
     pieces = normalise(layer(words, "layers.0", same))
     focus = (pieces @ model["focus"].T).transpose(1, 2)  # (batch, heads, length)
@@ -254,6 +261,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--layers", type=int, default=5)
     parser.add_argument("--pieces", type=int, default=4096, help="pieces of a batch")
     parser.add_argument("--rate", type=float, default=1.5e-3, help="the highest learning rate")
+    parser.add_argument("--skip", help="leave out decisions whose messages have this regular expression")
     parser.add_argument("--start", type=Path, help="weights to start from, with their vocabulary")
     parser.add_argument("--share", type=float, default=0.05, help="of the prompts that have a phrase of the vocabulary")
     parser.add_argument("--seed", type=int, default=0)
@@ -280,7 +288,7 @@ def main(arguments: list[str] | None = None) -> float:
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     rng = np.random.default_rng(options.seed)
-    choices = [choice for path in options.data for choice in read_choices(path)]
+    choices = [choice for path in options.data for choice in read_choices(path, options.skip)]
     choices = [choices[index] for index in rng.permutation(len(choices)).tolist()]
     kept = max(1, round(HELD_BACK * len(choices)))
     held, choices = choices[:kept], choices[kept:]
@@ -288,7 +296,7 @@ def main(arguments: list[str] | None = None) -> float:
         raise SystemExit("there are too few decisions")
     started = None
     if options.start is None:
-        sample = [choice.text for choice in choices[:4000]]
+        sample = [choice.text for choice in choices[:1000]]
         vocabulary = Vocabulary(learn_vocabulary(sample, options.share))
     else:
         with np.load(options.start, allow_pickle=False) as file:
@@ -296,23 +304,22 @@ def main(arguments: list[str] | None = None) -> float:
         vocabulary = Vocabulary(json.loads(started.pop("vocabulary").tobytes().decode("utf-8")))
     model = make_model(torch, len(vocabulary), options.width, options.layers)
     if started is not None:
-        model = {
-            name: torch.nn.Parameter(torch.from_numpy(value.astype(np.float32))) for name, value in started.items()
-        }
+        for name, value in model.items():  # parameters that the file does not have begin at zero
+            value.data = torch.from_numpy(started[name].astype(np.float32)) if name in started else value.data * 0
     size = sum(value.numel() for value in model.values())
     lengths = [len(vocabulary.encode(choice.text).numbers) for choice in choices[:500]]
     print(f"{len(choices)} decisions, {len(vocabulary)} words and phrases, {np.mean(lengths):.0f} pieces a prompt")
     print(f"{size} parameters", flush=True)
     optimizer = torch.optim.AdamW(model.values(), lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01)
     begin, told, step, seen, losses = time.process_time(), 0.0, 0, 0, []
-    for numbers, segments, columns, right in make_batches(choices, vocabulary, options.pieces, rng):
+    for *read, right in make_batches(choices, vocabulary, options.pieces, rng):
         spent = (time.process_time() - begin) / 60 / options.minutes
         if spent >= 1:
             break
-        step, seen = step + 1, seen + len(numbers)
+        step, seen = step + 1, seen + len(right)
         for group in optimizer.param_groups:  # warm-up, then a cosine down to a hundredth
             group["lr"] = options.rate * min(step / 200, 0.01 + 0.99 * (0.5 + 0.5 * np.cos(np.pi * spent)))
-        scores = score_pieces(torch, model, *map(torch.from_numpy, (numbers, segments, columns)))
+        scores = score_pieces(torch, model, *map(torch.from_numpy, read))
         best = scores.masked_fill(~torch.from_numpy(right), -1e9).logsumexp(dim=1)
         loss = (scores.logsumexp(dim=1) - best).mean()
         optimizer.zero_grad()

@@ -137,15 +137,47 @@ def test_both_computations_agree_and_the_loss_falls(scripts: tuple[ModuleType, M
     text = made.vocabulary.encode("go 3\n0 left, 1 down")
     model = {name: torch.from_numpy(value) for name, value in made._weights.items()}
     batch = train.pad([(text, [False] * len(text.numbers))])
-    scores = train.score_pieces(torch, model, *map(torch.from_numpy, batch[:3]))
+    scores = train.score_pieces(torch, model, *map(torch.from_numpy, batch[:4]))
     np.testing.assert_allclose(scores[0].numpy(), made.scores(text), atol=1e-4)
 
 
-@pytest.mark.slow
-def test_the_recorded_table_is_played_again_without_the_model(tmp_path: Path) -> None:
-    words = ("run", str(ROOT / "examples" / "learned_reader.yaml"), "--model", "learned-reader")
+FILES = {"learned_reader": "report.md", "learned_reader_memories": "report_memories.md"}
+"""Experiments of the recorded table, with their reports."""
+
+
+def replay(file: str, out: Path, *more: str) -> list[Any]:
+    """Play an experiment, or a part of it, from the recorded replies."""
+    words = ("run", str(ROOT / "examples" / f"{file}.yaml"), "--model", "learned-reader", "--trace", "none")
     address = ("--base-url", "http://127.0.0.1:8012/v1", "--replies", str(RESULTS / "replies.sqlite"), "--replay")
-    assert main([*words, *address, "--out", str(tmp_path / "run")]) == 0
-    again = read_rows(tmp_path / "run" / "episodes.jsonl")
-    assert (RESULTS / "report.md").read_text("utf-8") == (tmp_path / "run" / "report.md").read_text("utf-8")
-    assert not any(row["invalid_actions"] for row in again)
+    assert main([*words, *address, "--out", str(out), *more]) == 0
+    return list(read_rows(out / "episodes.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("file", "players"),
+    [
+        (
+            "learned_reader",
+            {("vanilla", one) for one in ("none", "overwrite", "announce_only", "glove", "oracle_reset")}
+            | {("none", "none")},
+        ),
+        ("learned_reader_memories", {("generative_agents", "none"), ("beliefmem", "none")}),
+    ],
+)
+def test_an_instance_of_the_table_is_played_again_without_the_model(
+    file: str, players: set[tuple[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request whose words have changed has no recorded reply, which is an error."""
+    pytest.importorskip("openai")
+    rows = replay(file, tmp_path / "run", "--seeds", "1")
+    assert "language models: 0 requests" in capsys.readouterr().err
+    assert {(row["memory"].partition("(")[0], row["verifier"]) for row in rows} == players
+    assert len(rows) == 15 * len(players)
+    assert not any(row["invalid_actions"] for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_the_recorded_table_is_played_again_without_the_model(file: str, tmp_path: Path) -> None:
+    replay(file, tmp_path / "run")
+    assert (RESULTS / FILES[file]).read_text("utf-8") == (tmp_path / "run" / "report.md").read_text("utf-8")
