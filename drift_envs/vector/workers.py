@@ -197,10 +197,16 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         for part in self.parts:
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, memory.name, fields, plan, part), daemon=True)
+            try:
+                process.start()
+            except BaseException:
+                ours.close()
+                self._finalizer()  # of those that have started, and of the memory
+                raise
+            finally:
+                theirs.close()
             self._pipes.append(ours)
             self.processes.append(process)
-            process.start()
-            theirs.close()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
