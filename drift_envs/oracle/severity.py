@@ -55,7 +55,7 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
     Example:
         >>> from drift_envs.schedule import load_schedule
         >>> measure_drifts(load_schedule("frozen_lake/implicit"))
-        [DriftSeverity(phase='reversal', severity=0.038461538461538464, visibility=1.0, loss=0.5)]
+        [DriftSeverity(phase='reversal', severity=0.044642857142857144, visibility=1.0, loss=0.5)]
     """
     check_integer("drifts", drifts, 1)
     check_integer("episodes", episodes, 1)

@@ -65,6 +65,7 @@ def test_the_runner_writes_what_it_finds(tmp_path, monkeypatch):
 def test_inputs_are_split_by_the_targets_shares():
     chunks = run.split(["schedules", "logs"], 30_000, 0)
     assert chunks == run.split(["schedules", "logs"], 30_000, 0) != run.split(["schedules", "logs"], 30_000, 1)
-    assert sum(chunk.inputs for chunk in chunks if chunk.target == "schedules") == 20_000
+    shares = TARGETS["schedules"].share / (TARGETS["schedules"].share + TARGETS["logs"].share)
+    assert sum(chunk.inputs for chunk in chunks if chunk.target == "schedules") == round(30_000 * shares)
     assert sum(chunk.inputs for chunk in chunks) == 30_000
     assert len({chunk.seed for chunk in chunks}) == len(chunks)

@@ -14,13 +14,19 @@ from drift_agents.llm.service import Service
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 FOR_MODELS = [name for name in shipped_experiments() if needs_model(load_experiment(name))]
 """Experiments that a language model has to be named for."""
-STUDY = [name for name in shipped_experiments() if name != "glove-quick" and name not in FOR_MODELS]
+DEVELOPMENT = ("glove-quick", "tuning")
+"""Experiments on the instances that things are set on."""
+STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
 FOR_EXTRA = ("stores", "stores-board")
 """Experiments of the extra `stores`, which `tests/extras/stores` plays."""
 
 FEWER = {"readers-kinds": 10}
 """Experiments with fewer than 30 instances."""
+
+FIRST = {"families": 2000}
+"""The first instances where they are not 1000: claims 20 to 26 are played on new ones; the planner of the house was
+debugged on 1000 and 1001."""
 
 
 def cover(cells: tuple[Cell, ...]) -> list[Cell]:
@@ -56,7 +62,8 @@ def test_everything_in_it_can_be_made(name: str) -> None:
 @pytest.mark.parametrize("name", STUDY)
 def test_the_study_is_played_on_instances_that_nothing_was_set_on(name: str) -> None:
     experiment = load_experiment(name)
-    assert experiment.seeds == tuple(range(1000, 1000 + FEWER.get(name, 30)))
+    first = FIRST.get(name, 1002 if "house" in name else 1000)
+    assert experiment.seeds == tuple(range(first, first + FEWER.get(name, 30)))
     for schedule in experiment.schedules:  # where instances are dear, the first of them
         assert experiment.seeds_of(schedule) == experiment.seeds[: len(experiment.seeds_of(schedule))]
     assert experiment.about
