@@ -54,10 +54,11 @@ SHOP_ARGUMENTS = {
     "order": "tasks",
     "clusters": "tasks",
     "repeats": "tasks",
+    "held_out": "tasks",
     "max_length": None,
     "native_clicks": None,
 }
-"""The arguments of the shop; the section `tasks` of a schedule sets the same as five of them."""
+"""The arguments of the shop; the section `tasks` of a schedule sets the same as six of them."""
 
 HOUSE_ARGUMENTS = {"observation_mode": None, "pool": "tasks", "order": "tasks"}
 """The arguments of the house; the section `tasks` of a schedule sets the same as two of them."""

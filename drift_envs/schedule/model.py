@@ -157,6 +157,11 @@ class TaskPool(_Model):
     goals: Literal["synthetic", "human", "color_class"] = Field(
         default="synthetic", description="made from a listing's options, written by people, or asking for warm colours"
     )
+    held_out: Annotated[bool, Field(strict=True)] = Field(
+        default=False,
+        description="goals of the second generated catalogue, none of which has the instruction or the title of one "
+        "of the default catalogue",
+    )
 
     @model_validator(mode="after")
     def _fill_groups(self) -> TaskPool:

@@ -18,14 +18,13 @@ from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.envs.webshop.backends.base import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS, to_settings
 from drift_envs.envs.webshop.picture import PageWindow, draw_page, read_png
-from drift_envs.envs.webshop.tasks import GoalSequence
+from drift_envs.envs.webshop.tasks import GoalSequence, open_inventory
 from drift_envs.envs.webshop.text import LENGTHS, OBSERVATION_MODES, fit, format_state, list_actions
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
 from webshop_server.action import MAX_ACTION, AvailableActions, list_available_actions
 from webshop_server.catalogue import KINDS
 from webshop_server.errors import ShopError
-from webshop_server.inventory import Inventory
 from webshop_server.page_model import MAX_LENGTH, ShownPage
 from webshop_server.picture import draw_picture, find_colored_choice
 from webshop_server.settings import Settings
@@ -90,6 +89,8 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
             these groups, shuffled).
         clusters: the number of groups; only for `clustered` and `mixed`.
         repeats: the number of times that each goal of a group occurs before the next group; only for `clustered`.
+        held_out: whether to sell the generated catalogue of seed `HELD_OUT_SEED`, and to ask for no goal that shares
+            its instruction or its listing's title with one of the default catalogue. Excludes `catalogue`.
         conditions: knob values under each of which every goal of the pool has a purchase with score 1.0.
         max_length: the maximum length of a page's text, in characters.
         native_clicks: whether the browser's clicks are mouse clicks, which a covered button does not receive;
@@ -146,6 +147,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         order: str = "shuffled",
         clusters: int = 3,
         repeats: int = 1,
+        held_out: bool = False,
         conditions: Sequence[Mapping[str, Value]] = (),
         max_length: int = MAX_LENGTH,
         native_clicks: bool = True,
@@ -157,7 +159,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         check_choice("goals", goals, KINDS)
         max_length = check_integer("max_length", max_length, 1000, LARGEST_COUNT)
         try:
-            inventory = Inventory.default() if catalogue is None else Inventory.open(catalogue)
+            inventory = open_inventory(catalogue, held_out)
             self.shop = Shop(inventory, goal_kind=goals, max_length=max_length)
             inventory.goals(goals)  # a catalogue without goals of this kind is refused here
         except ShopError as error:
@@ -172,7 +174,7 @@ class WebShop(RecurringTasksEnv, PoisonedEnv, gym.Env[str, str]):
         )
         self._settings: Settings = to_settings(WEBSHOP_KNOBS.defaults())
         settings = [to_settings(values) for values in conditions]
-        self._tasks = GoalSequence(self.shop, pool, order, settings, clusters, repeats)
+        self._tasks = GoalSequence(self.shop, pool, order, settings, clusters, repeats, held_out)
         self._backend: Backend | None = None
         self._window: PageWindow | None = None
         self._score = 0.0

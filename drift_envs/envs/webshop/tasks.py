@@ -3,10 +3,13 @@
 * `draw_pool` - draws goals that can be bought under all conditions and whose best purchases every drift changes
 * `check_goal`, `score_repetition` - these two properties of a goal; the score of a repeated purchase
 * `GoalSequence` - the sequence of goals
+* `open_inventory` - the default catalogue, the held-out one, or that of a file
+* `list_development_texts` - what no held-out goal may share
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Collection, Sequence
 from functools import lru_cache
@@ -16,6 +19,7 @@ import numpy as np
 from drift_envs.checks import LARGEST_COUNT, check_choice, check_integer
 from drift_envs.envs.webshop.clusters import group_texts
 from drift_envs.errors import ArgumentError, DriftWarning
+from webshop_server.catalogue import KINDS
 from webshop_server.goals import Goal
 from webshop_server.inventory import Inventory, is_target
 from webshop_server.oracle import OptimalPurchase, best_purchases
@@ -30,6 +34,9 @@ GROUPED = ("clustered", "mixed")
 
 LEAST_LOSS = 0.05
 """The minimum loss of a repeated purchase after a drift of listings, prices or colours."""
+
+HELD_OUT_SEED = 1
+"""The seed of the held-out catalogue; the default one has seed 0."""
 
 _TRIES = 100
 """The maximum number of goals that are checked for each goal of the pool."""
@@ -53,6 +60,7 @@ def draw_pool(
     conditions: Sequence[Settings],
     random: np.random.Generator,
     without: Collection[int] = (),
+    excluded: Collection[str] = (),
 ) -> tuple[int, ...]:
     """Draw goals, by their weights, that have a purchase with score 1.0 under all conditions.
 
@@ -66,6 +74,7 @@ def draw_pool(
         conditions: settings in temporal order.
         random: the generator.
         without: goals that are excluded, with all other goals of their listings.
+        excluded: instructions and titles of goals that are excluded.
 
     Returns:
         The goals' numbers, no two of one listing.
@@ -93,7 +102,7 @@ def draw_pool(
             continue
         seen.add(number)
         goal = goals[number]
-        if goal.title in listings:
+        if goal.title in listings or is_among(goal, excluded):
             continue
         if number not in checked:
             checked[number] = check_goal(shop, goal, steps)
@@ -149,6 +158,44 @@ def check_goal(shop: Shop, goal: Goal, conditions: Sequence[Settings]) -> tuple[
     return True, is_touched
 
 
+def is_among(goal: Goal, texts: Collection[str]) -> bool:
+    """Whether the goal's instruction or its listing's title is one of these texts."""
+    return goal.text in texts or goal.title in texts
+
+
+@lru_cache(maxsize=len(KINDS))
+def list_development_texts(kind: str) -> frozenset[str]:
+    """The instructions and titles of the default catalogue's goals.
+
+    Args:
+        kind: `synthetic` or `color_class`.
+
+    Raises:
+        webshop_server.errors.ArgumentError: the default catalogue has no goals of this kind.
+    """
+    return frozenset(text for goal in Inventory.default().goals(kind) for text in (goal.text, goal.title))
+
+
+def open_inventory(catalogue: str | os.PathLike[str] | None, held_out: bool) -> Inventory:
+    """The inventory of a shop.
+
+    Args:
+        catalogue: a catalogue file; `None` for a generated catalogue.
+        held_out: whether the generated catalogue is the held-out one.
+
+    Raises:
+        ArgumentError: `held_out` is no boolean, or both are given.
+        webshop_server.errors.CatalogueError: the file cannot be used.
+    """
+    if not isinstance(held_out, bool):
+        raise ArgumentError(f"`held_out` should be true or false. Received {held_out!r}")
+    if catalogue is None:
+        return Inventory.default(seed=HELD_OUT_SEED if held_out else 0)
+    if held_out:
+        raise ArgumentError(f"`held_out` should not be given with `catalogue`. Received {os.fspath(catalogue)!r}")
+    return Inventory.open(catalogue)
+
+
 def score_repetition(shop: Shop, goal: Goal, purchase: OptimalPurchase, settings: Settings) -> float:
     """Return the score of a purchase that is repeated under other settings: the same query, page, listing and options.
 
@@ -183,6 +230,7 @@ class GoalSequence:
         clusters: the number of groups; only for `clustered` and `mixed`.
         repeats: the number of times that each goal of a group occurs, shuffled, before the next group; only for
             `clustered`.
+        held_out: whether goals that the default catalogue has too are excluded.
 
     Raises:
         ArgumentError: the pool is empty or not a multiple of `clusters`, or the order is unknown.
@@ -196,6 +244,7 @@ class GoalSequence:
         conditions: Sequence[Settings],
         clusters: int = 3,
         repeats: int = 1,
+        held_out: bool = False,
     ) -> None:
         pool = check_integer("pool", pool, 1, LARGEST_COUNT, optional=True)
         order = check_choice("order", order, ORDERS)
@@ -210,6 +259,7 @@ class GoalSequence:
         self._size = pool
         self._order = order
         self._conditions = tuple(conditions)
+        self._excluded = list_development_texts(shop.goal_kind) if held_out else frozenset()
         self._random: np.random.Generator | None = None
         self._seed = 0
         self._drawn: tuple[int, ...] | None = None
@@ -241,7 +291,7 @@ class GoalSequence:
                 self._groups = self._grouped(self._random)
                 self._drawn = tuple(number for group in self._groups for number in group)
             else:
-                self._drawn = draw_pool(self._shop, self._size, self._conditions, self._random)
+                self._drawn = self._draw_pool(self._size, self._random)
         return self._drawn
 
     def others(self, count: int) -> tuple[int, ...]:
@@ -256,7 +306,7 @@ class GoalSequence:
         if self._random is None:
             raise ArgumentError("`others` needs `seed` to be called first")
         random = np.random.default_rng([self._seed, _OTHERS])
-        return draw_pool(self._shop, count, self._conditions, random, without=self.pool or ())
+        return self._draw_pool(count, random, without=self.pool or ())
 
     def next(self) -> int:
         """Return the number of the next goal."""
@@ -264,7 +314,7 @@ class GoalSequence:
             raise ArgumentError("`next` needs `seed` to be called first")
         pool = self.pool
         if pool is None:
-            return self._shop.goals.pick(self._random.random())
+            return self._pick(self._random)
         if not self._waiting:
             self._waiting = list(pool)
             if self._order in ("shuffled", "mixed"):
@@ -273,10 +323,20 @@ class GoalSequence:
                 self._waiting = self._by_cluster(self._random)
         return self._waiting.pop(0)
 
+    def _draw_pool(self, count: int, random: np.random.Generator, without: Collection[int] = ()) -> tuple[int, ...]:
+        return draw_pool(self._shop, count, self._conditions, random, without, self._excluded)
+
+    def _pick(self, random: np.random.Generator) -> int:
+        """Draw a goal by its weight, again while it is excluded; nine of ten held-out goals are not."""
+        number = self._shop.goals.pick(random.random())
+        while is_among(self._shop.goals[number], self._excluded):
+            number = self._shop.goals.pick(random.random())
+        return number
+
     def _grouped(self, random: np.random.Generator) -> tuple[tuple[int, ...], ...]:
         """Draw the pool in groups of similar goals, from more goals than it holds, so that the groups differ."""
         size = self._size or 0
-        drawn = draw_pool(self._shop, _SURPLUS * size, self._conditions, random)
+        drawn = self._draw_pool(_SURPLUS * size, random)
         goals = [self._shop.goals[number] for number in drawn]
         texts = [f"{goal.product_category} {goal.query} {goal.text}" for goal in goals]
         groups = group_texts(texts, self._clusters, size // self._clusters)
