@@ -12,16 +12,15 @@ import itertools
 import json
 import os
 import secrets
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.lifetime import OWN, TextLifetime
+from drift_envs.loopback import LOOPBACK, listen
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -34,8 +33,6 @@ except ImportError as error:
 
 TOKEN_VARIABLE = "DRIFT_ENVS_MCP_TOKEN"
 """The environment variable with the token of `serve_http`; without it one is drawn at each start."""
-
-LOOPBACK = "127.0.0.1"
 
 INSTRUCTIONS = (
     "An environment of text episodes. Call `reset` to begin an episode, `act` with one of its admissible actions until "
@@ -140,27 +137,17 @@ def serve_http(server: FastMCP[TextLifetime], port: int = 0) -> None:
     Raises:
         ArgumentError: the port cannot be used, or the token is shorter than 16 characters.
     """
-    check_integer("port", port, 0, 65535)
     given = os.environ.get(TOKEN_VARIABLE)
     if given is not None and len(given) < 16:
         raise ArgumentError(f"`{TOKEN_VARIABLE}` should have 16 characters or more. Received {len(given)}")
     token = given or secrets.token_urlsafe(24)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((LOOPBACK, port))
-    except OSError as error:
-        listener.close()
-        raise ArgumentError(f"`port` should be free. Received {port}: {error}") from error
-    listener.listen()
-    print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}/mcp", file=sys.stderr)
-    # a token that the user has given is not repeated on the screen
-    print(f"Authorization: Bearer {token if given is None else f'(of {TOKEN_VARIABLE})'}", file=sys.stderr, flush=True)
     app = _require_token(server.streamable_http_app(), token)
-    try:
+    with listen(port) as listener:
+        print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}/mcp", file=sys.stderr)
+        # a token that the user has given is not repeated on the screen
+        shown = token if given is None else f"(of {TOKEN_VARIABLE})"
+        print(f"Authorization: Bearer {shown}", file=sys.stderr, flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)).run([listener])
-    finally:
-        listener.close()
 
 
 def _require_token(app: Any, token: str) -> Any:

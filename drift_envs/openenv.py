@@ -10,15 +10,15 @@ OpenEnv's own `GenericEnvClient` is all that a client needs.
 
 from __future__ import annotations
 
-import socket
 import sys
 from typing import Any
 
 from pydantic import Field
 
 from drift_envs.checks import check_integer
-from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
+from drift_envs.errors import MissingDependencyError, StateError
 from drift_envs.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
+from drift_envs.loopback import LOOPBACK, listen
 from drift_envs.wrappers.drift import Source
 
 try:
@@ -28,8 +28,6 @@ try:
     from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
 except ImportError as error:
     raise MissingDependencyError('`openenv-core` is not installed, run `pip install "drift-envs[openenv]"`') from error
-
-LOOPBACK = "127.0.0.1"
 
 
 class LifetimeAction(Action):  # type: ignore[misc, unused-ignore]
@@ -192,17 +190,6 @@ def serve_openenv(app: Any, port: int = 0) -> None:
     Raises:
         ArgumentError: the port cannot be used.
     """
-    check_integer("port", port, 0, 65535)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((LOOPBACK, port))
-    except OSError as error:
-        listener.close()
-        raise ArgumentError(f"`port` should be free. Received {port}: {error}") from error
-    listener.listen()
-    print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
-    try:
+    with listen(port) as listener:
+        print(f"serving http://{LOOPBACK}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)).run([listener])
-    finally:
-        listener.close()

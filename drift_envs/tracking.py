@@ -24,6 +24,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice
 from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.wrappers.phase_returns import PhaseReturn, PhaseReturns
 
 Plain = str | int | float | bool | None
 
@@ -343,10 +344,8 @@ class EpisodeSeries:
             tracker.end(summary)
 
 
-class TrackEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Logs every finished episode of a drifting environment to trackers; `close` ends the run.
-
-    Observations and `info` do not change, so that the agent does not see the phase.
+class TrackEpisodes(PhaseReturns):
+    """`PhaseReturns` that also logs every finished episode to trackers; `close` ends the run.
 
     Args:
         env: an environment with a `DriftWrapper` inside.
@@ -366,46 +365,21 @@ class TrackEpisodes(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         folder: str | os.PathLike[str] = "runs",
         name: str = "episodes",
     ) -> None:
-        if not env.has_wrapper_attr("drift_state"):
-            raise ArgumentError(f"`env` should have a `DriftWrapper` inside. Received {env}")
         RecordConstructorArgs.__init__(self, track=track, folder=folder, name=name)
-        gym.Wrapper.__init__(self, env)
+        super().__init__(env)
         trackers = [make_tracker(item, Path(folder) / item) if isinstance(item, str) else item for item in track]
         schedule = env.get_wrapper_attr("schedule")
         about = {"env": env.spec.id if env.spec else str(env.unwrapped), "schedule": schedule and schedule.name}
         self._series: EpisodeSeries | None = EpisodeSeries(trackers, name, about)
-        self._phase, self._tick = "", 0
-        self._score, self._steps = 0.0, 0
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; one that has not ended is not logged.
-
-        Args:
-            seed: passed on.
-            options: passed on.
-        """
-        result = self.env.reset(seed=seed, options=options)
-        state = self.env.get_wrapper_attr("drift_state")
-        self._phase, self._tick = state.phase, state.tick
-        self._score, self._steps = 0.0, 0
-        return result
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step, and log the episode if it has ended.
-
-        Args:
-            action: passed on.
-        """
-        result = self.env.step(action)
-        self._score += float(result[1])
-        self._steps += 1
-        if (result[2] or result[3]) and self._series is not None:
-            self._series.add(self._phase, self._score, {"steps": self._steps, "tick": self._tick})
-        return result
 
     def close(self) -> None:
         """End the run of the trackers and close the environment."""
         if self._series is not None:
             self._series.end()
             self._series = None
-        self.env.close()
+        super().close()
+
+    def _store(self, episode: PhaseReturn) -> None:
+        super()._store(episode)
+        if self._series is not None:
+            self._series.add(episode.phase, episode.score, {"steps": episode.steps, "tick": episode.tick})

@@ -40,7 +40,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["vector"],
         ["metrics", "oracle"],
         ["registration"],
-        ["lifetime"],
+        ["lifetime", "loopback"],
         [
             "alfworld",
             "browsergym",

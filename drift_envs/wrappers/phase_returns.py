@@ -104,8 +104,11 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._score += float(result[1])
         self._steps += 1
         if result[2] or result[3]:
-            self.episodes.append(PhaseReturn(*self._begin, self._score, self._steps))
+            self._store(PhaseReturn(*self._begin, self._score, self._steps))
         return result
+
+    def _store(self, episode: PhaseReturn) -> None:
+        self.episodes.append(episode)
 
     def by_phase(self) -> dict[str, list[float]]:
         """The returns of each phase, in the order in which the phases occurred."""

@@ -62,6 +62,7 @@ def test_the_wrapper_logs_episodes_and_marks_the_drift():
         ("log", 2, {"score": 1.0, "phase_score/far": 1.0, "drift": 1.0, "steps": 3.0, "tick": 2.0}),
         ("end", {"mean_score/source": 1.0, "mean_score/far": 1.0}),
     ]
+    assert env.by_phase() == {"source": [1.0, 1.0], "far": [1.0]}
 
 
 def test_the_agent_observes_what_it_would_observe_without():
