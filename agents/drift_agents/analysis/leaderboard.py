@@ -46,8 +46,8 @@ LEGEND = (
     "optimum.",
     "**Probes**: their share of all interactions. **Steps**: interactions of an episode, probes included. **Tokens** "
     "of a decision: as language models counted them, or else the length of all prompts and answers, "
-    "four characters a token. **Records**: the size of memory at the end. All four are means over instances, and "
-    "cars take far more steps than lakes.",
+    "four characters a token. **Dollars** of an episode, by the price that the run was given. **Records**: the size of "
+    "memory at the end. All of these are means over instances, and cars take far more steps than lakes.",
     "**Supervision**: what an agent learns beyond its own observations, from `none` over `own reward` and `judge` to "
     "`privileged`. Agents with different supervision are not comparable.",
 )
@@ -160,7 +160,7 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 
 def _main(standings: Standings) -> Table:
     heads = ("agent", "rank", "ranks", "at equal interactions", "kept", "gain", "before", "lost", "probes, %", "steps")
-    table = Table("All drifts", (*heads, "tokens", "records", "supervision"))
+    table = Table("All drifts", (*heads, "tokens", "dollars", "records", "supervision"))
     names = _rows(standings)
     ranked = [one for one in standings.ranked if one.key in names]
     for one in (*ranked, *standings.references):
@@ -176,6 +176,7 @@ def _main(standings: Standings) -> Table:
             _plain(one.probing, 1),
             _plain(one.interactions),
             _plain(one.tokens),
+            _plain(one.dollars, 4),
             _plain(one.records),
             one.supervision,
         )

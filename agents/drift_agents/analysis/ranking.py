@@ -79,6 +79,8 @@ class Standing:
         interactions: those of an episode, probes included, mean over instances.
         tokens: tokens of a decision, mean over instances; not a number where none were counted.
         records: the size of memory at the end, mean over instances.
+        dollars: the price of an episode's requests to language models, mean over instances; not a number where no
+            price is known.
     """
 
     key: Key
@@ -96,6 +98,7 @@ class Standing:
     tokens: float
     records: float
     at_equal: Estimate | None = None
+    dollars: float = math.nan
 
     @property
     def ranked_by(self) -> float:
@@ -191,6 +194,7 @@ def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standing
                 _mean(own["tokens"]),
                 _mean(own["records"]),
                 resamples.estimate(equal[key]) if budgeted else None,
+                _mean(own["dollars"]) or math.nan,
             )
         )
     standings.sort(
@@ -225,8 +229,8 @@ def measure_instances(rows: Sequence[Row]) -> pd.DataFrame:
         a share of the optimum after and before the first drift; NaN without rows or without a known optimum),
         `at_equal` (the first of them, of the episodes after the drift that ended within the interactions which the
         optimal policy took for the same ticks; NaN where it did not play),
-        `probing` (the share of probe steps), `interactions` (of an episode), `tokens` (of a step) and `records` (at
-        the end).
+        `probing` (the share of probe steps), `interactions` and `dollars` (of an episode), `tokens` (of a step) and
+        `records` (at the end).
     """
     kept = [row for row in rows if row.get("stage", TEST) == TEST]
     if not kept:
@@ -235,7 +239,7 @@ def measure_instances(rows: Sequence[Row]) -> pd.DataFrame:
     frame = pd.DataFrame({field: [row.get(field, math.nan) for row in kept] for field in (*_FIELDS, *TOKENS)})
     del kept
     frame = frame.sort_values("episode", kind="stable")
-    frame[list(TOKENS)] = frame[list(TOKENS)].fillna(0)
+    frame[[*TOKENS, "cost"]] = frame[[*TOKENS, "cost"]].fillna(0)
     frame["best"] = frame["score"] + frame["regret"].astype(float)
     first = frame.groupby(_INSTANCE, sort=False)["phase"].transform("first")
     frame["drifted"] = frame["phase"].ne(first)
@@ -253,12 +257,13 @@ def measure_instances(rows: Sequence[Row]) -> pd.DataFrame:
             "interactions": (steps + probes) / by.size(),
             "tokens": counted.where(counted > 0, estimated).replace(0, np.nan) / steps.clip(lower=1),
             "records": by["memory_size"].last(),
+            "dollars": by["cost"].sum() / by.size(),
         }
     ).sort_index()
 
 
 _INSTANCE = [*AXES, "schedule", "seed"]
-_FIELDS = [*_INSTANCE, "episode", "phase", "score", "regret", "steps", "probe_steps", "memory_size"]
+_FIELDS = [*_INSTANCE, "episode", "phase", "score", "regret", "steps", "probe_steps", "memory_size", "cost"]
 
 
 def _share_of_optimum(frame: pd.DataFrame) -> pd.Series:

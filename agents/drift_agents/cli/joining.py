@@ -385,7 +385,7 @@ def _page(
 
     Pictures in a track's folder (SVG, PNG) are shown on the HTML page.
     """
-    from drift_agents.submission.board import write_board
+    from drift_agents.submission.board_pages import write_board
 
     for board in write_board(folder, out, html):
         rows = len(board.views[0].rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,20 @@ def test_figures_by_hand() -> None:
     assert (glove.probing, plain.probing, glove.interactions, glove.tokens, glove.records) == (50, 0, 20, 50, 2)
     assert (glove.supervision, nothing.supervision) == ("own reward", "none")
     assert glove.ranks == (1, 1)
+
+
+def test_what_requests_cost_is_a_column_where_a_price_is_known() -> None:
+    assert "dollars" not in to_page(manifest(), make_standings(manifest(), rows())).split("How to read")[0]
+    costly = [
+        one | {"cost": 0.03 if one["episode"] == 1 else 0.0} if one["verifier"] == "glove" else one for one in rows()
+    ]
+    standings = make_standings(manifest(), costly)
+    glove, plain, _ = standings.ranked
+    assert glove.dollars == pytest.approx(0.01), "three episodes an instance"
+    assert math.isnan(plain.dollars)
+    table = to_page(manifest(), standings).split("How to read")[0]
+    assert re.search(r"\| Vanilla \+ GLOVE .* 0\.0100 \|", table)
+    assert re.search(r"tokens +\| dollars \|", table)
 
 
 def test_what_somebody_did_not_play_to_a_drift_is_left_out() -> None:

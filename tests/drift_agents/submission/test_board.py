@@ -20,7 +20,8 @@ from drift_agents.errors import SubmissionError
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.submission.board import gather_board, to_html_page, to_markdown_page, write_board
+from drift_agents.submission.board import gather_board
+from drift_agents.submission.board_pages import to_html_page, to_markdown_page, write_board
 from drift_agents.submission.prepare import prepare_submission
 from drift_agents.submission.replay import replay_submission
 from drift_agents.submission.results import (

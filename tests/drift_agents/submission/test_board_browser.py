@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from drift_agents.submission.board import write_board
+from drift_agents.submission.board_pages import write_board
 from drift_agents.submission.track import read_track
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
@@ -20,7 +20,7 @@ CAR = "mountain_car/reversed"
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page of the results of this repository, in which one schedule is an old one."""
+    """The page of the results of this repository, in which one schedule is an old one and two agents are models."""
     folder = tmp_path_factory.mktemp("board")
     shutil.copytree(RESULTS, folder / "results")
     small = folder / "results" / "small"
@@ -32,8 +32,19 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
             data = json.loads(path.read_text())
             data["track"], data["schedules"][CAR]["hash"] = read_track(small / "track.json").digest(), "0" * 16
             path.write_text(json.dumps(data))
+    ask_models(folder / "results" / "hidden-lakes" / "vanilla.json")
     write_board(folder / "results", folder / "board.md", folder / "board.html")
     return (folder / "board.html").as_uri()
+
+
+def ask_models(path: Path) -> None:
+    """Let the plain agent ask a language model for two cents an episode, and the verified one a model without price."""
+    data = json.loads(path.read_text())
+    for cell in data["cells"]:
+        player = data["players"][cell["player"]]
+        if player["memory"] == "vanilla" and player["verifier"] != "overwrite":
+            cell["columns"] |= {"model_calls": 3, "cost": 0.02 if player["verifier"] == "none" else 0}
+    path.write_text(json.dumps(data))
 
 
 @pytest.fixture
@@ -128,3 +139,48 @@ def test_texts_can_be_read(opened: WebDriver, contrasts: Callable[[], list[tuple
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     weak = [(ratio, text) for ratio, text in contrasts() if ratio < 4.5]
     assert weak == []
+
+
+def maps(browser: WebDriver) -> list[str]:
+    """The captions of the maps that are shown."""
+    found = browser.find_elements(By.CSS_SELECTOR, "section.track:not([hidden]) .maps figcaption")
+    return [caption.text for caption in found if caption.is_displayed()]
+
+
+def test_maps_follow_the_filters(opened: WebDriver) -> None:
+    assert sorted(maps(opened)) == sorted(column_names(opened))
+    choose(opened, "Probes", "no probes")
+    assert "Vanilla" in maps(opened)
+    assert not [name for name in maps(opened) if "GLOVE" in name]
+    dots = "section.track:not([hidden]) .maps figure:not([hidden]) .dot"
+    choose(opened, "World", "lakes")
+    worlds = {dot.get_attribute("data-world") for dot in opened.find_elements(By.CSS_SELECTOR, f"{dots}:not([hidden])")}
+    assert worlds == {"lakes"}
+
+
+def column_names(browser: WebDriver) -> list[str]:
+    return [text.splitlines()[0] for text in column(browser, "name")]
+
+
+def test_a_budget_in_dollars(opened: WebDriver) -> None:
+    """Two agents of the track are language models in this copy; one of them was given a price."""
+    opened.find_element(By.CSS_SELECTOR, '.tracks button[data-track="0"]').click()
+    by_name = dict(zip(column_names(opened), column(opened, "dollars"), strict=True))
+    assert by_name == {
+        "Vanilla": "0.0200",
+        "Vanilla + GLOVE": "-",
+        "Vanilla + overwrite": "-",
+        "newest": "-",
+        "newest + GLOVE": "-",
+    }
+    sort(opened, "dollars")
+    assert column_names(opened)[0] == "Vanilla"
+    choose(opened, "Dollars", "at most 0.01")
+    # GLOVE's model has no price: it may cost anything. Rules cost nothing.
+    assert sorted(column_names(opened)) == ["Vanilla + overwrite", "newest", "newest + GLOVE"]
+    choose(opened, "Dollars", "at most 0.1")
+    assert "Vanilla" in column_names(opened)
+    assert "Vanilla + GLOVE" not in column_names(opened)
+    choose(opened, "Dollars", "any price")
+    choose(opened, "Steps", "at most 10")
+    assert sorted(column_names(opened)) == ["Vanilla", "Vanilla + overwrite", "newest"]

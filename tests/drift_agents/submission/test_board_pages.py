@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from drift_agents.submission.board import write_board
+from drift_agents.submission.board_pages import write_board
 from drift_agents.submission.results import is_current
 from drift_agents.submission.track import make_track, read_track
 

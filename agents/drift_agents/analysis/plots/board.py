@@ -5,24 +5,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from drift_agents.analysis.drift_map import keep_by_schedule, place_schedules
 from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
-from drift_agents.analysis.ranking import AXES, Standings, measure_instances
+from drift_agents.analysis.ranking import Standings
 from drift_agents.analysis.runs import Row
 from drift_agents.analysis.schedule_runs import ALONE
 from drift_agents.analysis.tables.costs import pareto_front
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.config import SweptValue
-from drift_agents.experiment.worlds import read_schedule
-from drift_envs.errors import DriftEnvsError
-from drift_envs.oracle import measure_drifts
 
 NAMED = 12
 """The most agents that the legend of the first picture names."""
@@ -33,8 +28,8 @@ def draw_board(
 ) -> list[PlotFile]:
     """Draw what every agent keeps against its interactions, and each memory's map of severity and visibility.
 
-    On the map each schedule stands where `drift_envs.oracle.measure_drifts` puts its first two drifts (their mean, on
-    the first instance), in the colour of what is kept there; agents without a verifier and with GLOVE.
+    On the map each schedule stands where `drift_agents.analysis.drift_map` puts it on the first instance, in the colour
+    of what is kept there; agents without a verifier and with GLOVE.
 
     Args:
         manifest: what was played.
@@ -80,25 +75,21 @@ def _draw_front(standings: Standings, names: Mapping[Any, str], folder: Path) ->
 
 
 def _draw_maps(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path) -> list[PlotFile]:
-    places = _measure(manifest)
-    figures = measure_instances([row for row in rows if row["schedule"] in places])
-    if figures.empty:
-        return []
-    by = figures["kept"].groupby(level=[*AXES, "schedule"]).mean().mul(100).clip(upper=100)
-    frame = by.reset_index()
-    frame = frame[~frame["policy"].isin(list(ALONE)) & frame["verifier"].isin(["none", "glove"])]
+    places = place_schedules(manifest["schedules"], manifest["experiment"]["seeds"][:1])
+    kept = keep_by_schedule([row for row in rows if row["schedule"] in places])
+    shown = [key for key in kept if key[-1] not in ALONE and key[0] != "none" and key[1] in ("none", "glove")]
     drawn = []
-    for memory, own in frame.groupby("memory", sort=False):
-        if memory == "none":
-            continue
-        verifiers = [name for name in ("none", "glove") if name in set(own["verifier"])]
+    for memory in sorted({key[0] for key in shown}):
+        # A controller, a team or a policy beside the first one of a memory has no picture of its own.
+        own = {key[1]: kept[key] for key in reversed(shown) if key[0] == memory}
+        verifiers = [name for name in ("none", "glove") if name in own]
 
-        def draw(axes: Sequence[Any], own: pd.DataFrame = own, verifiers: Sequence[str] = verifiers) -> None:
+        def draw(axes: Sequence[Any], own: Any = own, verifiers: Sequence[str] = verifiers) -> None:
             for axis, verifier in zip(axes, verifiers, strict=True):
-                points = own[own["verifier"] == verifier].dropna()
-                x, y = np.array([places[name] for name in points["schedule"]]).T
+                x, y = np.array([places[name] for name in own[verifier]]).T
+                shares = list(own[verifier].values())
                 dots = axis.scatter(
-                    x, y, c=points["kept"], vmin=0, vmax=100, cmap="viridis", edgecolors="black", linewidths=0.5
+                    x, y, c=shares, vmin=0, vmax=100, cmap="viridis", edgecolors="black", linewidths=0.5
                 )
                 axis.set_xlim(-3, 103)
                 axis.set_ylim(-5, 105)
@@ -110,26 +101,3 @@ def _draw_maps(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path) -
         title = f"{memory}: kept by severity and visibility of drifts"
         drawn.append(write_panels(title, draw, len(verifiers), folder, f"board-map-{memory}", height=3.4))
     return drawn
-
-
-def _measure(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """Severity and visibility of each schedule in percent; schedules without an oracle are left out."""
-    found = {}
-    for name, about in manifest["schedules"].items():
-        swept = about.get("sweep")
-        change = None if swept is None else SweptValue(swept["path"], swept["value"])
-        try:
-            drifts = measure_drifts(
-                read_schedule(name if swept is None else swept["of"], change), _first_seed(manifest)
-            )
-        except DriftEnvsError:
-            continue
-        if drifts:
-            severity = math.fsum(one.severity for one in drifts) / len(drifts)
-            visibility = math.fsum(one.visibility for one in drifts) / len(drifts)
-            found[name] = (100 * severity, 100 * visibility)
-    return found
-
-
-def _first_seed(manifest: Mapping[str, Any]) -> int:
-    return int(manifest["experiment"]["seeds"][0])

@@ -14,10 +14,13 @@ const COLUMNS = [
   ['probes,\n%', 'probing', (row) => row.probing, (row) => number(row.probing, 1), false, 'share of all interactions'],
   ['steps', 'steps', (row) => row.steps, (row) => number(row.steps, 0), false, 'interactions of an episode, probes included'],
   ['tokens', 'tokens', (row) => row.tokens, (row) => number(row.tokens, 0), false, 'tokens of a decision'],
+  ['dollars', 'dollars', (row) => row.dollars, (row) => number(row.dollars, 4), false, 'price of an episode\'s requests to language models, where the run was given one'],
   ['records', 'records', (row) => row.records, (row) => number(row.records, 0), false, 'size of memory at the end'],
 ];
 const PROBES = [['any share of probes', Infinity], ['no probes', 0], ['at most 5 %', 5], ['at most 10 %', 10], ['at most 25 %', 25]];
 const TOKENS = [['any number', Infinity], ['at most 500', 500], ['at most 2,000', 2000], ['at most 4,000', 4000]];
+const STEPS = [['any number', Infinity], ['at most 10', 10], ['at most 30', 30], ['at most 100', 100]];
+const DOLLARS = [['any price', Infinity], ['at most 0.001', 0.001], ['at most 0.01', 0.01], ['at most 0.1', 0.1], ['at most 1', 1]];
 const WORDS = { all: 'all' };
 
 function first(triple) { return triple === null ? null : triple[0]; }
@@ -53,7 +56,7 @@ function bar(triple, most) {
 }
 
 function show(section, track) {
-  const state = { world: 'all', kind: 'all', supervision: SUPERVISION, probes: Infinity, tokens: Infinity, words: '', model: 'any', sort: 'rank', down: false };
+  const state = { world: 'all', kind: 'all', supervision: SUPERVISION, probes: Infinity, tokens: Infinity, steps: Infinity, dollars: Infinity, words: '', model: 'any', sort: 'rank', down: false };
   const worlds = [...new Set(track.views.map((view) => view.world))];
   const kinds = [...new Set(track.views.map((view) => view.kind))];
   const rows = track.views.flatMap((view) => view.rows);
@@ -65,19 +68,41 @@ function show(section, track) {
     choose('Kind of drift', kinds.map((kind) => [WORDS[kind] || kind, kind]), set('kind')),
     choose('Supervision', [SUPERVISION, ...supervisions].map((one) => [one, one]), set('supervision')),
     choose('Probes', PROBES, set('probes')),
+    choose('Steps of an episode', STEPS, set('steps')),
     choose('Tokens of a decision', TOKENS, set('tokens')),
   );
   if (rows.some((row) => row.model)) {
+    filters.append(choose('Dollars of an episode', DOLLARS, set('dollars')));
     filters.append(choose('Policy', [['any policy', 'any'], ['language models', 'models'], ['rules', 'rules']], set('model')));
   }
   const search = make('input', { type: 'search', placeholder: 'vanilla' });
   search.addEventListener('input', () => { state.words = search.value.trim().toLowerCase(); draw(); });
   filters.append(make('label', {}, 'Name contains', search));
 
+  // Rules cost nothing; a language model without a stated price may cost anything.
+  function affordable(row) {
+    return state.dollars === Infinity || !row.model || (row.dollars !== null && row.dollars <= state.dollars);
+  }
+
+  function drawMaps(found) {
+    const keys = new Set(found.flatMap((row) => row.keys));
+    for (const memory of section.querySelectorAll('.maps')) {
+      for (const figure of memory.querySelectorAll('figure')) {
+        figure.hidden = !figure.dataset.keys.split(' ').some((key) => keys.has(key));
+        for (const dot of figure.querySelectorAll('.dot')) {
+          const shown = (state.world === 'all' || dot.dataset.world === state.world) && (state.kind === 'all' || dot.dataset.kind === state.kind);
+          dot.toggleAttribute('hidden', !shown);
+        }
+      }
+      memory.hidden = !memory.querySelector('figure:not([hidden])');
+    }
+  }
+
   function visible(view) {
     const kept = view.rows.filter((row) => row.reference ||
       ((state.supervision === SUPERVISION || row.supervision === state.supervision) &&
        row.probing <= state.probes && (row.tokens === null || row.tokens <= state.tokens) &&
+       row.steps <= state.steps && affordable(row) &&
        (state.model === 'any' || row.model === (state.model === 'models')) &&
        (!state.words || row.name.toLowerCase().includes(state.words))));
     const ranked = kept.filter((row) => !row.reference);
@@ -105,9 +130,12 @@ function show(section, track) {
     if (view === undefined || !view.rows.length) {
       remarks.textContent = view === undefined || !view.reason ? 'The track has no schedule of this world and kind.' : view.reason;
       place.replaceChildren();
+      drawMaps([]);
       return;
     }
-    const found = visible(view), agents = found.filter((row) => !row.reference).length;
+    const found = visible(view);
+    drawMaps(found);
+    const agents = found.filter((row) => !row.reference).length;
     remarks.textContent = [
       `${agents} of ${view.rows.filter((row) => !row.reference).length} rows; ${view.instances} instances of ${view.schedules.length} schedule${view.schedules.length === 1 ? '' : 's'}: ${view.schedules.join(', ')}.`,
       ...view.remarks].join(' ');
