@@ -17,6 +17,7 @@ from drift_agents.experiment.loader import parse_experiment
 
 from drift_envs import DriftWrapper, load_schedule
 from drift_envs.registration import IDS, knob_table_of
+from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {"drift_agents", "drift_envs", "studies", "webshop_server"}
@@ -60,8 +61,8 @@ def examples(language: str) -> list[Any]:
     """The code blocks of a language in all pages."""
     found = []
     for page in PAGES:
-        blocks = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-        found += [pytest.param(block, id=f"{name_of(page)}-{number}") for number, block in enumerate(blocks)]
+        blocks = enumerate(read_code(page, language))
+        found += [pytest.param(block, id=f"{name_of(page)}-{number}") for number, block in blocks]
     return found
 
 
@@ -84,7 +85,7 @@ def test_examples_run_alone(code: str, tmp_path: Path, monkeypatch: pytest.Monke
             example = doctest.DocTestParser().get_doctest(code, {}, "example", None, None)
             assert doctest.DocTestRunner().run(example).failed == 0
         else:
-            exec(compile(code, "example", "exec"), {"__name__": "__main__"})
+            run_code(code)
 
 
 def completed(part: dict[str, Any]) -> dict[str, Any]:

@@ -14,23 +14,20 @@ from drift_agents.cli.app import app as agents_app
 from drift_envs import __version__
 from drift_envs.cli.app import app as envs_app
 from studies.__main__ import app as studies_app
+from tests.documents import read_code, run_code
 from webshop_server.__main__ import app as shop_app
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
-
-
 def test_the_first_example_prints_what_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(blocks("python")[0], "README.md, first example", "exec"), {})
+    run_code(read_code("README.md")[0])
     assert "drift-1" in capsys.readouterr().out
 
 
 def test_the_citation_is_of_this_version() -> None:
-    (entry,) = blocks("bibtex")
+    (entry,) = read_code("README.md", "bibtex")
     assert f"version = {{{__version__}}}" in entry
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 

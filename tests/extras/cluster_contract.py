@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from os.path import basename
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from drift_agents.errors import ExperimentError, UnknownNameError
 from drift_agents.experiment.clusters import open_cluster, play_on_cluster
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
+
+from tests.processes import children_of, command_of, is_alive, wait_until
 
 SCHEDULE = """\
 version: 1
@@ -40,38 +42,6 @@ def make_data(folder: Path, **changes: Any) -> dict[str, Any]:
     agents = {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"}
     data = {"name": "tiny", "schedules": [str(file)], "agents": agents, "seeds": 4, "rounds": 4}
     return {**data, **changes}
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *children_of(child)]
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
-
-
-def wait_until(condition: Callable[[], Any], seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -132,9 +102,9 @@ class ClusterContract:
         with open_cluster(self.backend, address) as cluster:
             assert cluster.cores == 2
 
-    def test_cells_run_in_several_processes(self, address: str) -> None:
+    def test_cells_run_in_several_processes(self, address: str, tmp_path: Path) -> None:
         with open_cluster(self.backend, address) as cluster:
-            found = set(play_on_cluster(cluster, _own_pid, [(0.2,)] * 8))
+            found = set(play_on_cluster(cluster, _own_pid, [(tmp_path,)] * 8))
         assert len(found) >= 2
         assert os.getpid() not in found
 
@@ -202,6 +172,7 @@ class ClusterContract:
         assert again.read_bytes() == whole.read_bytes()
 
 
-def _own_pid(seconds: float) -> int:
-    time.sleep(seconds)  # so that one worker alone does not take all calls
+def _own_pid(folder: Path) -> int:
+    (folder / str(os.getpid())).touch()
+    wait_until(lambda: len(list(folder.iterdir())) > 1)  # one worker alone does not take all calls
     return os.getpid()

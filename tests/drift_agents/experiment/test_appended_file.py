@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,8 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment import appended_file
 from drift_agents.experiment.appended_file import SYNC_SECONDS, AppendedFile
 from drift_agents.experiment.logs import CellLog
+
+from tests.processes import wait_until
 
 
 @pytest.fixture
@@ -27,9 +28,7 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def wait_for(sizes: list[int], count: int) -> None:
-    deadline = time.monotonic() + 20
-    while len(sizes) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
+    assert wait_until(lambda: len(sizes) >= count)
     assert len(sizes) == count
 
 

@@ -9,8 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from drift_agents.experiment.folder import RunFolder
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows
 from drift_agents.experiment.runner import run_experiment
+
+from tests.processes import children_of, command_of, is_alive, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -240,43 +241,14 @@ def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: 
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if (folder / "finished.jsonl").exists() and len((folder / "finished.jsonl").read_text().splitlines()) > 3:
-            break
-        time.sleep(0.01)
+    finished = folder / "finished.jsonl"
+    assert wait_until(lambda: finished.exists() and len(finished.read_text().splitlines()) > 3)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (folder / "episodes.jsonl").exists()
     assert run_experiment(experiment, folder, resume=True, jobs=2).read_bytes() == (
         run_experiment(experiment, tmp_path / "whole").read_bytes()
     )
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes that a process has started, and those that they have."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *children_of(child)]
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; one that has ended and is not yet collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @pytest.fixture
@@ -289,7 +261,7 @@ def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.P
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert wait_until((folder / "finished.jsonl").exists)
     is_worker = "loky.backend.popen_loky_posix"
-    workers = [pid for pid in children_of(process.pid) if is_worker in Path(f"/proc/{pid}/cmdline").read_text()]
+    workers = [pid for pid in children_of(process.pid) if is_worker in command_of(pid)]
     assert len(workers) == 2
     yield process, folder, workers
     process.kill()
@@ -339,11 +311,7 @@ def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if (folder / "finished.jsonl").exists():
-            break
-        time.sleep(0.01)
+    assert wait_until((folder / "finished.jsonl").exists)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,11 @@ from pydantic import ValidationError
 
 from drift_envs.schedule import Drift, Schedule, load_schedule, schedule_schema
 from drift_envs.schedule.yaml12 import parse_yaml
+from tests.documents import read_code
 
 DOCS = Path(__file__).parents[3] / "docs"
 SCHEMA = DOCS / "schedule.schema.json"
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", (DOCS / "schedules.md").read_text("utf-8"), re.DOTALL)
+EXAMPLES = read_code("docs/schedules.md", "yaml")
 
 FULL = {
     "version": 1,

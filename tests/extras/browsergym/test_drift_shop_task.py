@@ -18,6 +18,7 @@ import drift_envs.browsergym
 from drift_envs.browsergym import SHOP, DriftShopTask
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS
+from tests.documents import read_code, run_code
 
 # BrowserGym's loop leaves the file of its log open
 pytestmark = [
@@ -192,6 +193,7 @@ def test_importing_registers_the_task() -> None:
 
 
 def test_the_example_of_its_page_runs() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "browsergym.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(compile(code, "browsergym.md", "exec"), {"__name__": "__main__"})
+    (code,) = read_code("docs/browsergym.md")
+    names = run_code(code)
+    assert names["info"]["task_info"]["episodes"] == 60
+    assert not names["terminated"]

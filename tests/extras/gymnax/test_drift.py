@@ -2,12 +2,12 @@
 
 import dataclasses
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from drift_envs.errors import ArgumentError, ScheduleError
+from tests.documents import read_code, run_code
 
 gymnax = pytest.importorskip("gymnax", reason="needs the extra `gymnax`")
 jax = pytest.importorskip("jax", reason="needs the extra `gymnax`")
@@ -173,7 +173,5 @@ def test_a_schedule_with_another_knob_is_refused():
 
 
 def test_the_code_of_the_document(capsys):
-    text = (Path(__file__).resolve().parents[3] / "docs" / "functional.md").read_text(encoding="utf-8")
-    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    exec(code, {})
+    run_code(read_code("docs/functional.md")[1])
     assert "[0.5 " in capsys.readouterr().out

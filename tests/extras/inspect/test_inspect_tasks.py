@@ -21,6 +21,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from drift_envs import inspect_ai as face
 from drift_envs.inspect_ai import car, drift_task, house, lake, shop
+from tests.documents import read_code
 from tests.drift_agents.llm.chat_server import said, serve
 from tests.extras.offline import offline  # noqa: F401
 
@@ -185,7 +186,7 @@ def test_the_command_of_the_page_plays_with_a_provider_and_writes_a_log(tmp_path
 
 
 def test_the_code_of_the_page_runs(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "inspect.md").read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = read_code("docs/inspect.md")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path
     )

@@ -1,8 +1,6 @@
 """The functional lake against the NumPy one."""
 
 import doctest
-import re
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 import drift_envs  # noqa: F401  registers the ids
 from drift_envs.errors import ArgumentError
+from tests.documents import read_code, run_code
 
 jax = pytest.importorskip("jax", reason="needs the extra `jax`")
 functional = pytest.importorskip("drift_envs.functional")
@@ -147,8 +146,6 @@ def test_examples(name):
 
 @pytest.mark.parametrize(("place", "printed"), [(0, "0.6"), (2, "source")], ids=["lifetimes", "vector"])
 def test_the_code_of_the_document(capsys, place, printed):
-    text = (Path(__file__).resolve().parents[3] / "docs" / "functional.md").read_text(encoding="utf-8")
-    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[place]
     with jax.enable_x64(False):
-        exec(code, {})
+        run_code(read_code("docs/functional.md")[place])
     assert printed in capsys.readouterr().out

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.lifetime import TextLifetime
 from drift_envs.mcp import TOKEN_VARIABLE, make_server
+from tests.documents import read_code
 
 ROOT = Path(__file__).resolve().parents[3]
 TOKEN = "a-token-of-this-test-alone"
@@ -251,8 +252,7 @@ def test_a_port_that_is_taken_and_a_short_token_are_refused():
 
 def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (code,) = read_code("docs/mcp.md")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "cur_pos" in done.stdout

@@ -6,7 +6,6 @@ import pickle
 import re
 import warnings
 from itertools import pairwise
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -29,6 +28,7 @@ from drift_envs.oracle.grid import plan_grid
 from drift_envs.registration import ALL_IDS, knob_table_of
 from drift_envs.schedule import load_schedule, shipped_schedules
 from drift_envs.wrappers.snapshot import snapshot
+from tests.documents import read_code, run_code
 
 PLAIN = {
     "DriftMiniGrid-Empty-v0": "MiniGrid-Empty-8x8-v0",
@@ -395,11 +395,10 @@ def test_pictures_show_the_overlay():
 
 
 def test_the_page_runs():
-    text = (Path(__file__).parents[3] / "docs" / "minigrid.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    examples = read_code("docs/minigrid.md")
     assert examples
     for example in examples:
-        exec(compile(example, "minigrid.md", "exec"), {})
+        run_code(example)
 
 
 def test_a_picture_of_the_oracles_way(tmp_path):

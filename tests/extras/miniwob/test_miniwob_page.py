@@ -8,14 +8,17 @@ from pathlib import Path
 from drift_envs.envs.miniwob.knobs import LAYOUTS, MINIWOB_KNOBS
 from drift_envs.registration import EXTRA_IDS
 from drift_envs.schedule import shipped_schedules
+from tests.documents import read_code, run_code
 from webshop_server.settings import THEMES
 
 TEXT = (Path(__file__).parents[3] / "docs" / "miniwob.md").read_text(encoding="utf-8")
 
 
 def test_its_example_runs() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    exec(compile(code, "miniwob.md", "exec"), {"__name__": "__main__"})
+    (code,) = read_code("docs/miniwob.md")
+    names = run_code(code)
+    assert names["info"]["actions"]
+    assert not names["terminated"]
 
 
 def test_it_names_every_id_knob_schedule_and_choice() -> None:

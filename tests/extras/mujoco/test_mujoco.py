@@ -1,8 +1,6 @@
 """MuJoCo's environments with knobs."""
 
 import os
-import re
-from pathlib import Path
 from typing import ClassVar
 
 os.environ.setdefault("MUJOCO_GL", "egl")
@@ -14,6 +12,7 @@ import pytest
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
 from drift_envs.wrappers.snapshot import snapshot
+from tests.documents import read_code, run_code
 from tests.drift_envs.envs.physics_contract import PhysicsContract
 
 pytest.importorskip("mujoco", reason="needs the extra `mujoco`")
@@ -127,8 +126,7 @@ def test_any_other_environment_of_mujoco():
 
 
 def test_the_page_runs():
-    text = (Path(__file__).parents[3] / "docs" / "mujoco.md").read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    examples = read_code("docs/mujoco.md")
     assert examples
     for example in examples:
-        exec(compile(example, "mujoco.md", "exec"), {})
+        run_code(example)

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -21,9 +20,9 @@ from openenv.core import GenericEnvClient
 
 from drift_envs import openenv as face
 from drift_envs.openenv import LifetimeAction, LifetimeEnvironment, make_app
+from tests.documents import read_code, run_code
 from tests.extras.offline import offline  # noqa: F401
 
-ROOT = Path(__file__).resolve().parents[3]
 TURN = {
     "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
     "base": {"map": ["SFF", "HHG"]},
@@ -66,10 +65,8 @@ def schedule(tmp_path):
 
 @pytest.fixture(scope="module")
 def play():
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "openenv.md").read_text(encoding="utf-8"), re.DOTALL)
-    names = {}
-    exec(code, names)
-    return names["play"]
+    (code,) = read_code("docs/openenv.md")
+    return run_code(code)["play"]
 
 
 def test_the_client_of_the_page_plays_lifetimes(play, schedule):

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.remote import RemoteFolder, open_run, run_remote_experiment
 from drift_agents.experiment.runner import Silent, run_experiment
 
-from tests.extras.cluster_contract import make_data, wait_until
+from tests.extras.cluster_contract import make_data
+from tests.processes import wait_until
 
 fsspec = pytest.importorskip("fsspec", reason="needs the extra `remote`")
 
@@ -124,7 +125,8 @@ def test_the_run_that_began_first_stops(address: str, tmp_path: Path) -> None:
     class Overtaken(Silent):
         def advance(self, schedule: str, episodes: int) -> None:
             folder.write("held-by.json", other)
-            time.sleep(0.2)  # the other run goes on at once; this one reads of it within `STORE_SECONDS`
+            # the thread that stores ends when it reads of the other run
+            assert wait_until(lambda: all(thread.name != "store" for thread in threading.enumerate()))
 
     message = f"{address}: another run has begun there: process 7 on elsewhere, since 2030-01-01"
     with pytest.raises(ExperimentError, match=message):

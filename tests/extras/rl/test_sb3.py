@@ -6,7 +6,6 @@ import doctest
 import re
 import sys
 import warnings
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -24,8 +23,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from drift_envs import sb3
 from drift_envs.sb3 import EvalCallback, VecEnv, make_vec_env
+from tests.documents import read_code, run_code
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
 TURN = {"version": 1, "name": "turn", "base": {"map": ["SFG"]}, "drifts": [{"at": 3, "set": {"map": ["SFFFG"]}}]}
 
 
@@ -34,9 +33,8 @@ def test_the_examples_of_the_module():
 
 
 def test_the_code_of_the_document():
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "stable_baselines3.md").read_text(encoding="utf-8"), re.DOTALL)
-    names: dict[str, object] = {}
-    exec(code.replace("100_000", "200").replace("5_000", "50"), names)
+    (code,) = read_code("docs/stable_baselines3.md")
+    names = run_code(code.replace("100_000", "200").replace("5_000", "50"))
     assert names["callback"].evaluations_phases
 
 

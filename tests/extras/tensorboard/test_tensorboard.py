@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,9 @@ pytest.importorskip("tensorboard", reason="needs the extra `tensorboard`")
 
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from tests.documents import read_code, run_code
 from tests.extras.offline import offline  # noqa: F401
-from tests.extras.tracker_contract import ROOT, TrackerContract
+from tests.extras.tracker_contract import TrackerContract
 
 
 def load(path):
@@ -35,9 +35,8 @@ class TestTensorBoard(TrackerContract):
 
 def test_the_code_of_the_page_runs_and_phases_are_texts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "tracking.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(code, {"__name__": "__main__"})
+    (code,) = read_code("docs/tracking.md")
+    run_code(code)
     (path,) = {file.parent for file in (tmp_path / "runs" / "tracking").rglob("events.out.*")}
     names = [event.tensor_proto.string_val[0].decode() for event in load(path).Tensors("phase/text_summary")]
     assert names == ["source", "reversal"]

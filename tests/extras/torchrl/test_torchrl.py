@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import runpy
 import subprocess
 import sys
@@ -19,6 +18,7 @@ pytest.importorskip("torchrl", reason="needs the extra `torchrl`")
 import torch
 from torchrl.envs import GymWrapper
 
+from tests.documents import read_code
 from tests.extras.offline import offline  # noqa: F401
 
 # TorchRL's own: it defines classes that it has deprecated.
@@ -96,7 +96,7 @@ def test_the_example_trains_and_draws(tmp_path, capsys):
 
 
 def test_the_code_of_the_page_runs(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ppo.md").read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = read_code("docs/ppo.md")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )

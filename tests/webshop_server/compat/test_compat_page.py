@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "webshop_compat.md"
+from tests.documents import read_code, run_code
 
 
 def test_the_code_of_the_page_runs(capsys):
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = read_code("docs/webshop_compat.md")
     assert len(blocks) == 2
     names: dict[str, object] = {}
     try:
         for block in blocks:
-            exec(block, names)
+            run_code(block, names)
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "web_agent_site"]:
             del sys.modules[name]
