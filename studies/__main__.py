@@ -188,6 +188,24 @@ def _mechanisms(
 
 
 @app.command(
+    "fitted",
+    short_help="Write what constants that were fitted to an instance are worth.",
+    epilog=f"Example: {PROGRAM} fitted runs/fitted runs/unfitted --out docs/fitted.md",
+)
+def _fitted(
+    shipped: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `fitted`.")],
+    changed: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `unfitted`.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
+    debug: Debug = False,
+) -> None:
+    """Compare agents with fitted constants and with others, on the same held-out instances, as one Markdown page."""
+    from studies.fitted import write_fitted
+
+    text = write_fitted(shipped, changed, out)
+    print(text if out is None else f"wrote {out}")
+
+
+@app.command(
     "tune",
     short_help="Choose every memory's options on development instances.",
     epilog=f"Example: {PROGRAM} tune runs/tuning --out studies/tuned.yaml",
