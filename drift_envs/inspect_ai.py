@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from drift_envs.checks import check_integer
+from drift_envs.dialogue import INSTRUCTIONS, Dialogue
 from drift_envs.errors import MissingDependencyError
-from drift_envs.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
+from drift_envs.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.wrappers.drift import Source
 
 try:

@@ -16,8 +16,9 @@ from typing import Any
 from pydantic import Field
 
 from drift_envs.checks import check_integer
+from drift_envs.dialogue import INSTRUCTIONS, Dialogue
 from drift_envs.errors import MissingDependencyError, StateError
-from drift_envs.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
+from drift_envs.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.loopback import LOOPBACK, listen
 from drift_envs.wrappers.drift import Source
 
@@ -34,7 +35,7 @@ class LifetimeAction(Action):  # type: ignore[misc, unused-ignore]
     """What an agent says.
 
     Args:
-        message: a message with an action, see `drift_envs.lifetime.read_action`.
+        message: a message with an action, see `drift_envs.dialogue.read_action`.
     """
 
     message: str
@@ -44,7 +45,7 @@ class LifetimeObservation(Observation):  # type: ignore[misc, unused-ignore]
     """What an agent is shown; `reward` is the score of an episode that has just ended, otherwise 0.
 
     Args:
-        message: the next message of the dialogue, see `drift_envs.lifetime.Dialogue`.
+        message: the next message of the dialogue, see `drift_envs.dialogue.Dialogue`.
         instructions: what belongs before the first message, from the system.
         episodes: the number of episodes that have ended.
         scores: score by phase, and recovery, when the lifetime is over; empty before.

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from drift_envs.checks import check_choice, check_integer
+from drift_envs.dialogue import INSTRUCTIONS, Dialogue
 from drift_envs.errors import MissingDependencyError
-from drift_envs.lifetime import INSTRUCTIONS, OWN, Dialogue, TextLifetime, lifetime_scores
+from drift_envs.lifetime import OWN, TextLifetime, lifetime_scores
 from drift_envs.wrappers.drift import Source
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when `datasets` is imported, which verifiers does

@@ -40,7 +40,7 @@ Found = dict[str, dict[Player, Runs]]
 """Runs by schedule and player."""
 
 
-class Pair(NamedTuple):
+class FittedPair(NamedTuple):
     """An agent as shipped and with another constant.
 
     Args:
@@ -94,7 +94,7 @@ def write_fitted(fitted: Path, unfitted: Path, out: Path | None) -> str:
     return text
 
 
-def compare(pair: Pair) -> tuple[Estimate, Estimate, Estimate]:
+def compare(pair: FittedPair) -> tuple[Estimate, Estimate, Estimate]:
     """The score after the first drift, in percent: as shipped, with the other constant, and the paired difference."""
     score = mean_of("score", 100)
     shipped, changed = (runs.without(phases_of([runs])[0]) for runs in (pair.shipped, pair.changed))
@@ -108,17 +108,17 @@ def _read(folder: Path) -> tuple[Mapping[str, Any], Found]:
     return manifest, found
 
 
-def _by_policy(shipped: Found) -> Iterator[Pair]:
+def _by_policy(shipped: Found) -> Iterator[FittedPair]:
     """Agents of one schedule that differ in the planner's options."""
     for schedule, played in shipped.items():
         for player, runs in played.items():
             if schedule.startswith("frozen_lake/") and player.policy != "planner":
                 own = played.get(player._replace(policy="planner"))
                 if own is not None:
-                    yield Pair(schedule, own, runs)
+                    yield FittedPair(schedule, own, runs)
 
 
-def _by_depth(shipped: Found) -> Iterator[Pair]:
+def _by_depth(shipped: Found) -> Iterator[FittedPair]:
     """Agents of schedules that differ in the depth of advertisements."""
     for schedule, played in shipped.items():
         way, found, depth = schedule.rpartition(DEPTH)
@@ -126,18 +126,18 @@ def _by_depth(shipped: Found) -> Iterator[Pair]:
             deep = shipped.get(f"{way}{DEPTH}{SHIPPED_DEPTH}", {})
             for player, runs in played.items():
                 if player.policy == "planner" and player in deep:
-                    yield Pair(schedule, deep[player], runs)
+                    yield FittedPair(schedule, deep[player], runs)
 
 
-def _by_matching(shipped: Found, changed: Found) -> Iterator[Pair]:
+def _by_matching(shipped: Found, changed: Found) -> Iterator[FittedPair]:
     """Agents that differ in what counts as the same state."""
     for schedule, played in changed.items():
         for player, runs in played.items():
             if player.policy not in ALONE and player in shipped.get(schedule, {}):
-                yield Pair(schedule, shipped[schedule][player], runs)
+                yield FittedPair(schedule, shipped[schedule][player], runs)
 
 
-def _tabulate(title: str, pairs: list[Pair]) -> Table:
+def _tabulate(title: str, pairs: list[FittedPair]) -> Table:
     if not pairs:
         raise ExperimentError(f"the runs should have agents for {title!r}, as shipped and changed. Found none")
     table = Table(title, ("agent", "schedule", "as shipped", "changed", "difference"))

@@ -41,6 +41,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["metrics", "oracle"],
         ["registration"],
         ["lifetime", "loopback"],
+        ["dialogue"],
         [
             "alfworld",
             "browsergym",
@@ -74,7 +75,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "experience", "injection", "mechanisms", "prompts", "readers", "tuning"],
+        ["belief", "claims", "experience", "fitted", "injection", "mechanisms", "prompts", "readers", "tuning"],
         ["__init__", "__main__"],
     ],
 }

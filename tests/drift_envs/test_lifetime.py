@@ -1,15 +1,14 @@
-"""A lifetime as text and as a dialogue: its clock, its end, what it refuses, and how it is scored."""
+"""A lifetime as text: its clock, its end, what it refuses, and how it is scored."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from drift_envs.dialogue import Dialogue
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.lifetime import PATIENCE, Dialogue, TextLifetime, lifetime_scores, read_action
+from drift_envs.lifetime import TextLifetime, lifetime_scores
 
 TURN = {
     "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
@@ -64,44 +63,6 @@ def test_the_plan_of_a_lifetime_does_not_disturb_it():
             assert with_plan.act("1") == without.act("1")
 
 
-def test_an_unreadable_message_changes_nothing_until_patience_ends():
-    lines = []
-    dialogue = Dialogue(TextLifetime("DriftFrozenLake-v0", TURN, on_episode=lines.append, rounds=1))
-    state = dialogue.open().split("State: ")[1]
-    for _ in range(PATIENCE - 1):
-        turn = dialogue.reply("I would rather not.")
-        assert turn.message.startswith("No action was taken: `action` should be a number from 0 to 3")
-        assert turn.message.split("State: ")[1] == state
-    dialogue.reply("Action: 2")  # counts anew after an action
-    for _ in range(PATIENCE):
-        turn = dialogue.reply("")
-    assert "abandoned after 3 messages" in turn.message
-    assert "Episode 2" in turn.message
-    assert [(line["ended"], line["steps"]) for line in lines] == [("abandoned", 1)]
-
-
-@pytest.mark.parametrize("env_id", ["DriftMountainCar-v0", "DriftWebShop-v0", "DriftHouse-v0"])
-def test_every_world_of_text_ends_whatever_is_said(env_id):
-    dialogue = Dialogue(TextLifetime(env_id, episodes=1))
-    dialogue.open()
-    turns = 0
-    while not dialogue.reply("hm").is_over:
-        turns += 1
-        assert turns <= 300 * PATIENCE
-    assert dialogue.episodes == 1
-
-
-@given(st.text(), st.sampled_from(["3", "-0.5", "click[buy now]", "go to desk 1", "search[red mug: 2 l]"]))
-def test_the_last_named_action_is_read(before, action):
-    for form in (f"Action: {action}", f"**Action:** {action}", f"action : `{action}`  "):
-        assert read_action(f"{before}\nAction: 0\nFrom here on:\n{form}") == action
-
-
-@given(st.text())
-def test_any_message_is_read_as_one_line(text):
-    assert len(read_action(text).splitlines()) <= 1
-
-
 def test_an_agent_without_a_score_has_not_recovered():
     lines = [{"phase": "source", "score": 0.0}] * 3 + [{"phase": "ice", "score": 1.0}] * 3
     found = lifetime_scores(lines)
@@ -128,8 +89,3 @@ def test_episodes_that_were_not_played_score_zero():
 def test_a_plan_that_cannot_be_played_is_refused(arguments, message):
     with pytest.raises(ArgumentError, match=re.escape(message)):
         TextLifetime("DriftFrozenLake-v0", **{"schedule": TURN, **arguments})
-
-
-def test_a_dialogue_needs_an_end():
-    with pytest.raises(ArgumentError, match="`life` should have `rounds` or `episodes`"):
-        Dialogue(TextLifetime("DriftFrozenLake-v0"))

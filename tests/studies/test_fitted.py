@@ -11,7 +11,7 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
 
-from studies.fitted import ASPIRATION, DEPTHS, MATCHING, Pair, compare, write_fitted
+from studies.fitted import ASPIRATION, DEPTHS, MATCHING, FittedPair, compare, write_fitted
 
 
 def runs(scores: dict[int, tuple[float, float]]) -> Runs:
@@ -29,7 +29,7 @@ def runs(scores: dict[int, tuple[float, float]]) -> Runs:
 def test_scores_before_the_drift_do_not_count_and_instances_are_paired() -> None:
     shipped = runs({1000: (0.0, 1.0), 1001: (0.0, 0.5), 1002: (0.0, 0.0)})
     changed = runs({1001: (1.0, 0.5), 1000: (1.0, 0.0)})
-    before, after, change = compare(Pair("a", shipped, changed))
+    before, after, change = compare(FittedPair("a", shipped, changed))
     assert (before.mean, after.mean, change.mean) == (50.0, 25.0, -50.0)
 
 
