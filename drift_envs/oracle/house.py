@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from drift_envs.checks import check_integer
 from drift_envs.envs.house.episode import HouseEpisode, restore_episode
-from drift_envs.envs.house.model import HouseModel, HouseState, make_model
+from drift_envs.envs.house.model import HouseModel, make_model
 from drift_envs.envs.house.pool import find_task, number_task
 from drift_envs.envs.house.search import LIMIT, Plans, replay_plans, solve_task
+from drift_envs.envs.house.state import HouseState
 from drift_envs.envs.house.tasks import HouseTask, list_tasks
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value

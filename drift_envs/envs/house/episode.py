@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from drift_envs.envs.house.model import NOTHING, NOWHERE, TREATMENTS, Command, HouseModel, HouseState, Verb
+from drift_envs.envs.house.model import NOTHING, HouseModel
+from drift_envs.envs.house.state import NOWHERE, TREATMENTS, Command, HouseState, Verb
 from drift_envs.envs.house.tasks import HouseTask, score_task
 from drift_envs.errors import ArgumentError
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from drift_envs.envs.drawing import load_pygame
 from drift_envs.envs.house.blueprint import draw_house
 from drift_envs.envs.house.episode import HouseEpisode
-from drift_envs.envs.house.model import NOWHERE
+from drift_envs.envs.house.state import NOWHERE
 from drift_envs.envs.house.vocabulary import ROOMS
 
 WIDTH, HEIGHT = 960, 720

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_envs.envs.house.model import NOWHERE, TREATMENTS, Command, HouseModel, HouseState, Verb
+from drift_envs.envs.house.model import HouseModel
+from drift_envs.envs.house.state import NOWHERE, TREATMENTS, Command, HouseState, Verb
 from drift_envs.envs.house.tasks import HouseTask, score_task
 
 LIMIT = 50

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from drift_envs.envs.house.blueprint import draw_house
-from drift_envs.envs.house.model import NOWHERE, HouseModel, HouseState
+from drift_envs.envs.house.model import HouseModel
+from drift_envs.envs.house.state import NOWHERE, HouseState
 from drift_envs.envs.house.vocabulary import FURNITURE, LAMPS, THINGS
 
 TASK_TYPES = (

@@ -8,29 +8,19 @@ has it, and nothing about this house: neither places nor habits nor keys.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
-
 import numpy as np
 
 from drift_agents.checks import check_flag
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.house import NOTHING, ShownHouse, read_house_state
+from drift_agents.matching.house import NOTHING, read_house_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.house.errand import LIKE, WAYS, Errand, is_common, kind_of, likely_rank, parse_errand
-from drift_agents.policy.house.knowledge import (
-    Attempt,
-    DatedFact,
-    HouseKnowledge,
-    Way,
-    failed_puts,
-    learn_house,
-    placed,
-    read_marks,
-    treatments,
-)
+from drift_agents.policy.house.beliefs import HouseBeliefs
+from drift_agents.policy.house.errand import kind_of, parse_errand
+from drift_agents.policy.house.knowledge import DatedFact, failed_puts, learn_house, placed
+from drift_agents.policy.house.search import HouseSearch
+from drift_agents.policy.house.treatment import Treatment
 from drift_agents.prompt.conflict import check_conflict
-from drift_agents.prompt.view import PromptView, parse_prompt
+from drift_agents.prompt.view import parse_prompt
 
 SATISFIED = 0.9
 """The score from which on a place is used again without a search for a better one."""
@@ -59,6 +49,7 @@ class HousePlanner:
         ArgumentError: if an option is outside its range.
 
     Example:
+        >>> from drift_agents.prompt.view import PromptView
         >>> at = '{"house": 7, "task": "put a mug in bed", "at": "shelf 1", "door": "none", "sees": ["mug 2"], '
         >>> at += '"holds": "nothing", "done": [], "opened": [], "visited": ["shelf 1"], "says": ""}'
         >>> view = PromptView("put a mug in bed", at, ("go to bed 1", "take mug 2 from shelf 1"))
@@ -91,7 +82,8 @@ class HousePlanner:
         if errand is None or not view.actions:
             return Reply(view.actions[int(rng.integers(len(view.actions)))] if view.actions else "look")
         known = learn_house(shown, (*view.elsewhere, *view.here), self.conflict)
-        wanted = _HouseDecision(view, shown, errand, known, self, rng).choose()
+        beliefs = HouseBeliefs(view, shown, errand, known, self.explores, self.common_sense, rng)
+        wanted = _HouseDecision(beliefs).choose()
         return Reply(wanted if wanted in view.actions else view.actions[int(rng.integers(len(view.actions)))])
 
 
@@ -99,430 +91,123 @@ class _HouseDecision:
     """One decision.
 
     Args:
-        view: the prompt.
-        shown: its state.
-        errand: its task.
-        known: what its records show.
-        options: of the planner.
-        rng: for ties.
+        beliefs: what is believed in it.
     """
 
-    def __init__(
-        self,
-        view: PromptView,
-        shown: ShownHouse,
-        errand: Errand,
-        known: HouseKnowledge,
-        options: HousePlanner,
-        rng: np.random.Generator,
-    ) -> None:
-        self.shown, self.errand, self.known, self.rng = shown, errand, known, rng
-        self.explores, self.common_sense = options.explores, options.common_sense
-        self.actions = view.actions
-        self.doubt = -1 if view.doubt_since is None else view.doubt_since
-        gos = [action[6:] for action in view.actions if action.startswith("go to ")]
-        self.furniture = tuple(gos if shown.at == NOTHING else (*gos, shown.at))
+    def __init__(self, beliefs: HouseBeliefs) -> None:
+        self._beliefs = beliefs
+        self._treatment = Treatment(beliefs)
+        self._search = HouseSearch(beliefs, self._treatment)
+        self._shown, self._errand, self._known = beliefs.shown, beliefs.errand, beliefs.known
 
     def choose(self) -> str:
         """The command."""
-        holds = self.shown.holds
+        holds = self._shown.holds
         if holds == NOTHING:
-            return self._fetch()
+            return self._search.fetch()
         if kind_of(holds) == "keychain":
             return self._use_key()
-        if kind_of(holds) not in self._kinds[:1] and not self._is_worth_trying(holds):
+        if kind_of(holds) not in self._beliefs.kinds[:1] and not self._is_worth_trying(holds):
             return self._put_down()
-        if self.errand.is_light:
+        if self._errand.is_light:
             return self._look_under_lamp()
-        if self.errand.mark and (step := self._treat(holds)):
+        if self._errand.mark and (step := self._treatment.next_step(holds)):
             return step
         return self._bring()
 
-    # What the word means.
-
-    @cached_property
-    def _kinds(self) -> tuple[str, ...]:
-        """The kinds that the word may refer to, the most believable first."""
-        word = self.errand.thing
-        candidates = [word] + ([LIKE[word]] if word in LIKE else [])
-        if not self.explores and len(candidates) > 1:
-            candidates = candidates[:1]
-        failures = {kind_of(thing) for thing, place, ways in self._own_failures() if self._blames_word(thing, ways)}
-        beliefs = {kind: self._believe_word(kind) for kind in candidates}
-
-        def rank(kind: str) -> tuple[int, float]:
-            belief = beliefs[kind]
-            if kind in failures:
-                return 3, 0.0
-            if belief is None or belief.last < self.doubt:
-                return 1, float(kind != word)
-            return (0, -belief.last) if belief.value else (2, belief.last)
-
-        return tuple(sorted(candidates, key=rank))
-
-    def _believe_word(self, kind: str) -> DatedFact | None:
-        """Whether the word was found to refer to a kind; a failed attempt with a treatment shows nothing."""
-        found: DatedFact | None = None
-        tables: tuple[Mapping[Attempt, DatedFact], ...] = (self.known.attempts, self.known.elsewhere)
-        for table in tables:
-            for attempt, fact in table.items():
-                if attempt.word != self.errand.thing or attempt.kind != kind:
-                    continue
-                if not fact.value and attempt.mark:
-                    continue
-                if found is None or fact.last > found.last:
-                    found = DatedFact(fact.value > 0, fact.last)
-        return found
-
-    def _own_failures(self) -> list[tuple[str, str, tuple[Way, ...]]]:
-        """What was put at the wanted place in this episode, without completing the task."""
-        if self.errand.is_light:
-            return []
-        found = [one for one in failed_puts(self.shown.done) if kind_of(one[1]) == self.errand.target]
-        kinds = [kind_of(thing) for thing in {thing: None for thing, _, _ in found}]
-        return [one for one in found if kinds.count(kind_of(one[0])) >= self.errand.number]
-
-    def _blames_word(self, thing: str, ways: tuple[Way, ...]) -> bool:
-        """Whether a failed attempt shows that the word means something else."""
-        marks = self.known.marks
-        return not self.errand.mark or any(way in marks and self.errand.mark in marks[way].value for way in ways)
-
     def _is_worth_trying(self, thing: str) -> bool:
-        return kind_of(thing) in self._kinds and not any(kind_of(other) == self._kinds[0] for other in self._in_reach())
-
-    def _in_reach(self) -> Iterable[str]:
-        return self.shown.sees
-
-    # Finding things.
-
-    def _fetch(self) -> str:
-        """Take a thing that is wanted, or go where one may be."""
-        shown, down = self.shown, placed(self.shown.done)
-        finished = {thing for thing, place in down.items() if kind_of(place) == self.errand.target}
-        retry = self._to_retry(finished)
-        for kind in self._kinds:
-            wanted = [
-                thing for thing in shown.sees if kind_of(thing) == kind and (thing not in finished or thing in retry)
-            ]
-            if wanted:
-                return f"take {sorted(wanted)[0]} from {shown.at}"
-            if (step := self._go_to_thing(kind, finished, retry, down)) is not None:
-                return step
-            if kind == self._kinds[0] and (step := self._search(kind)) is not None:
-                return step
-        return self._wander()
-
-    def _to_retry(self, finished: Collection[str]) -> frozenset[str]:
-        """Things that lie at the wanted place without completing the task, and may be treated otherwise."""
-        if self.errand.number > 1 or not self.errand.mark:
-            return frozenset()
-        wanted = {thing for thing in finished if kind_of(thing) == self._kinds[0]}
-        return frozenset(thing for thing in wanted if set(self._ways()) - set(treatments(self.shown.done, thing)))
-
-    def _go_to_thing(
-        self, kind: str, finished: Collection[str], retry: Collection[str], down: Mapping[str, str]
-    ) -> str | None:
-        """On the way to a thing whose place is known."""
-        places = {down[thing]: self.shown.at for thing in retry if thing in down}
-        places |= {place: "" for thing, place in down.items() if kind_of(thing) == kind and thing not in finished}
-        taken = set(down)
-        hints: list[tuple[int, str]] = []
-        for place, fact in self.known.contents.items():
-            things = [thing for thing in fact.value if kind_of(thing) == kind and thing not in taken]
-            if (things and place not in self.shown.visited) or (things and self._is_left(place, kind, taken)):
-                hints.append((-fact.last, place))
-        for place in (*places, *(place for _, place in sorted(hints))):
-            if place in self.furniture and (step := self._open_at(place)) is not None:
-                return step
-        return None
-
-    def _is_left(self, place: str, kind: str, taken: Collection[str]) -> bool:
-        """Whether a visited place still has such a thing: it was seen there in this episode, and not taken.
-
-        The newest record of the place is of this episode if it agrees with what is seen there now.
-        """
-        if place == self.shown.at:
-            return any(kind_of(thing) == kind and thing not in taken for thing in self.shown.sees)
-        return self.errand.number > 1 or bool(self.shown.done)
-
-    def _open_at(self, place: str) -> str | None:
-        """Go to furniture, and open it; `None` if it cannot be reached or opened, or is open already."""
-        shown = self.shown
-        if self._is_locked(place) and shown.holds == NOTHING and (step := self._unlock_from_afar(place)) is not None:
-            return step
-        if place != shown.at:
-            return None if self._is_shut(place) else f"go to {place}"
-        if shown.door == "closed":
-            return self._unlock(place)
-        return None
-
-    def _is_shut(self, place: str) -> bool:
-        fact = self.known.shut.get(place)
-        return fact is not None and bool(fact.value) and fact.last >= self.doubt
-
-    def _is_locked(self, place: str) -> bool:
-        """Whether it did not open with an empty hand."""
-        fact = self.known.keys.get((place, NOTHING))
-        return fact is not None and not fact.value and fact.last >= self.doubt
-
-    def _search(self, kind: str) -> str | None:
-        """Look into furniture that was not visited in this episode."""
-        shown = self.shown
-        is_new = shown.door == "closed" and shown.at not in shown.visited and not shown.says
-        if is_new and not self._is_locked(shown.at):
-            return f"open {shown.at}"
-        open_ = [
-            place
-            for place in self.furniture
-            if place not in shown.visited and place != shown.at and not self._is_shut(place)
-        ]
-        free = [place for place in open_ if not self._is_locked(place)]
-        likely = [place for place in free if self._is_likely(kind, place)]
-        if likely:
-            return f"go to {self._most_likely(kind, likely)}"
-        for place in [*open_, shown.at]:
-            if self._is_locked(place) and place not in shown.visited and (step := self._unlock_from_afar(place)):
-                return step
-        return f"go to {self._most_likely(kind, free)}" if free else None
-
-    def _is_likely(self, kind: str, place: str) -> bool:
-        """Whether a thing may well be there: nothing is known about the place, and others of its kind hold such things.
-
-        What memory has seen in other houses counts, and what is common.
-        """
-        fact = self.known.contents.get(place)
-        if fact is not None and fact.last >= self.doubt:
-            return False
-        is_seen = (kind, kind_of(place)) in self.known.habits
-        return is_seen or not self.common_sense or is_common(kind, kind_of(place))
-
-    def _most_likely(self, kind: str, places: Sequence[str]) -> str:
-        """The furniture where such a thing is most likely to be: by records of other houses, then by common sense.
-
-        What memory has seen there in this house, without such a thing, counts against it.
-        """
-        seen = self.known.habits
-        total = sum(times for (thing, _), times in seen.items() if thing == kind)
-
-        def rank(place: str) -> tuple[bool, float, int]:
-            fact = self.known.contents.get(place)
-            was_empty = fact is not None and fact.last >= self.doubt
-            share = seen.get((kind, kind_of(place)), 0.0) / total if total else 0.0
-            return was_empty, -round(share, 6), likely_rank(kind, kind_of(place)) if self.common_sense else 0
-
-        best = min(map(rank, places))
-        return self._pick([place for place in places if rank(place) == best])
-
-    def _wander(self) -> str:
-        """Where nothing is left to do: look behind closed doors again, or anywhere."""
-        gos = [action for action in self.actions if action.startswith(("go to ", "open "))]
-        return self._pick(gos or list(self.actions))
-
-    def _pick(self, among: Sequence[str]) -> str:
-        return among[int(self.rng.integers(len(among)))]
-
-    # Keys.
-
-    def _unlock(self, place: str) -> str | None:
-        """Open a door here with what is in the hand, or fetch a key."""
-        if self.shown.holds == NOTHING and not self._is_locked(place):
-            return None if self.shown.says else f"open {place}"
-        return self._unlock_from_afar(place)
-
-    def _unlock_from_afar(self, place: str) -> str | None:
-        """On the way to the key of a door; `None` if no keychain is left to try."""
-        key = self._key_for(place)
-        if key is None or self.shown.holds != NOTHING:
-            return None
-        shown = self.shown
-        if key in shown.sees:
-            return f"take {key} from {shown.at}"
-        down = placed(shown.done)
-        spots = [down[key]] if key in down else []
-        spots += [spot for spot, fact in self.known.contents.items() if key in fact.value and key not in down]
-        for spot in spots:
-            if spot == shown.at and shown.door == "closed" and not shown.says:
-                return f"open {spot}"
-            if spot in self.furniture and spot != shown.at and not self._is_shut(spot):
-                return f"go to {spot}"
-        return None
-
-    def _key_for(self, place: str) -> str | None:
-        """The keychain that opened a door, else one that was not tried there."""
-        tried = {key: fact for (spot, key), fact in self.known.keys.items() if spot == place and key != NOTHING}
-        working = [key for key, fact in tried.items() if fact.value]
-        if working:
-            return max(working, key=lambda key: tried[key].last)
-        kept = (thing for fact in self.known.contents.values() for thing in fact.value)
-        seen: set[str] = {thing for thing in kept if kind_of(thing) == "keychain"}
-        seen |= {thing for thing in (*self.shown.sees, *placed(self.shown.done)) if kind_of(thing) == "keychain"}
-        untried = sorted(key for key in seen if key not in tried or tried[key].last < self.doubt)
-        if untried:
-            return untried[0]
-        return min(tried, key=lambda key: tried[key].last) if tried else None
+        return kind_of(thing) in self._beliefs.kinds and not any(
+            kind_of(other) == self._beliefs.kinds[0] for other in self._shown.sees
+        )
 
     def _use_key(self) -> str:
         """Open the door for which the key was fetched, then put the key down."""
-        shown, key = self.shown, self.shown.holds
-        if shown.door == "closed" and self._is_locked(shown.at):
-            fact = self.known.keys.get((shown.at, key))
-            if not shown.says and (fact is None or fact.value or fact.last < self.doubt):
+        shown, key = self._shown, self._shown.holds
+        if shown.door == "closed" and self._beliefs.is_locked(shown.at):
+            fact = self._known.keys.get((shown.at, key))
+            if not shown.says and (fact is None or fact.value or fact.last < self._beliefs.doubt):
                 return f"open {shown.at}"
-        elif shown.door == "open" and self._is_locked(shown.at):
+        elif shown.door == "open" and self._beliefs.is_locked(shown.at):
             return self._put_down()
         for place in self._locked_places():
-            if place != shown.at and self._key_for(place) == key:
+            if place != shown.at and self._search.key_for(place) == key:
                 return f"go to {place}"
         return self._put_down()
 
     def _locked_places(self) -> list[str]:
         """Doors that did not open, those with what is wanted first."""
-        found = [place for place in self.furniture if self._is_locked(place) and place not in self.shown.opened]
-        wanted = self._kinds[0]
+        found = [
+            place
+            for place in self._beliefs.furniture
+            if self._beliefs.is_locked(place) and place not in self._shown.opened
+        ]
+        wanted = self._beliefs.kinds[0]
 
         def has(place: str) -> bool:
-            fact = self.known.contents.get(place)
+            fact = self._known.contents.get(place)
             return fact is not None and any(kind_of(thing) == wanted for thing in fact.value)
 
-        return sorted(found, key=lambda place: (not has(place), kind_of(place) != self.errand.target))
-
-    # Treating, putting down, looking.
-
-    def _does(self, way: Way) -> bool | None:
-        """Whether a treatment does what is wanted; `None` if nothing is known."""
-        mark = self.errand.mark
-        found: DatedFact | None = None
-        seen = self.known.marks.get(way)
-        if seen is not None and seen.last >= self.doubt:
-            found = DatedFact(mark in seen.value, seen.last)
-        for attempt, fact in self.known.attempts.items():
-            if attempt.mark != mark or not attempt.ways or attempt.ways[-1] != way or fact.last < self.doubt:
-                continue
-            if not fact.value and not self._means(attempt):
-                continue
-            if found is None or fact.last > found.last:
-                found = DatedFact(fact.value > 0, fact.last)
-        return None if found is None else bool(found.value)
-
-    def _means(self, attempt: Attempt) -> bool:
-        """Whether the thing of a failed attempt was, in all likelihood, of the right kind."""
-        return attempt.word == attempt.kind
-
-    def _did_elsewhere(self, way: Way) -> float:
-        """In other houses, how often such a treatment did what is wanted less how often it did not."""
-        general, balance = (way[0], kind_of(way[1])), 0.0
-        for attempt, fact in self.known.elsewhere.items():
-            if attempt.mark == self.errand.mark and attempt.ways and attempt.ways[-1] == general:
-                balance += 1.0 if fact.value > 0 else -1.0
-        return balance
-
-    def _treat(self, thing: str) -> str | None:
-        """The next step of the treatment; `None` when it is done."""
-        shown, mark = self.shown, self.errand.mark
-        ways = treatments(shown.done, thing)
-        seen = read_marks(shown.says, thing)
-        if seen is not None and mark in seen:
-            return None
-        failed = {way for other, _, tried in self._own_failures() for way in tried if other == thing}
-        if ways and ways[-1] not in failed and seen is None:
-            works = self._does(ways[-1])
-            doubtful = works is None and self._has_failed
-            if works or not doubtful:
-                return None
-            return f"examine {thing}"
-        tried = failed | set(ways)
-        for way in self._ways():
-            if way not in tried:
-                verb, place = way
-                return f"{verb} {thing} with {place}" if place == shown.at else f"go to {place}"
-        return None
-
-    @cached_property
-    def _has_failed(self) -> bool:
-        """Whether any treatment for this mark is known to have failed."""
-        marks = [mark for mark in self.known.attempts if mark.mark == self.errand.mark]
-        return (
-            any(not self.known.attempts[one].value for one in marks)
-            or any(self.errand.mark not in fact.value for way, fact in self.known.marks.items() if self._serves(way))
-            or bool(self._own_failures())
-        )
-
-    def _serves(self, way: Way) -> bool:
-        """Whether a treatment is commonly for this mark."""
-        return (way[0], kind_of(way[1])) == WAYS[self.errand.mark][0]
-
-    def _ways(self) -> list[Way]:
-        """Treatments in the order in which they are tried."""
-        found = []
-        for order, (verb, kind) in enumerate(WAYS[self.errand.mark]):
-            for place in self.furniture:
-                if kind_of(place) == kind and not self._is_shut(place):
-                    works = self._does((verb, place))
-                    rank = 1 if works is None else 0 if works else 2
-                    found.append(
-                        ((rank, -self._did_elsewhere((verb, place)), order, place != self.shown.at), (verb, place))
-                    )
-        # Where one appliance of a kind has failed, another kind is tried before its like.
-        failed = {kind_of(place) for (rank, *_), (_, place) in found if rank == 2}
-        return [way for _, way in sorted(found, key=lambda one: (one[0][0], kind_of(one[1][1]) in failed, one[0]))]
+        return sorted(found, key=lambda place: (not has(place), kind_of(place) != self._errand.target))
 
     def _bring(self) -> str:
         """Put the thing down at the best place of the wanted kind."""
-        shown, target = self.shown, self.errand.target
-        places = [place for place in self.furniture if kind_of(place) == target and not self._is_shut(place)]
+        shown, target = self._shown, self._errand.target
+        places = [
+            place for place in self._beliefs.furniture if kind_of(place) == target and not self._beliefs.is_shut(place)
+        ]
         if not places:
-            return self._wander()
+            return self._beliefs.wander()
         place = self._best_place(places)
         if place != shown.at:
             return f"go to {place}"
         if shown.door == "closed":
-            if self._is_locked(place):
+            if self._beliefs.is_locked(place):
                 return self._put_down()  # to fetch the key first
-            return f"open {place}" if not shown.says else self._wander()
+            return f"open {place}" if not shown.says else self._beliefs.wander()
         return f"move {shown.holds} to {place}"
 
     def _best_place(self, places: list[str]) -> str:
         """One that was worth `SATISFIED`, else an untried one, else the best."""
-        kind = kind_of(self.shown.holds)
+        kind = kind_of(self._shown.holds)
         worth: dict[str, DatedFact] = {}
-        for attempt, fact in self.known.attempts.items():
+        for attempt, fact in self._known.attempts.items():
             is_good = attempt.kind == kind and attempt.place in places and fact.value > 0
             if is_good and (attempt.place not in worth or fact.last > worth[attempt.place].last):
                 worth[attempt.place] = fact
-        fresh = {place: fact for place, fact in worth.items() if fact.last >= self.doubt}
+        fresh = {place: fact for place, fact in worth.items() if fact.last >= self._beliefs.doubt}
         good = [place for place in places if place in fresh and fresh[place].value >= SATISFIED]
         untried = [place for place in places if place not in fresh]
-        used = {place for _, place, _ in failed_puts(self.shown.done)}
-        if self.errand.number > 1 and (
-            same := [place for place in places if place in placed(self.shown.done).values()]
+        used = {place for _, place, _ in failed_puts(self._shown.done)}
+        if self._errand.number > 1 and (
+            same := [place for place in places if place in placed(self._shown.done).values()]
         ):
             return same[0]
         if good:
             choice = good
-        elif untried and (self.explores or not fresh):
+        elif untried and (self._beliefs.explores or not fresh):
             choice = [place for place in untried if place not in used] or untried
         else:
             best = max(fact.value for fact in worth.values())
             choice = [place for place in places if place in worth and worth[place].value == best]
-        return self.shown.at if self.shown.at in choice else choice[0]
+        return self._shown.at if self._shown.at in choice else choice[0]
 
     def _put_down(self) -> str:
         """Put down what is in the hand, here or nearby."""
-        shown = self.shown
+        shown = self._shown
         move = f"move {shown.holds} to {shown.at}"
-        if move in self.actions:
+        if move in self._beliefs.actions:
             return move
-        flat = [place for place in shown.visited if place in self.furniture and place != shown.at]
-        return f"go to {flat[-1]}" if flat else self._wander()
+        flat = [place for place in shown.visited if place in self._beliefs.furniture and place != shown.at]
+        return f"go to {flat[-1]}" if flat else self._beliefs.wander()
 
     def _look_under_lamp(self) -> str:
         """Use the lamp, or look for it."""
-        shown, lamp = self.shown, self.errand.target
+        shown, lamp = self._shown, self._errand.target
         for thing in shown.sees:
             if kind_of(thing) == lamp:
                 return f"use {thing}"
-        for place, fact in sorted(self.known.contents.items(), key=lambda pair: -pair[1].last):
+        for place, fact in sorted(self._known.contents.items(), key=lambda pair: -pair[1].last):
             is_there = any(kind_of(thing) == lamp for thing in fact.value) and place != shown.at
-            if is_there and place in self.furniture and not self._is_shut(place):
+            if is_there and place in self._beliefs.furniture and not self._beliefs.is_shut(place):
                 return f"go to {place}"
-        return self._search(lamp) or self._wander()
+        return self._search.look_for(lamp) or self._beliefs.wander()

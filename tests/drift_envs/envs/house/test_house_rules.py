@@ -13,8 +13,9 @@ from drift_envs.envs import House
 from drift_envs.envs.house.blueprint import FEWEST, MOST, draw_house
 from drift_envs.envs.house.episode import HouseEpisode, restore_episode
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
-from drift_envs.envs.house.model import HouseState, make_model
+from drift_envs.envs.house.model import make_model
 from drift_envs.envs.house.search import replay_plans, solve_task
+from drift_envs.envs.house.state import HouseState
 from drift_envs.envs.house.tasks import TASK_TYPES, UNTIDY, HouseTask, list_tasks
 from drift_envs.envs.house.vocabulary import LAMPS
 from drift_envs.errors import ArgumentError, KnobError, StateError
