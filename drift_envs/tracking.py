@@ -349,7 +349,7 @@ class TrackEpisodes(PhaseReturns):
 
     Args:
         env: an environment with a `DriftWrapper` inside.
-        track: names of trackers, or trackers.
+        trackers: names of trackers, or trackers.
         folder: where those that are named write.
         name: the name of the run.
 
@@ -361,16 +361,16 @@ class TrackEpisodes(PhaseReturns):
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        track: Sequence[str | Tracker],
+        trackers: Sequence[str | Tracker],
         folder: str | os.PathLike[str] = "runs",
         name: str = "episodes",
     ) -> None:
-        RecordConstructorArgs.__init__(self, track=track, folder=folder, name=name)
+        RecordConstructorArgs.__init__(self, trackers=trackers, folder=folder, name=name)
         super().__init__(env)
-        trackers = [make_tracker(item, Path(folder) / item) if isinstance(item, str) else item for item in track]
+        made = [make_tracker(item, Path(folder) / item) if isinstance(item, str) else item for item in trackers]
         schedule = env.get_wrapper_attr("schedule")
         about = {"env": env.spec.id if env.spec else str(env.unwrapped), "schedule": schedule and schedule.name}
-        self._series: EpisodeSeries | None = EpisodeSeries(trackers, name, about)
+        self._series: EpisodeSeries | None = EpisodeSeries(made, name, about)
 
     def close(self) -> None:
         """End the run of the trackers and close the environment."""

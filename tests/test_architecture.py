@@ -251,6 +251,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "studies.experience.command",
         "studies.injection",
     ),
+    "one group of commands a file, as its siblings": ("drift_agents.cli.remembering",),
+    "the entry point of the program": ("drift_agents.cli.app",),
     "what users import; the package's root names it": ("drift_agents.analysis.run",),
     "one kind of table or picture a file, collected by one file": (
         "drift_agents.analysis.plots.draw",

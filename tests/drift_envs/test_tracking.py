@@ -131,7 +131,7 @@ def test_the_command_logs_to_all_trackers_that_it_names(tmp_path, monkeypatch, c
         "agents: {memory: vanilla, verifier: none, policy: planner}\n",
         encoding="utf-8",
     )
-    assert main(["run", "small.yaml", "--track", "tensorboard,mlflow", "--jobs", "1"]) == 0
+    assert main(["run", "small.yaml", "--log-to", "tensorboard,mlflow", "--jobs", "1"]) == 0
     assert [(name, folder, project) for name, (folder, project, _) in made.items()] == [
         (name, tmp_path / "runs" / "tracking" / name, "small") for name in ("tensorboard", "mlflow")
     ]
@@ -145,5 +145,5 @@ def test_the_command_logs_to_all_trackers_that_it_names(tmp_path, monkeypatch, c
 def test_the_command_refuses_an_unknown_tracker(capsys):
     from drift_agents.cli.app import main
 
-    assert main(["run", "glove-quick", "--track", "excel"]) == 2
+    assert main(["run", "glove-quick", "--log-to", "excel"]) == 2
     assert "tensorboard, wandb, mlflow, trackio" in " ".join(capsys.readouterr().err.split())

@@ -53,10 +53,10 @@ class TrackerContract:
         assert [value for _, value in series["mean_score/source"]] == [1.0]
         assert [value for _, value in series["mean_score/moved"]] == [0.0]
 
-    def test_a_run_is_tracked_by_the_command(self, tmp_path, monkeypatch, capsys):
+    def test_a_run_is_logged_by_the_command(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
         Path("small.yaml").write_text(SMALL, encoding="utf-8")
-        assert main(["run", "small.yaml", "--track", self.name, "--out", "runs/small", "--jobs", "1"]) == 0
+        assert main(["run", "small.yaml", "--log-to", self.name, "--out", "runs/small", "--jobs", "1"]) == 0
         assert "tracking" in capsys.readouterr().err
         runs = self.read(tmp_path / "runs" / "tracking" / self.name)
         assert len(runs) == 2

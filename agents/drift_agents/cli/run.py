@@ -59,7 +59,7 @@ class RunOptions:
         fresh: delete the run in the folder.
         words: the words of the command line.
         models: the options about language models.
-        track: names of experiment trackers.
+        trackers: names of experiment trackers.
         dry_run: print what language models would cost, and play nothing.
     """
 
@@ -76,7 +76,7 @@ class RunOptions:
     fresh: bool
     words: Sequence[str]
     models: ModelOptions
-    track: Sequence[str] = ()
+    trackers: Sequence[str] = ()
     dry_run: bool = False
 
 
@@ -95,8 +95,8 @@ def run(options: RunOptions, console: Console) -> None:
         print_estimate(experiment, options.models, console)
         return
     folder = options.out or str(Path("runs") / experiment.name)
-    tracked = Path("runs" if is_remote(folder) else folder).absolute().parent / "tracking"
-    trackers = [make_tracker(name, tracked / name, experiment.name) for name in options.track]
+    logged = Path("runs" if is_remote(folder) else folder).absolute().parent / "tracking"
+    trackers = [make_tracker(name, logged / name, experiment.name) for name in options.trackers]
     service = make_service(experiment, options.models, _print_note)
     jobs = options.jobs
     if jobs is None and service is not None:
@@ -131,8 +131,8 @@ def run(options: RunOptions, console: Console) -> None:
         if service is not None:
             service.close()
             print(f"language models: {describe_totals(service.totals())}", file=sys.stderr)
-    for name in options.track:
-        print(f"drift-agents: {name} has the run in {tracked / name}", file=sys.stderr)
+    for name in options.trackers:
+        print(f"drift-agents: {name} has the run in {logged / name}", file=sys.stderr)
     with open_run(folder) as path:
         write_report(path, console, folder)
 

@@ -44,7 +44,7 @@ COMMAND = (
     WALK
     + """
 from drift_agents.cli.app import main
-sys.exit(main(["run", "small.yaml", "--track", "trackio", "--out", "runs/small", "--jobs", "1"]))
+sys.exit(main(["run", "small.yaml", "--log-to", "trackio", "--out", "runs/small", "--jobs", "1"]))
 """
 )
 

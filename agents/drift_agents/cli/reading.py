@@ -1,0 +1,163 @@
+"""The commands that read a run: `report`, `inspect`, `leaderboard` and the exports of fine-tuning sets."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from drift_agents.cli.root import FolderArgument, app, make_console
+from webshop_server.command_line import Debug, refuse
+
+
+@app.command("report", short_help="Print the results of a run.", epilog="Example: drift-agents report runs/glove-quick")
+def _report(
+    folder: FolderArgument,
+    html: Annotated[
+        bool,
+        typer.Option("--html", help="Write report.html too, with plots (also as files) and a page with the steps."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Print the report of a finished run, and write it to report.md in the run's folder."""
+    from drift_agents.analysis.report import write_report
+    from drift_agents.experiment.remote import open_run
+
+    with open_run(folder, steps=html) as path:
+        write_report(path, make_console(), folder)
+        if html:
+            from drift_agents.analysis.html.report import write_html
+
+            print(f"With plots, and links to the steps: {folder}/{write_html(path).name}")
+
+
+@app.command(
+    "inspect", short_help="Step through the episodes of a run.", epilog="Example: drift-agents inspect runs/glove-quick"
+)
+def _inspect(
+    folder: FolderArgument,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file (default: DIR/inspect.html).")] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve the page at a local address; for runs with many steps.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, metavar="N", help="Port of --serve (default: a free one).")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write one HTML file with all episodes of a finished run.
+
+    It needs no network and no server. It has the steps that the run kept (`run --trace`).
+    """
+    if port is not None and not serve:
+        raise refuse("--port", "`--port` should stand with `--serve`", port)
+    if out is not None and serve:
+        raise refuse("--out", "`--out` should not be given with `--serve`", str(out))
+    from drift_agents.analysis.inspect.page import LARGE, write_page
+    from drift_agents.analysis.inspect.serve import make_server
+    from drift_agents.experiment.remote import open_run
+
+    if serve:
+        with open_run(folder, steps=True) as run, make_server(run, port or 0) as server:
+            print(f"serving {folder} at {server.url}; Ctrl-C ends it", flush=True)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                return  # the documented way to end it
+    with open_run(folder, steps=True) as run:
+        path = write_page(run, out)
+        size = path.stat().st_size
+    print(f"wrote {f'{folder}/{path.name}' if out is None else path} ({size / 2**20:.1f} MB)")
+    if size > LARGE:
+        print(
+            f"drift-agents: browsers are slow with a file of this size; use: drift-agents inspect {folder} --serve",
+            file=sys.stderr,
+        )
+
+
+@app.command(
+    "leaderboard",
+    short_help="Rank the agents of a run.",
+    epilog="Example: drift-agents leaderboard runs/all-memories --out docs/leaderboard.md",
+)
+def _leaderboard(
+    folder: FolderArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
+    plots: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for pictures; needs the extra `plots`.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Rank the agents of a finished run over all its schedules that are no controls.
+
+    Writes one Markdown page with intervals, costs, versions and the command that makes it. Equal runs give equal
+    bytes. With --plots it draws what agents keep against their interactions, and for each memory a map of drifts by
+    severity and visibility.
+    """
+    from drift_agents.analysis.leaderboard import write_leaderboard
+    from drift_agents.experiment.remote import open_run
+
+    with open_run(folder) as path:
+        print(f"wrote {write_leaderboard(path, out, plots)}")
+
+
+@app.command(
+    "export-stepmft",
+    short_help="Write a fine-tuning set of strategies.",
+    epilog="Example: drift-agents export-stepmft runs/inertia --out data.jsonl",
+)
+def _export_stepmft(
+    folder: FolderArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file, one sample per line.")],
+    outcome_only: Annotated[
+        bool,
+        typer.Option("--outcome-only", help="The set for comparison: a sample, of equal size, of all successes."),
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Write the strategies of a run as a fine-tuning set in chat format (AdaMEM's STEP-MFT).
+
+    Taken are those of successful episodes that changed the action. The run needs --trace all and the controller
+    adamem with effort high.
+    """
+    from drift_agents.analysis.finetuning_sets import export
+    from drift_agents.experiment.remote import open_run
+
+    with open_run(folder, steps=True) as path:
+        kept, made = export(path, out, outcome_only)
+    print(f"wrote {out}: {kept} of {made} strategies")
+
+
+@app.command(
+    "export-choices",
+    short_help="Write a fine-tuning set of decisions.",
+    epilog="Example: drift-agents export-choices runs/glove-quick --out choices.jsonl --only successes",
+)
+def _export_choices(
+    folder: FolderArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file, one decision per line.")],
+    format: Annotated[
+        Literal["openai", "hf"],
+        typer.Option(
+            help="`messages` alone, as OpenAI takes it; `prompt` and `completion`, as Hugging Face's TRL does."
+        ),
+    ] = "openai",
+    only: Annotated[
+        Literal["all", "successes"], typer.Option(help="Decisions of all episodes, or of successes.")
+    ] = "all",
+    prompt: Annotated[
+        str,
+        typer.Option(
+            help="`plain`, the text that every policy gets, or the messages of a language model: `ranked`, `raw`, ..."
+        ),
+    ] = "plain",
+    debug: Debug = False,
+) -> None:
+    """Write prompts and decisions of any policy as chat data for fine-tuning. The run needs --trace all."""
+    from drift_agents.analysis.finetuning_sets import export_choices
+    from drift_agents.experiment.remote import open_run
+
+    with open_run(folder, steps=True) as path:
+        print(f"wrote {out}: {export_choices(path, out, format, only == 'successes', prompt)} decisions")

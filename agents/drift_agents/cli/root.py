@@ -1,0 +1,90 @@
+"""The application of `drift-agents`, to which the groups of commands add theirs, and what they share.
+
+* `app` - the Typer application
+* `main` - runs a command and returns its exit status
+* `make_console` - where tables are printed
+* `FolderArgument` - the argument of commands that read a run
+
+`drift-agents list` and the options of the program itself are here too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, run_app
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 100
+"""Columns of tables where the output is not a terminal."""
+
+app = make_app(
+    "Agents with memory in drifting environments: run experiments, report and inspect their results.",
+    "drift-agents run glove-quick --jobs 2",
+)
+
+FolderArgument = Annotated[
+    str,
+    typer.Argument(metavar="DIR", help="Folder of the run, or its address in an object store (extra `remote`)."),
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: the words after `drift-agents`; by default those of this process.
+
+    Returns:
+        The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
+    """
+    return run_app(app, "drift-agents", arguments, _status_of)
+
+
+def _status_of(error: Exception) -> int | None:
+    from drift_agents.errors import ArgumentError, DriftAgentsError, UnknownNameError
+    from drift_envs.errors import DriftEnvsError
+
+    if isinstance(error, (UnknownNameError, ArgumentError)):
+        return WRONG_USAGE
+    return FAILED if isinstance(error, (DriftAgentsError, DriftEnvsError)) else None
+
+
+def make_console() -> Console:
+    """Make the console of tables: as wide as the terminal, `WIDTH` columns in a file."""
+    from rich.console import Console
+
+    is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if is_known else WIDTH, highlight=False, emoji=False)
+
+
+def _show_version(is_given: bool) -> None:
+    if is_given:
+        from importlib.metadata import version
+
+        print(f"drift-envs {version('drift-envs')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")
+def _list(debug: Debug = False) -> None:
+    """List the names for experiment files: experiments, memories, verifiers, controllers, teams, policies."""
+    from drift_agents.cli.listing import print_list
+
+    print_list(make_console())
