@@ -54,17 +54,16 @@ def _status_of(error: Exception) -> int | None:
 def _claims(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs.")],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
-    first: Annotated[int, typer.Option("--from", min=1, metavar="N", help="Leave out claims before this one.")] = 1,
     debug: Debug = False,
 ) -> None:
     """Decide the claims of docs/claims.md that finished runs test.
 
-    Each is held, refuted, inconclusive or not played, with the figures, as one Markdown page. Equal runs give equal
-    bytes.
+    Each is held, refuted, inconclusive or not played, with the figures, as one Markdown page. Several runs of one
+    experiment are parts of it. Equal runs give equal bytes.
     """
     from studies.claims.page import write_claims
 
-    text = write_claims(folders, out, first)
+    text = write_claims(folders, out)
     print(text if out is None else f"wrote {out}")
 
 

@@ -56,8 +56,9 @@ HEAD = """# Mechanisms, switched off one at a time
 
 **Mechanism test by rules, no language model.** Each row compares a memory with the same memory without one of its \
 mechanisms, over the same instances and with the same random numbers: the episodes whose score or number of steps \
-differs. A mechanism that changes none contributes nothing to the rows of these memories on the board, whatever the \
-memory is called; with a language model, which reads the texts that the planner does not, it may.
+differs. A mechanism that changes none did nothing in these episodes, whatever the memory is \
+called; in other worlds, or with a language model, which reads the texts that the planner does not, it may. Where one \
+episode changes, later ones of the same instance can change with it, so that counts say whether, not how much.
 
 """
 

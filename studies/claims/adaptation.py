@@ -61,7 +61,7 @@ def _comes_back(conflicts: Sequence[bool]) -> bool:
 
 
 def _none_of(part: ScheduleRuns, what: str, count: int, n: int) -> Check:
-    return Check(part.schedule, what, f"{count} of {n} instances", "none", count <= SLACK, -float(count))
+    return Check(part.schedule, what, f"{count} of {n} instances", "none", count <= SLACK, -float(count), n=n)
 
 
 def ahead_within_episodes(played: ClaimRun) -> Iterator[Check]:

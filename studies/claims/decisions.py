@@ -1,7 +1,7 @@
 """The results of the claims.
 
+* `join_parts` - several runs of one experiment as one
 * `judge` - the checks of every claim that a run tests
-* `same_episodes` - memories that make no difference
 * `decide` - the verdict of a claim over its experiments
 * `Result` - what one run says about one claim
 * `ClaimDecision` - a claim with all that was found
@@ -9,16 +9,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.runs import Player
-from drift_agents.experiment.loader import load_experiment
+from drift_agents.analysis.runs import Player, Row
+from drift_agents.errors import ExperimentError
 
 from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, NotPlayedError
 from studies.claims.registry import CLAIMS, Claim
 
 NOT_PLAYED = "not played"
+
+
+Played = tuple[Mapping[str, Any], Sequence[Row]]
+"""The manifest and the rows of a run."""
 
 
 class Result(NamedTuple):
@@ -69,6 +73,38 @@ class ClaimDecision(NamedTuple):
         return next(iter(self.failed), min(self.checks, key=lambda check: check.room, default=None))
 
 
+def join_parts(runs: Sequence[Played]) -> Played:
+    """The manifests and rows of several runs of one experiment as those of one.
+
+    Args:
+        runs: of parts that have no instance of an agent in common.
+
+    Raises:
+        ExperimentError: if versions or a schedule's content differ, or an instance was played twice by an agent.
+    """
+    (first, _), *_ = runs
+    name = first["name"]
+    schedules: dict[str, Any] = {}
+    seen: set[tuple[str, Player, int]] = set()
+    for manifest, rows in runs:
+        if manifest["versions"] != first["versions"]:
+            raise ExperimentError(
+                f"{name}: parts should be played with the same versions. "
+                f"Received {first['versions']} and {manifest['versions']}"
+            )
+        for schedule, about in manifest["schedules"].items():
+            known = schedules.setdefault(schedule, about)
+            if known.get("hash") != about.get("hash"):
+                raise ExperimentError(f"{name}: {schedule!r} is another schedule in another part")
+        cells = {(row["schedule"], Player.of(row), row["seed"]) for row in rows}
+        if twice := sorted(seen & cells):
+            schedule, player, seed = twice[0]
+            raise ExperimentError(f"{name}: {'/'.join(player[:3])} on {schedule!r} with seed {seed} was given already")
+        seen |= cells
+    players = [player for manifest, _ in runs for player in manifest["players"]]
+    return {**first, "schedules": schedules, "players": players}, [row for _, rows in runs for row in rows]
+
+
 def judge(played: ClaimRun) -> dict[int, Result]:
     """The checks of every claim that a run tests, by the claim's number.
 
@@ -80,37 +116,6 @@ def judge(played: ClaimRun) -> dict[int, Result]:
         return {}
     instances, foreign = _instances(played)
     return {claim.number: _judge(claim, played, instances, foreign) for claim in claims}
-
-
-def same_episodes(played: ClaimRun) -> dict[str, list[str]]:
-    """Memories whose agents played the very same episodes, by score and steps, otherwise made alike.
-
-    What is found for one of them is found for all, so that they are one piece of evidence.
-
-    Args:
-        played: the run.
-
-    Returns:
-        Schedule -> groups, as in `with glove: vanilla, voyager`.
-    """
-    found: dict[str, list[str]] = {}
-    for schedule, part in played.parts.items():
-        groups: dict[tuple[Player, tuple[tuple[Any, ...], ...]], list[str]] = {}
-        for player, run in part.players.runs.items():
-            episodes = tuple(
-                (row["seed"], row["episode"], row["score"], row["steps"]) for rows in run.whole.rows for row in rows
-            )
-            groups.setdefault((player._replace(memory=""), episodes), []).append(player.memory)
-        descriptions = [
-            f"{_with(player)}: {', '.join(memories)}" for (player, _), memories in groups.items() if len(memories) > 1
-        ]
-        found |= {schedule: descriptions} if descriptions else {}
-    return found
-
-
-def _with(player: Player) -> str:
-    verifier = "plain" if player.verifier == "none" else f"with {player.verifier}"
-    return verifier if player.policy == "planner" else f"{verifier}, {player.policy}"
 
 
 def _judge(claim: Claim, played: ClaimRun, instances: Mapping[str, tuple[int, int]], foreign: str) -> Result:
@@ -127,7 +132,7 @@ def _judge(claim: Claim, played: ClaimRun, instances: Mapping[str, tuple[int, in
 
 def _instances(played: ClaimRun) -> tuple[dict[str, tuple[int, int]], str]:
     """How many of the file's instances all agents played, by schedule, and a message if others were played."""
-    file = load_experiment(played.name)
+    file = played.file
     found, foreign = {}, ""
     for name, part in played.parts.items():
         known = played.manifest["schedules"].get(name, {})

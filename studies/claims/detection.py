@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from drift_agents.analysis.aggregates import LEVEL
 from drift_agents.analysis.runs import estimate
 from drift_agents.analysis.schedule_runs import ScheduleRuns
 from drift_agents.analysis.tables.probing import detection_delays, false_alarms
+from scipy.stats import norm
 
 from drift_envs.metrics import proportion
 from studies.claims.evidence import (
@@ -88,8 +90,22 @@ def _noticed(part: ScheduleRuns, least: float) -> Iterator[Check]:
             low, high = ((edge - least) * len(found) for edge in share[1:3])
             rooms = None if least == 1 else (low, high)  # one that is missed refutes "all"
             what = f"{title(run.player, phase)}: noticed"
-            yield Check(part.schedule, what, text, needed, room >= -SLACK, room, rooms, len(found))
+            enough = _enough(share.mean, least)
+            yield Check(part.schedule, what, text, needed, room >= -SLACK, room, rooms, len(found), enough=enough)
             yield _in_time(part, f"{title(run.player, phase)}: median delay", found)
+
+
+def _enough(share: float, least: float) -> int | None:
+    """The number of instances from which on Wilson's interval of a share does not hold the bound; `None` at the bound.
+
+    Example:
+        >>> _enough(1.0, 0.9), proportion(34, 34).low < 0.9 < proportion(35, 35).low
+        (35, True)
+    """
+    if abs(share - least) <= SLACK:
+        return None
+    deviations = float(norm.isf((1 - LEVEL) / 2))
+    return math.ceil(deviations**2 * least * (1 - least) / (share - least) ** 2)
 
 
 def _percent(share: Sequence[float]) -> str:
@@ -100,7 +116,7 @@ def _in_time(part: ScheduleRuns, what: str, found: Sequence[float]) -> Check:
     value = interval_of(found, _upper_median)
     middle, low, high = ("none" if math.isinf(one) else f"{one:g}" for one in value[:3])
     room = LONGEST - value.mean
-    text = f"{middle} [{low}, {high}], n = {value.n}"
+    text = f"{middle} [{low}, {high}]"
     rooms = (LONGEST - value.high, LONGEST - value.low)
     return Check(part.schedule, what, text, f"at most {LONGEST}", room >= -SLACK, room, rooms, value.n)
 

@@ -3,7 +3,7 @@
 * `Check` - one figure and its bound
 * `ClaimRun` - a run: its schedules, its players and its tests
 * `NotPlayedError` - a run lacks what a claim needs
-* `ahead`, `at_least`, `at_most`, `share_of`, `above` - the checks that claims consist of
+* `ahead`, `surely_above`, `at_least`, `at_most`, `share_of`, `above` - the checks that claims consist of
 * `interval_of` - an interval for any figure over instances
 """
 
@@ -21,7 +21,11 @@ from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import format_difference, format_estimate
 from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, correct, sign_flip
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.config import Experiment
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.plan import Cell, plan_cells
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
 
 from drift_envs.metrics import Estimate, recovery_ratio
 
@@ -48,8 +52,9 @@ class Check(NamedTuple):
         holds: whether the figure is within the bound.
         room: the distance of the figure to its bound, negative beyond it; comparable among figures of one kind.
         rooms: the interval of `room`; `None` for a count, which is what it is.
-        n: over how many instances.
+        n: over how many instances; one alone has no interval and decides nothing.
         strict: whether a figure at the bound is beyond it.
+        enough: the number of instances that would decide it, where the interval's width does not give it.
     """
 
     schedule: str
@@ -61,12 +66,15 @@ class Check(NamedTuple):
     rooms: tuple[float, float] | None = None
     n: int = 0
     strict: bool = False
+    enough: int | None = None
 
     @property
     def word(self) -> str:
         """Held if the whole interval is within the bound, refuted if all of it is beyond, else inconclusive."""
         if self.rooms is None:
             return HELD if self.holds else REFUTED
+        if self.n < 2:
+            return INCONCLUSIVE
         low, high = self.rooms
         slack = SLACK if self.strict else -SLACK
         if low > slack:
@@ -77,11 +85,14 @@ class Check(NamedTuple):
     def deciding_n(self) -> int | None:
         """About how many instances bring the nearer end of the interval to the bound, if the figure stays.
 
-        The width of an interval falls with the root of their number. `None` if it is decided, or if the figure
-        stands at its bound or has no finite interval.
+        The width of an interval falls with the root of their number. The figure of other instances lies on either side
+        of this one with even odds, and so do the odds that this number decides. `None` if it is decided, or if the
+        figure stands at its bound or has no finite interval.
         """
-        if self.rooms is None or self.word != INCONCLUSIVE:
+        if self.rooms is None or self.n < 2 or self.word != INCONCLUSIVE:
             return None
+        if self.enough is not None:
+            return max(self.n + 1, self.enough)
         half = self.room - self.rooms[0] if self.room > 0 else self.rooms[1] - self.room
         if abs(self.room) <= SLACK or not math.isfinite(half):
             return None
@@ -113,20 +124,39 @@ class ClaimRun:
         except KeyError as error:
             raise NotPlayedError(f"`{schedule}` was not played") from error
 
-    def swept(self, schedule: str) -> list[ScheduleRuns]:
-        """The values that a sweep gave a schedule, in the order of the file.
+    def swept(self, schedule: str, least: float = -math.inf) -> list[ScheduleRuns]:
+        """A schedule with every value that the experiment's file gives it, in the order of the file.
+
+        Args:
+            schedule: its name in the file.
+            least: leave out smaller values.
 
         Raises:
-            NotPlayedError: if there is none.
+            NotPlayedError: if one was not played.
         """
-        found = [
-            part
+        played = {
+            self.value(part): part
             for name, part in self.parts.items()
             if self.manifest["schedules"].get(name, {}).get("sweep", {}).get("of") == schedule
-        ]
-        if not found:
-            raise NotPlayedError(f"`{schedule}` was not played with several values")
-        return found
+        }
+        values = [change.value for change in self.file.changes(schedule) if change is not None]
+        missing = [f"{value:g}" for value in values if value >= least and value not in played]
+        if missing:
+            raise NotPlayedError(f"`{schedule}` was not played with {', '.join(missing)}")
+        return [played[value] for value in values if value >= least]
+
+    @cached_property
+    def file(self) -> Experiment:
+        """The experiment as it is shipped, of which the run may be a part."""
+        return load_experiment(self.name)
+
+    def planned(self, schedule: str) -> list[Player]:
+        """The agents that the experiment's file has on a schedule, without references, played or not."""
+        return list(dict.fromkeys(Player(*cell.labels) for cell in self._cells if cell.schedule == schedule))
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        return [cell for cell in plan_cells(self.file) if cell.reference is None]
 
     def value(self, part: ScheduleRuns) -> float:
         """The value that a sweep gave a schedule."""
@@ -144,6 +174,15 @@ class ClaimRun:
             more: the p-values of comparisons that a claim adds.
         """
         return correct(self.comparisons, more)
+
+    def family(self, more: int = 0) -> int:
+        """The number of distinct comparisons that are tested together.
+
+        Args:
+            more: those that a claim adds.
+        """
+        tested = {(one.schedule, one.phase, one.episodes) for one in self.comparisons if not math.isnan(one.p_value)}
+        return len(tested) + more
 
 
 def run_of(part: ScheduleRuns, player: Player) -> Runs:
@@ -190,25 +229,37 @@ def ahead(played: ClaimRun, part: ScheduleRuns, player: Player, baseline: Player
         for run in (run_of(part, player), run_of(part, baseline)):
             if not any(run.phase(phase).rows):
                 raise NotPlayedError(f"`{part.schedule}` was not played up to {phase}")
+        family = played.family()
         for one, p_value in zip(played.comparisons, played.corrected(), strict=True):
             if (one.schedule, one.player, one.baseline, one.phase) == (part.schedule, player, baseline, phase):
-                yield surely_above(part, f"{title(player)} - {title(baseline)}, {phase}", one.estimate, p_value)
+                what = f"{title(player)} - {title(baseline)}, {phase}"
+                yield surely_above(part, what, one.estimate, one.p_value, p_value, family)
 
 
-def surely_above(part: ScheduleRuns, what: str, value: Estimate, p_value: float) -> Check:
+def surely_above(
+    part: ScheduleRuns, what: str, value: Estimate, p_value: float, corrected: float, family: int
+) -> Check:
     """Check that a difference is positive: its interval is above 0 and the test is significant.
+
+    Until the test is significant too, the interval is as wide as the test with the correction needs it: a normal
+    distribution with the same p-value, at the level of the smallest of `family` p-values.
 
     Args:
         part: where.
         what: the difference.
         value: with its interval.
-        p_value: of the sign-flip test, corrected.
+        p_value: of the sign-flip test.
+        corrected: the same after Holm's correction.
+        family: the number of comparisons that it is corrected for.
     """
-    significant = p_value < SIGNIFICANT
-    text = f"{format_difference(value, 1)}{'*' if significant else ''}, {_show_p_value(p_value)}{_n(value)}"
+    significant = corrected < SIGNIFICANT
+    text = f"{format_difference(value, 1)}{'*' if significant else ''}, {_show_p_value(corrected)}"
     holds = significant and value.n > 1 and value.low > 0
-    # Until the test is significant too, the lower end counts as one that is not above 0.
-    low = value.low if significant and value.n > 1 else min(value.low, 0.0)
+    low = value.low
+    if not significant:
+        reached, least = norm.isf(p_value / 2), norm.isf(SIGNIFICANT / max(family, 1) / 2)
+        tested = value.mean * (1 - least / reached) if value.mean > 0 and reached > 0 else -math.inf
+        low = min(low, 0.0, tested)
     rooms = (low, max(value.high, low))
     return Check(part.schedule, what, text, "`**`, above 0", holds, value.mean, rooms, value.n, strict=True)
 
@@ -266,15 +317,14 @@ def _bounded(
 ) -> Check:
     if not value.n:
         raise NotPlayedError(f"{what} on `{part.schedule}`: nothing to average")
-    found = f"{format_estimate(value, 2)}{_n(value)}"
-    return Check(part.schedule, what, found, needed, room >= -SLACK, room, rooms, value.n)
+    return Check(part.schedule, what, format_estimate(value, 2), needed, room >= -SLACK, room, rooms, value.n)
 
 
 def above(part: ScheduleRuns, what: str, value: Estimate, bound: float = 0.0) -> Check:
     """A difference is above so much; equal is not."""
     room = value.mean - bound
     holds = room > SLACK
-    found, rooms = f"{format_difference(value, 1)}{_n(value)}", (value.low - bound, value.high - bound)
+    found, rooms = format_difference(value, 1), (value.low - bound, value.high - bound)
     return Check(part.schedule, what, found, f"above {bound:g}", holds, room, rooms, value.n, strict=True)
 
 
@@ -295,7 +345,7 @@ def share_of(part: ScheduleRuns, phase: str, player: Player, reference: Player, 
     ratio = recovery_ratio(ours, [0.0] * len(ours), theirs)
     n = 1 if all(run.is_one_run for run in both) else len(ours)
     text = "no ratio" if ratio is None else "{:.1f} % [{:.1f}, {:.1f}]".format(*(100 * one for one in ratio[:3]))
-    text += f" ({mean:.1f} of {whole:.1f}), n = {n}"
+    text += f" ({mean:.1f} of {whole:.1f})"
     room = mean - least * whole
     rooms = (-math.inf, math.inf)
     if ratio is not None:
@@ -322,8 +372,3 @@ def interval_of(values: ArrayLike, figure: Callable[[Numbers], Numbers], seed: i
     figures = figure(array[drawn])
     low, high = np.quantile(figures[~np.isnan(figures)], edges, method="inverted_cdf")
     return Estimate(float(figure(array[None])[0]), float(low), float(high), len(array))
-
-
-def _n(value: Estimate) -> str:
-    """How many instances, where the figure itself does not say so."""
-    return "" if value.low == value.high else f", n = {value.n}"

@@ -40,9 +40,8 @@ def ahead_of_plain_in_families(played: ClaimRun) -> Iterator[Check]:
 
 def probes_pay_where_responses_lie(played: ClaimRun) -> Iterator[Check]:
     """At each level the probes count as interactions, so that they have to win more than they cost."""
-    for part in played.swept("frozen_lake/explicit-family"):
-        if played.value(part) >= FEWEST_LIES:
-            yield _difference(played, part.schedule, "vanilla", GLOVE, OVERWRITE)
+    for part in played.swept("frozen_lake/explicit-family", FEWEST_LIES):
+        yield _difference(played, part.schedule, "vanilla", GLOVE, OVERWRITE)
 
 
 def probes_cost_where_none_lies(played: ClaimRun) -> Iterator[Check]:

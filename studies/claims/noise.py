@@ -40,9 +40,8 @@ def ahead_of_overwrite(played: ClaimRun) -> Iterator[Check]:
 
     GLOVE is the one with its default budget. The family of Holm's correction is that of the report.
     """
-    for part in played.swept(LAKES):
-        if played.value(part) >= LEAST_NOISE:
-            yield from ahead(played, part, GLOVE, OVERWRITE)
+    for part in played.swept(LAKES, LEAST_NOISE):
+        yield from ahead(played, part, GLOVE, OVERWRITE)
 
 
 def ahead_of_blind_probes(played: ClaimRun) -> Iterator[Check]:
@@ -61,9 +60,9 @@ def ahead_of_blind_probes(played: ClaimRun) -> Iterator[Check]:
                 for phase in drifts(part):
                     what = f"{title(GLOVE)} - {title(baseline)}, {phase}"
                     found.append((part, what, *sign_test(gains(part, GLOVE, baseline, phase), one_run)))
-    p_values = played.corrected([p_value for *_, p_value in found])[-len(found) :]
-    for (part, what, value, _), p_value in zip(found, p_values, strict=True):
-        yield surely_above(part, what, value, p_value)
+    corrected = played.corrected([p_value for *_, p_value in found])[-len(found) :]
+    for one, p_value in zip(found, corrected, strict=True):
+        yield surely_above(*one, p_value, played.family(len(found)))
 
 
 def probes_and_their_price(played: ClaimRun) -> Iterator[Check]:
@@ -74,16 +73,12 @@ def probes_and_their_price(played: ClaimRun) -> Iterator[Check]:
     """
     for schedule in (LAKES, SHOP):
         part = played.part(schedule)
-        run_of(part, GLOVE)
-        for one, run in part.players.runs.items():
-            probed = any(row["probe_steps"] for rows in run.rows for row in rows)
-            if one.memory == "vanilla" and not part.players.is_reference(one) and probed:
+        for one in played.planned(schedule):
+            if any(row["probe_steps"] for rows in run_of(part, one).rows for row in rows):
                 yield _worth(part, one, worth_it=False)
     part = played.part(LYING)
-    run_of(part, GLOVE)
-    for one in part.players.runs:
-        if one.memory == "vanilla" and is_glove(one):
-            yield _worth(part, one, worth_it=True)
+    for one in filter(is_glove, played.planned(LYING)):
+        yield _worth(part, one, worth_it=True)
 
 
 def _worth(part: ScheduleRuns, one: Player, *, worth_it: bool) -> Check:
@@ -96,9 +91,9 @@ def _worth(part: ScheduleRuns, one: Player, *, worth_it: bool) -> Check:
     what = f"{title(one)}: break-even with overwrite, scores a probe step"
     needed = "above 0" if worth_it else "not above 0"
     if price is None:
-        return Check(part.schedule, what, f"no probe, n = {len(columns)}", needed, not worth_it, 0.0)
+        return Check(part.schedule, what, "no probe", needed, not worth_it, 0.0, n=len(columns))
     value = interval_of(columns, _price)
-    shown = f"{price:.2g} [{value.low:.2g}, {value.high:.2g}], n = {value.n}"
+    shown = f"{price:.2g} [{value.low:.2g}, {value.high:.2g}]"
     holds, room = (price > 0) is worth_it, price if worth_it else -price
     rooms = (value.low, value.high) if worth_it else (-value.high, -value.low)
     return Check(part.schedule, what, shown, needed, holds, room, rooms, value.n, strict=worth_it)

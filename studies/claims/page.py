@@ -2,132 +2,202 @@
 
 * `write_claims` - reads folders of runs, prints the page or writes it
 * `to_page` - the page as Markdown
+* `merge` - checks that differ in the memory's name alone, as one row
+* `command_of` - the command that plays a run
 
 Equal runs give equal bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from drift_agents.analysis.runs import read_run
 from drift_agents.analysis.table import MISSING
-from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
-from studies.claims.decisions import NOT_PLAYED, ClaimDecision, Result, decide, judge, same_episodes
+from studies.claims.decisions import NOT_PLAYED, ClaimDecision, Played, Result, decide, join_parts, judge
 from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun
-from studies.claims.registry import CLAIMS
+from studies.claims.registry import CLAIMS, FIRST_CONFIRMATION
 
 LEGEND = (
     "**Verdict**: a check is *held* when the whole interval of its figure is within the bound, *refuted* when all of "
-    "it is beyond, else *inconclusive*; counts have no interval. A claim is *refuted* when one of its checks "
-    "is, *held* when all are and all its experiments were played, *not played* when something is missing, else "
-    "*inconclusive*. The number of instances that would decide it takes the figure as it is, and an interval that "
-    "narrows with the root of their number. Where the text of a claim leaves room, it is read as what refutes it "
-    "more easily; the reading stands with its checks.",
-    "**Decided by**: of a refuted claim the checks that are furthest off, of another one the check that comes nearest "
-    "to its bound. Bounds of different kinds within one claim are compared by their distance as it stands.",
-    "**Checks that hold**: memories can play the same episodes, and their checks are then copies of one another; see "
-    "*Memories that played the same episodes*.",
-    "Intervals are 95 %, bootstrapped over instances. `all 30`: so many instances with the same figure. `**`: the "
-    "interval excludes 0, and so does a two-sided sign-flip test at 5 % after Holm's correction over all comparisons "
-    "of the run, those of the same episodes counted once; p is corrected. The ratio of two means stands in percent, "
-    "with the means.",
-    "**Instances**: how many of the experiment's instances all agents played, on the schedules of the "
-    "checks. Fewer than the file has are named as such.",
+    "it is beyond, else *inconclusive*; counts have no interval, and one instance alone decides nothing. A claim is "
+    "*refuted* when one of its checks is, *held* when all are, *not played* when something is missing, else "
+    "*inconclusive*. Where the text of a claim leaves room, it is read as what refutes it more easily.",
+    "**Checks**: those that hold, of all. Checks whose figures differ in nothing but the memory are one, named by all "
+    "their memories. A claim of k checks with all figures exactly at their bounds is "
+    "refuted by chance in up to k times 2.5 % of the studies.",
+    "**Decided by**: the refuted check furthest beyond its bound, else the inconclusive one, else the one nearest to "
+    "its bound; distances of different kinds are compared as they stand.",
+    "**Intervals** are 95 %, percentile bootstrap over instances, schedule by schedule; no claim pools schedules. With "
+    "ten instances and fewer such intervals are somewhat too narrow (Hesterberg 2015). `*`: the interval excludes 0, "
+    "whatever the bound is. `**`: the interval excludes 0, "
+    "and so does a two-sided sign-flip test at 5 % after Holm's correction over all distinct comparisons of the runs "
+    "named below; p is corrected.",
+    "**n that decides**: about how many instances bring the interval's nearer end to the bound (for `**` also the "
+    "test, at the level of the smallest p-value of its family), if the figure stays. It may move either way, so that "
+    "the odds of a decision at that number are about even. Of a claim, the largest number of its undecided checks.",
 )
 """How to read the page."""
 
-SHOWN = 3
-"""How many failed checks stand in the first table."""
+PARTS = Path(__file__).parent / "parts"
+"""Files with what the claims compare of an experiment, under its name."""
+
+SHOWN = 8
+"""How many checks of a claim the page shows at most."""
 
 
-def write_claims(folders: Sequence[Path], path: Path | None = None, first: int = 1) -> str:
+class CheckRow(NamedTuple):
+    """Checks with the same figures.
+
+    Args:
+        check: the first of them.
+        memories: the memories that stand in its place in the others.
+    """
+
+    check: Check
+    memories: tuple[str, ...]
+
+    @property
+    def figure(self) -> str:
+        """What is checked, and where."""
+        others = f" (also {', '.join(self.memories)})" if self.memories else ""
+        return f"`{self.check.schedule}`: {self.check.what}{others}"
+
+
+def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
     """Read folders of runs and decide the claims that they test.
 
     Args:
-        folders: of finished runs, at most one of each experiment; those that test no claim are passed over.
+        folders: of finished runs; several of one experiment are parts of it. Those that test no claim are passed over.
         path: where to write the page; nowhere if not given.
-        first: the number of the first claim of the page.
 
     Returns:
         The page.
 
     Raises:
-        ExperimentError: if a folder holds no finished run, two hold the same experiment, or the page cannot be
-            written.
+        ExperimentError: if a folder holds no finished run, parts do not fit together, or the page cannot be written.
     """
-    manifests: dict[str, Mapping[str, Any]] = {}
-    found: dict[int, list[Result]] = {number: [] for number in CLAIMS}
-    same: dict[str, dict[str, list[str]]] = {}
-    tested = {name for claim in CLAIMS.values() for name in claim.experiments}
+    runs: dict[str, list[Played]] = {}
     for folder in folders:
-        manifest, rows = read_run(folder)
-        name = manifest["name"]
-        if name in manifests:
-            raise ExperimentError(f"{folder}: a run of {name!r} was given already; give one of each")
-        manifests[name] = manifest
-        if name in tested:
-            played = ClaimRun(manifest, rows)
-            for number, result in judge(played).items():
-                found[number].append(result)
-            same[name] = same_episodes(played)
-    text = to_page(
-        [decide(claim, found[number]) for number, claim in CLAIMS.items() if number >= first], manifests, same
-    )
+        played = read_run(folder)
+        runs.setdefault(played[0]["name"], []).append(played)
+    found: dict[int, list[Result]] = {number: [] for number in CLAIMS}
+    tested = {name for claim in CLAIMS.values() for name in claim.experiments}
+    memories: set[str] = set()
+    for name in (one for one in runs if one in tested):
+        manifest, rows = join_parts(runs[name])
+        memories |= {row["memory"] for row in rows}
+        for number, result in judge(ClaimRun(manifest, rows)).items():
+            found[number].append(result)
+    verdicts = [decide(claim, found[number]) for number, claim in CLAIMS.items()]
+    text = to_page(verdicts, [manifest for parts in runs.values() for manifest, _ in parts], memories)
     if path is not None:
         write_text(path, text)
     return text
 
 
-def to_page(
-    verdicts: Sequence[ClaimDecision],
-    manifests: Mapping[str, Mapping[str, Any]],
-    same: Mapping[str, Mapping[str, Sequence[str]]],
-) -> str:
+def to_page(verdicts: Sequence[ClaimDecision], manifests: Sequence[Mapping[str, Any]], memories: Iterable[str]) -> str:
     """The page as Markdown.
 
     Args:
         verdicts: of all claims.
-        manifests: what was played, by name.
-        same: the memories that played the same episodes, by name and schedule.
+        manifests: what was played.
+        memories: the names of the memories that played.
     """
-    words = [verdict.word for verdict in verdicts]
+    names = sorted(memories)
+    new = [verdict for verdict in verdicts if not verdict.claim.post_hoc]
+    old = [verdict for verdict in verdicts if verdict.claim.post_hoc]
     lines = [
         "# Results of the claims",
         "",
-        f"{words.count(HELD)} of the {len(words)} claims of [`claims.md`](claims.md) held, {words.count(REFUTED)} were "
-        f"refuted, {words.count(INCONCLUSIVE)} are inconclusive, "
-        f"{words.count(NOT_PLAYED)} were not played. Made by `python -m studies claims` from the lines of "
-        "finished runs; do not edit.",
+        f"Confirmed or not on new instances: {_count(new)}. Judged again *post hoc*: {_count(old)}. Made by "
+        "`python -m studies claims` from the lines of finished runs; do not edit.",
         "",
-        *_overview(verdicts),
+        f"## Claims from {FIRST_CONFIRMATION}",
+        "",
+        "Claim and rule were [committed](claims.md) before any of these instances was played.",
+        "",
+        *_overview(new, names),
+        "",
+        f"## Claims 1 to {FIRST_CONFIRMATION - 1}, post hoc",
+        "",
+        "The claims were written down before their first run; the rule that judges them by intervals came after it. "
+        "What was not played again has no verdict.",
+        "",
+        *_overview(old, names),
         "",
         "## How to read this",
         "",
         *(f"- {line}" for line in LEGEND),
         "",
+        "## The checks",
+        "",
+        f"At most {SHOWN} rows a claim: what did not hold first, then what is nearest to its bound.",
+        "",
     ]
-    for verdict in verdicts:
-        if verdict.results:
-            lines += _details(verdict)
-    return "\n".join([*lines, *_alike(same), *_origin(verdicts, manifests)])
+    for verdict in (*new, *old):
+        if verdict.checks:
+            lines += _details(verdict, names)
+    return "\n".join([*lines, *_origin(verdicts, manifests)])
 
 
-def _overview(verdicts: Iterable[ClaimDecision]) -> list[str]:
+def _count(verdicts: Sequence[ClaimDecision]) -> str:
+    """How many of the claims held and so on, as in `of the 7 claims 3 held, 1 was refuted, ...`."""
+    words = [verdict.word for verdict in verdicts]
+    counts = (f"{words.count(word)} {word}" for word in (HELD, REFUTED, INCONCLUSIVE, NOT_PLAYED))
+    return f"of {len(words)} claims {', '.join(counts)}"
+
+
+def merge(checks: Iterable[Check], memories: Iterable[str]) -> list[CheckRow]:
+    """Checks whose figures differ in nothing but the memory, as one row.
+
+    Args:
+        checks: of a claim.
+        memories: the names of memories, which stand in the checks' descriptions.
+    """
+    names = [re.escape(name) for name in sorted(memories, key=len, reverse=True)]
+    pattern = re.compile(rf"\b(?:{'|'.join(names)})(?!\w)" if names else r"(?!)")
+    found: dict[tuple[Any, ...], list[Check]] = {}
+    for check in checks:
+        key = check._replace(what=pattern.sub("*", check.what))
+        found.setdefault(key, []).append(check)
+    return [
+        CheckRow(first, tuple(one[0] for other in others if (one := pattern.findall(other.what))))
+        for first, *others in found.values()
+    ]
+
+
+def _overview(verdicts: Iterable[ClaimDecision], memories: Iterable[str]) -> list[str]:
     rows = []
     for verdict in verdicts:
-        checks = verdict.checks
-        held = f"{sum(check.word == HELD for check in checks)} of {len(checks)}" if checks else MISSING
-        texts = "; ".join([*_deciding(verdict), *verdict.missing])
-        word = verdict.word if verdict.word == NOT_PLAYED else f"**{verdict.word}**"
-        rows.append((str(verdict.claim.number), word, held, texts or MISSING, _instances(verdict)))
-    return _table(("claim", "verdict", "checks that hold", "decided by", "instances"), rows)
+        about, word = f"{verdict.claim.number}. {verdict.claim.about}", f"**{verdict.word}**"
+        nearest = verdict.nearest
+        if nearest is None:
+            again = " again" if verdict.claim.post_hoc else ""
+            rows.append((about, f"{verdict.word}{again}", *[MISSING] * 5))
+            continue
+        merged = merge(verdict.checks, memories)
+        held = f"{sum(row.check.word == HELD for row in merged)} of {len(merged)}"
+        shown = next(row for row in merged if row.check == nearest)
+        needs = [row.check.deciding_n for row in merged if row.check.word == INCONCLUSIVE]
+        most = max((need for need in needs if need is not None), default=None)
+        enough = MISSING if verdict.word != INCONCLUSIVE else _number(most, None in needs)
+        figure = f"{nearest.found}; {nearest.needed}"
+        rows.append((about, word, held, shown.figure, figure, _instances(verdict, nearest), enough))
+    return _table(("claim", "verdict", "checks", "decided by", "effect; bound", "n", "n that decides"), rows)
+
+
+def _number(number: int | None, unknown: bool) -> str:
+    """A number of instances; `unknown` where the figure stands at its bound or has no interval."""
+    known = "" if number is None else f"{number:,}"
+    return f"{known or 'unknown'}{' or more' if known and unknown else ''}"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -137,98 +207,74 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in safe]
 
 
-def _deciding(verdict: ClaimDecision) -> list[str]:
-    checks = verdict.failed[:SHOWN] or ([] if verdict.nearest is None else [verdict.nearest])
-    texts = [f"`{one.schedule}`, {one.what}: {one.found}; {one.needed}: {_word(one)}" for one in checks]
-    more = len(verdict.failed) - SHOWN
-    return [f"({one})" for one in texts] + ([f"and {more} more"] if more > 0 else [])
+def _instances(verdict: ClaimDecision, check: Check) -> str:
+    """How many instances a check has, and how many the experiment's file, where these are more."""
+    counts = [result.instances[check.schedule] for result in verdict.results if check in result.checks]
+    whole = max(whole for _, whole in counts)
+    return f"{check.n}" if check.n >= whole else f"**{check.n}** of {whole}"
 
 
-def _instances(verdict: ClaimDecision) -> str:
-    """How many of how many, with the schedules where these are not the same everywhere."""
-    schedules: dict[tuple[int, int], list[str]] = {}
-    for result in verdict.results:
-        for schedule, counts in result.instances.items():
-            schedules.setdefault(counts, [])
-            schedules[counts] += [] if schedule in schedules[counts] else [schedule]
-    parts = []
-    for (played, whole), names in schedules.items():
-        text = f"all {whole}" if played == whole else f"**only {played}** of {whole}"
-        parts.append(text if len(schedules) == 1 else f"{text} ({', '.join(f'`{name}`' for name in names)})")
-    return "; ".join(parts) or MISSING
-
-
-def _details(verdict: ClaimDecision) -> list[str]:
-    lines = [f"## Claim {verdict.claim.number}: {verdict.word}", "", f"Read as: {verdict.claim.reading}", ""]
+def _details(verdict: ClaimDecision, memories: Iterable[str]) -> list[str]:
+    claim = verdict.claim
+    mark = " (post hoc)" if claim.post_hoc else ""
+    lines = [f"### {claim.number}: {verdict.word}{mark}", "", f"{claim.reading}", ""]
     if verdict.missing:
         lines += [f"Missing: {'; '.join(verdict.missing)}.", ""]
-    if verdict.checks:
+    merged = merge(verdict.checks, memories)
+    merged.sort(key=lambda row: ((REFUTED, INCONCLUSIVE, HELD).index(row.check.word), row.check.room))
+    if merged:
         rows = [
-            (f"`{check.schedule}`", check.what, check.found, check.needed, _word(check)) for check in verdict.checks
+            (row.figure, row.check.found, row.check.needed, _instances(verdict, row.check), _word(row.check))
+            for row in merged[:SHOWN]
         ]
-        lines += [*_table(("schedule", "figure", "found", "needed", "verdict"), rows), ""]
+        lines += [*_table(("figure", "found", "needed", "n", "verdict"), rows), ""]
+    rest = [row.check.word for row in merged[SHOWN:]]
+    if rest:
+        counts = [f"{rest.count(word)} {word}" for word in dict.fromkeys(rest)]
+        lines += [f"And {', '.join(counts)}.", ""]
     return lines
 
 
 def _word(check: Check) -> str:
     if check.word != INCONCLUSIVE:
         return check.word if check.word == HELD else f"**{check.word}**"
-    return f"{check.word}, {'no number decides' if check.deciding_n is None else f'n = {check.deciding_n:,}'}"
+    return f"{check.word}, n that decides: {_number(check.deciding_n, False)}"
 
 
-def _alike(same: Mapping[str, Mapping[str, Sequence[str]]]) -> list[str]:
-    """The memories that make no difference, so that their checks are not counted as evidence several times."""
-    rows = [
-        (f"`{name}`", f"`{schedule}`", "; ".join(groups))
-        for name, schedules in same.items()
-        for schedule, groups in schedules.items()
-    ]
-    if not rows:
-        return []
-    text = (
-        "These agents had the same score and the same number of steps in every episode of every instance. Their checks "
-        "are one piece of evidence, not several."
-    )
-    table = _table(("experiment", "schedule", "the same episodes"), rows)
-    return ["## Memories that played the same episodes", "", text, "", *table, ""]
-
-
-def _origin(verdicts: Iterable[ClaimDecision], manifests: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Configuration, versions and commands that reproduce the figures."""
+def _origin(verdicts: Iterable[ClaimDecision], manifests: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Versions and commands that reproduce the figures."""
     tested = {name for verdict in verdicts for name in verdict.claim.experiments}
-    names = [name for name in manifests if name in tested]
-    lines = ["## Reproduction", "", "```sh"]
-    lines += [f"drift-agents run {name} --out runs/{name}" for name in names]
-    lines += [
-        f"python -m studies claims {' '.join(f'runs/{name}' for name in names)} --out docs/claims_results.md",
-        "```",
-        "",
-    ]
-    for name in names:
-        manifest = manifests[name]
-        versions = ", ".join(f"{package} {number}" for package, number in manifest["versions"].items())
-        lines.append(f"- `{name}`: configuration {manifest['config_hash']}{_note(name, manifest)}; {versions}.")
-    passed = [f"`{name}`" for name in manifests if name not in tested]
-    lines += [f"- Passed over, since no claim is about them: {', '.join(passed)}."] if passed else []
-    return [*lines, ""]
+    lines, folders = ["## Reproduction", "", "```sh"], []
+    versions: dict[str, None] = {}
+    for manifest in (one for one in manifests if one["name"] in tested):
+        command = command_of(manifest)
+        source = manifest["name"] if command is None else command.split()[2]
+        folders.append(f"runs/{Path(source).name.removesuffix('.yaml')}")
+        lines.append(
+            f"# {source}: configuration {manifest['config_hash']}, not as it is shipped; its run.json has it"
+            if command is None
+            else f"{command} --out {folders[-1]}"
+        )
+        numbers = ", ".join(f"{package} {number}" for package, number in manifest["versions"].items())
+        versions[numbers] = None
+    lines += [f"python -m studies claims {' '.join(folders)} --out docs/claims_results.md", "```", ""]
+    lines += [f"Played with {'; '.join(versions)}.", ""] if versions else []
+    passed = dict.fromkeys(f"`{one['name']}`" for one in manifests if one["name"] not in tested)
+    lines += [f"Passed over, since no claim is about them: {', '.join(passed)}.", ""] if passed else []
+    return lines
 
 
-def _note(name: str, manifest: Mapping[str, Any]) -> str:
-    """Whether the run plays what is shipped under its name."""
-    if name not in shipped_experiments():
-        return ", which is not shipped"
-    ours, theirs = load_experiment(name), Experiment.model_validate(manifest["experiment"])
-    if ours.config_hash() == manifest["config_hash"]:
-        return ", as shipped"
-    same = _without_seeds(ours) == _without_seeds(theirs)
-    return ", as shipped but for the instances" if same else ", **not as it is shipped now**: its `run.json` has it"
+def command_of(manifest: Mapping[str, Any]) -> str | None:
+    """The command that plays a run, without its folder; `None` if neither an experiment nor a part is like it.
 
-
-def _without_seeds(experiment: Experiment) -> dict[str, Any]:
-    data = {key: value for key, value in experiment.to_dict().items() if key not in ("seeds", "about", "trace")}
-    worlds = {
-        name: rest
-        for name, world in data.pop("worlds", {}).items()
-        if (rest := {key: value for key, value in world.items() if key != "seeds"})
-    }
-    return {**data, "worlds": worlds}
+    Args:
+        manifest: of the run.
+    """
+    count = len(Experiment.model_validate(manifest["experiment"]).seeds)
+    files = [f"studies/claims/parts/{path.name}" for path in sorted(PARTS.glob("*.yaml"))]
+    for source in [manifest["name"], *files] if manifest["name"] in shipped_experiments() else files:
+        path = PARTS / Path(source).name if source in files else source
+        for given, option in (({}, ""), ({"seeds": count}, f" --seeds {count}")):
+            if load_experiment(path, given).config_hash() == manifest["config_hash"]:
+                return f"drift-agents run {source}{option}"
+    return None

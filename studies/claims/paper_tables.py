@@ -10,7 +10,6 @@ from drift_agents.analysis.tables.probing import probe_share
 from studies.claims.evidence import (
     Check,
     ClaimRun,
-    NotPlayedError,
     ahead,
     at_least,
     at_most,
@@ -28,7 +27,7 @@ FORGETFUL = ("vanilla", "memory_bank", "voyager")
 MEMORIES = (*FORGETFUL, "generative_agents")
 """The study's five without `none`."""
 LAST_ROUNDS = 5
-STEADY = ("DriftFrozenLake-v0", "DriftWebShop-v0")
+STEADY = ("frozen_lake/", "webshop/")
 """Lakes and shops."""
 
 
@@ -91,17 +90,15 @@ def same_as_overwrite(played: ClaimRun) -> Iterator[Check]:
 
     Fixed maps count too. An episode that only one of both played counts as a difference.
     """
-    lakes = [part for name, part in played.parts.items() if played.manifest["schedules"][name]["env"] in STEADY]
-    if not lakes:
-        raise NotPlayedError("no lake and no shop was played")
-    for part in lakes:
+    for part in [played.part(name) for name in played.file.schedules if name.startswith(STEADY)]:
         for memory in MEMORIES:
             ours, theirs = (run_of(part, player(memory, verifier)) for verifier in ("glove", "overwrite"))
             both = [_episodes(run) for run in (ours, theirs)]
             keys = sorted({*both[0], *both[1]})
             differ = sum(both[0].get(key) != both[1].get(key) for key in keys)
-            found = f"{differ} of {len(keys):,} pairs of episodes differ, n = {len(ours.seeds)}"
-            yield Check(part.schedule, f"{title(ours.player)} and overwrite", found, "none", not differ, -float(differ))
+            found = f"{differ} of {len(keys):,} pairs of episodes differ"
+            what, n = f"{title(ours.player)} and overwrite", len(ours.seeds)
+            yield Check(part.schedule, what, found, "none", not differ, -float(differ), n=n)
 
 
 def _episodes(run: Runs) -> dict[tuple[int, int], tuple[float, int]]:
@@ -114,7 +111,7 @@ def probes_are_few(played: ClaimRun) -> Iterator[Check]:
     The share is that of an instance, in percent of its own steps and its probes', and averaged over instances, as in
     the report. The whole run counts for the 5 %, the phase before the first drift for the 3 %.
     """
-    for part in played.parts.values():
+    for part in [played.part(name) for name in played.file.schedules]:
         for memory in MEMORIES:
             run = run_of(part, player(memory, "glove"))
             for what, here, most in (("whole run", run, 5.0), ("source", run.phase(part.phases[0]), 3.0)):

@@ -54,11 +54,12 @@ def gain_is_not_the_rules(played: ClaimRun) -> Iterator[Check]:
             with_it, without = (_gain(part, "vanilla", policy, phase) for policy in ("planner", CONTENT))
             both = sorted(with_it.keys() & without.keys())
             found.append((part, phase, *sign_test([with_it[seed] - without[seed] for seed in both])))
-    p_values = played.corrected([p_value for *_, p_value in found])[-len(found) :]
-    for (part, phase, value, _), p_value in zip(found, p_values, strict=True):
-        yield surely_above(part, f"GLOVE's gain with aspiration - without, {phase}", value, p_value)
+    corrected = played.corrected([p_value for *_, p_value in found])[-len(found) :]
+    for (part, phase, value, p_value), after_holm in zip(found, corrected, strict=True):
+        what = f"GLOVE's gain with aspiration - without, {phase}"
+        yield surely_above(part, what, value, p_value, after_holm, played.family(len(found)))
     part = played.part(LAKES)
-    for policy in part.players.policies():
+    for policy in dict.fromkeys(one.policy for one in played.planned(LAKES)):
         plain = player("vanilla", "none", policy)
         for rules in dict.fromkeys((policy, "planner")):
             glove = player("vanilla", "glove", rules)
@@ -78,19 +79,20 @@ def _gain(part: ScheduleRuns, memory: str, policy: str, phase: str) -> dict[int,
 
 
 def depends_less(played: ClaimRun) -> Iterator[Check]:
-    """Each schedule and drift has its own ranges: highest minus lowest mean over all settings that were played."""
+    """Each schedule and drift has its own ranges: highest minus lowest mean over all settings of the file.
+
+    Resampling widens ranges, small ones by more, so that the interval lies high: a refutation near the bound is weak.
+    """
     for schedule in (LAKES, IMPLICIT_LAKES):
         part = played.part(schedule)
-        settings = [one for one in part.players.runs if one.verifier == "glove"]
-        if len(settings) < 2:
-            raise NotPlayedError(f"`{schedule}` was not played with several settings")
+        settings = [one for one in played.planned(schedule) if one.verifier == "glove"]
         for phase in drifts(part):
             runs = [run_of(part, one._replace(verifier=name)) for name in ("glove", "none") for one in settings]
             columns = values_of(f"the settings in {phase}", *(r.phase(phase) for r in runs), measure=part.measure.of)
             values = np.array(columns).T
             glove, plain = (float(one[0]) for one in _ranges(values[None]))
             ratio = interval_of(values, _range_ratio)
-            found = f"{glove:.1f} of {plain:.1f}: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n}"
+            found = f"{glove:.1f} of {plain:.1f}: {ratio.mean:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
             what = f"range of GLOVE's {len(settings)} means over the plain agent's, {phase}"
             room = plain / 3 - glove
             rooms = ((1 / 3 - ratio.high) * plain, (1 / 3 - ratio.low) * plain)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from drift_envs.metrics import Estimate, proportion
 from studies.claims.decisions import decide, judge
-from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun
+from studies.claims.detection import _enough
+from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, surely_above
 from studies.claims.registry import CLAIMS
 
 SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"
 IMPLICIT_SHOP, IMPLICIT_LAKES, LYING = "webshop/implicit", "frozen_lake/implicit-family", "frozen_lake/transient"
+IMPLICIT = (IMPLICIT_SHOP, "frozen_lake/implicit", IMPLICIT_LAKES)
 NULL, SLIPPERY, LONG = "frozen_lake/null", "frozen_lake/slippery-family", "frozen_lake/slippery-long"
 MEMORIES = ("vanilla", "memory_bank", "voyager", "generative_agents")
 LIVE = "vanilla/glove(prober=replay_live)"
@@ -71,12 +75,8 @@ def back_after_reversal(make: Any, broken: str) -> list[Any]:
 
 def same_as_overwrite(make: Any, broken: str) -> list[Any]:
     logs = [make("glove-explicit", 2), make("glove-implicit", 2)]
-    for log in logs:
-        log.play_all(
-            [f"frozen_lake/{log.manifest['name']}"],
-            [f"{m}/{v}" for m in MEMORIES for v in ("glove", "overwrite")],
-            after(7),
-        )
+    for log, places in zip(logs, ((SHOP, "frozen_lake/explicit", LAKES), IMPLICIT), strict=True):
+        log.play_all(places, [f"{m}/{v}" for m in MEMORIES for v in ("glove", "overwrite")], after(7))
     odd = logs[1].rows[-1]
     odd.update({"steps": {"steps": 11}, "score": {"score": 0.5}}.get(broken, {}))
     if broken == "missing":
@@ -86,13 +86,12 @@ def same_as_overwrite(make: Any, broken: str) -> list[Any]:
     # Cars are not claimed to be equal.
     for log in logs:
         log.play(CAR, "vanilla/glove", after(7))
-        log.manifest["schedules"][CAR]["env"] = "DriftMountainCar-v0"
     return logs
 
 
 def ahead_of_overwrite(make: Any, broken: str) -> list[Any]:
     log = make("transient-noise", 10)
-    for value in (0.0, 0.05, 0.1):
+    for value in (0.0, 0.05, 0.1, 0.2):
         odd = broken and value == 0.05
         log.play(LAKES, "vanilla/overwrite", after(10, 15 if odd else 10) if value else after(20, 20), value=value)
         log.play(LAKES, "vanilla/glove", after(20, 15 if odd else 20), value=value)
@@ -102,7 +101,7 @@ def ahead_of_overwrite(make: Any, broken: str) -> list[Any]:
 def ahead_of_blind_probes(make: Any, broken: str) -> list[Any]:
     log = make("transient-noise", 10)
     for schedule in (LAKES, SHOP, CAR):
-        for value in (0.0, 0.2):
+        for value in (0.0, 0.05, 0.1, 0.2):
             for verifier in ("glove", "random_probe", "base+extra"):
                 odd = broken and (schedule, value, verifier) == (CAR, 0.2, broken)
                 log.play(schedule, f"vanilla/{verifier}", after(20 if odd or verifier == "glove" else 5), value=value)
@@ -111,7 +110,7 @@ def ahead_of_blind_probes(make: Any, broken: str) -> list[Any]:
 
 def few_alarms_when_calm(make: Any, broken: str) -> list[Any]:
     log = make("false-alarms", 2)
-    for value in (0.1, 0.4):
+    for value in (0.1, 0.2, 0.4, 0.667):
         for verifier in ("glove_active", "glove_passive"):
             most = 4 if (verifier, value) == (broken, 0.4) else 3
             log.play(NULL, f"vanilla/{verifier}", after(), alarms(most), value=value)
@@ -162,24 +161,28 @@ def few_alarms_when_careful(make: Any, broken: str) -> list[Any]:
 
 def probes_are_few(make: Any, broken: str) -> list[Any]:
     logs = [make("glove-explicit", 2), make("glove-implicit", 2)]
-    for log in logs:
-        for memory in MEMORIES:
-            odd = broken if (log, memory) == (logs[1], "memory_bank") else ""
-            calm, rough = {"whole": (3, 8), "source": (4, 6)}.get(odd, (3, 7))
-            shares = {"source": calm, "drift-1": rough}
-            fields = lambda seed, phase, number, s=shares: {"steps": 100 - s[phase], "probe_steps": s[phase]}  # noqa: E731
-            log.play("frozen_lake/x", f"{memory}/glove", after(20), fields)
+    places = (SHOP, "frozen_lake/explicit", LAKES, "mountain_car/explicit", CAR), IMPLICIT
+    for log, schedules in zip(logs, places, strict=True):
+        for schedule in schedules:
+            for memory in MEMORIES:
+                odd = broken if (schedule, memory) == (IMPLICIT_SHOP, "memory_bank") else ""
+                calm, rough = {"whole": (3, 8), "source": (4, 6)}.get(odd, (3, 7))
+                shares = {"source": calm, "drift-1": rough}
+                fields = lambda seed, phase, number, s=shares: {"steps": 100 - s[phase], "probe_steps": s[phase]}  # noqa: E731
+                log.play(schedule, f"{memory}/glove", after(20), fields)
     return logs
 
 
 def gain_is_not_the_rules(make: Any, broken: str) -> list[Any]:
     log = make("planner-rules", 10)
     policies = {"planner": (20, 0), 'planner(lake={"aspiration":false})': (16, 4), 'planner(lake={"risk":1})': (15, 12)}
+    policies |= {'planner(lake={"generalise":false})': (20, 0)}
+    policies |= {'planner(lake={"aspiration":false,"generalise":false,"risk":1})': (16, 4)}
     for schedule in (LAKES, IMPLICIT_LAKES, LYING):
         for policy, (glove, plain) in policies.items():
-            if broken == "gain" and schedule == LYING and "aspiration" in policy:
+            if broken == "gain" and schedule == LYING and policy == 'planner(lake={"aspiration":false})':
                 glove, plain = 20, 0
-            if broken == "near" and schedule == LAKES and "risk" in policy:
+            if broken == "near" and schedule == LAKES and policy == 'planner(lake={"risk":1})':
                 plain = 13
             log.play(schedule, f"vanilla/glove/{policy}", after(glove))
             log.play(schedule, f"vanilla/none/{policy}", after(plain))
@@ -188,23 +191,21 @@ def gain_is_not_the_rules(make: Any, broken: str) -> list[Any]:
 
 def depends_less(make: Any, broken: str) -> list[Any]:
     log = make("aggregation", 2)
+    recalls = [f"vanilla(k={k}, order={order})" for k in (1, 5) for order in ("oldest", "newest")]
     for schedule in (LAKES, IMPLICIT_LAKES):
-        for memory, glove, plain in (
-            ("vanilla(k=1)", 1.0, 1.0),
-            ("vanilla(k=5)", 0.0, 0.5),
-            ("vanilla(k=50)", 0.0, 0.0),
-        ):
-            courses = [1.0] * 19 + [glove], [1.0] * 16 + [plain] * (3 if broken and schedule == LAKES else 4)
-            log.play(schedule, f"{memory}/glove/planner(conflict=max)", after(courses[0]))
-            log.play(
-                schedule, f"{memory}/none/planner(conflict=max)", after(courses[1] + [1.0] * (20 - len(courses[1])))
-            )
+        for memory in (*recalls, "vanilla(k=50, order=oldest)"):
+            for rule in ("majority", "frequency", "newest", "max"):
+                # Rounds lost by the worst and the second worst setting: a range of 1 round of 20 against one of 4.
+                glove, plain = {recalls[0]: (1, 4), recalls[1]: (1, 2)}.get(memory, (0, 0))
+                plain = min(plain, 3) if broken and schedule == LAKES else plain
+                for verifier, lost in (("glove", glove), ("none", plain)):
+                    log.play(schedule, f"{memory}/{verifier}/planner(conflict={rule})", after(20 - lost))
     return [log]
 
 
 def far_below_at_every_size(make: Any, broken: str) -> list[Any]:
     log = make("drift-size", 2)
-    for value in (2, 6):
+    for value in (2, 3, 4, 6):
         log.play(LAKES, "vanilla/glove", after(20, 19), value=value)
         log.play(LAKES, "vanilla/none", after(10, 10 if broken and value == 2 else 9), value=value)
     return [log]
@@ -233,18 +234,11 @@ def probes_and_their_price(make: Any, broken: str) -> list[Any]:
         log.play(schedule, "vanilla/none", after(0))
         log.play(schedule, "vanilla/oracle_reset", after(20))
         log.play(schedule, "vanilla/glove", after(15 if liar else 10), probing)
-        log.play(
-            schedule,
-            "vanilla/glove(budget=3)",
-            after(10 if broken == "transient" else 11) if liar else after(9),
-            probing,
-        )
-        log.play(
-            schedule,
-            "vanilla/glove_spread",
-            after(12 if liar or (broken == "true", schedule) == (True, LAKES) else 10),
-            probing,
-        )
+        small = (10 if broken == "transient" else 11) if liar else 9
+        spread = 12 if liar or (broken == "true" and schedule == LAKES) else 10
+        for verifier, reached in (("glove(budget=3)", small), ("glove(budget=10)", small), ("glove_spread", spread)):
+            log.play(schedule, f"vanilla/{verifier}", after(reached), probing)
+        log.play(schedule, "vanilla/base+extra", after(20))  # it makes no probe
         log.play(schedule, "vanilla/random_probe", after(2), probing)
     return [log]
 
@@ -291,7 +285,7 @@ def families(number: int) -> Callable[[Any, str], list[Any]]:
         log = make("families", 6)
         log.seeds = range(2000, 2006)
         places = [(f"frozen_lake/{name}-family", None) for name in FAMILIES]
-        places += [("mountain_car/tangle", None), *((LAKES, level) for level in (0.02, 0.1))]
+        places += [("mountain_car/tangle", None), *((LAKES, level) for level in (0.05, 0.1, 0.2))]
         for schedule, level in places:
             for memory in ("vanilla", "memory_bank", "beliefmem"):
                 reached = {**after_drift, **order, **({"none": 18} if memory == "beliefmem" else {})}
@@ -328,7 +322,7 @@ BUILD: dict[int, tuple[Callable[[Any, str], list[Any]], dict[str, int]]] = {
     12: (depends_less, {"one": 1}),
     13: (far_below_at_every_size, {"one": 1}),
     14: (conflicts_end, {"back": 1, "many": 1, "stops": 1}),
-    15: (probes_and_their_price, {"true": 1, "transient": 1}),
+    15: (probes_and_their_price, {"true": 1, "transient": 2}),
     16: (ahead_within_episodes, {"tie": 1, "behind": 1}),
     17: (grows_with_reading, {"tie": 1, "random": 1}),
     18: (most_drifts_noticed, {"missed": 1, "late": 1}),
@@ -368,6 +362,8 @@ def test_a_difference_is_not_claimed_without_the_corrected_test(make_log: Any) -
     found = verdict_of(1, ahead_of_plain(lambda name, instances: make_log(name, 6), ""))
     assert len(found.failed) == 12
     assert all("*, p = 0.125" in check.found for check in found.failed)
+    # Eight pairs have one of 1 in 128, which is enough; the normal distribution in its place needs one more.
+    assert {check.deciding_n for check in found.failed} == {9}
 
 
 def test_what_else_differs_does_not_count_as_other_episodes(make_log: Any) -> None:
@@ -380,6 +376,26 @@ def test_there_is_a_test_for_every_claim() -> None:
 
 def check(room: float, low: float, high: float, strict: bool = False) -> Check:
     return Check("a", "b", "c", "d", room > 0, room, (low, high), 10, strict)
+
+
+def test_a_single_instance_decides_nothing() -> None:
+    one = check(2, 1, 3)._replace(n=1)
+    assert (one.word, one.deciding_n) == (INCONCLUSIVE, None)
+
+
+def test_an_insignificant_difference_needs_the_instances_that_its_test_needs() -> None:
+    # The interval is above 0. A p-value of .05 is at 1.96 deviations; 20 comparisons need one of .0025, at 3.02.
+    part: Any = SimpleNamespace(schedule="lake")
+    found = surely_above(part, "a - b", Estimate(16.0, 4.0, 28.0, 30), 0.05, 0.8, 20)
+    assert (found.word, found.deciding_n) == (INCONCLUSIVE, math.ceil(30 * (3.0233 / 1.96) ** 2))
+    assert surely_above(part, "a - b", Estimate(16.0, 4.0, 28.0, 30), 0.0001, 0.002, 20).word == HELD
+    assert surely_above(part, "a - b", Estimate(-16.0, -28.0, -4.0, 30), 0.05, 0.8, 20).word == REFUTED
+
+
+def test_a_share_of_all_needs_the_instances_that_wilson_needs() -> None:
+    assert _enough(1.0, 0.9) == 35
+    assert _enough(0.9, 0.9) is None
+    assert proportion(34, 34).low < 0.9 < proportion(35, 35).low
 
 
 def test_both_ends_of_the_interval_decide() -> None:

@@ -17,10 +17,11 @@ from drift_agents.experiment.worlds import read_schedule
 from studies.__main__ import main
 from studies.claims.decisions import NOT_PLAYED, decide, judge
 from studies.claims.evidence import HELD, REFUTED, ClaimRun
-from studies.claims.page import write_claims
+from studies.claims.page import PARTS, command_of, write_claims
 from studies.claims.registry import CLAIMS
 
 CAR = "mountain_car/reversed"
+IMPLICIT = ("webshop/implicit", "frozen_lake/implicit", "frozen_lake/implicit-family")
 MEMORIES = ("vanilla", "memory_bank", "voyager", "generative_agents")
 
 
@@ -82,6 +83,28 @@ def test_who_is_missing_is_told_and_what_failed_already_refutes(make_log: Any) -
     assert verdict(cars(make_log("glove-explicit", 2), 10, MEMORIES[:2])).word == REFUTED
 
 
+def test_a_claim_about_all_values_of_a_sweep_needs_them(make_log: Any) -> None:
+    log = make_log("drift-size", 2)
+    for value in (2, 3, 6):
+        for verifier, after in (("glove", 20), ("none", 0)):
+            log.play(
+                "frozen_lake/explicit-family", f"vanilla/{verifier}", {"source": 20, "drift-1": after}, value=value
+            )
+    found = verdict(log, 13)
+    assert found.word == NOT_PLAYED
+    assert found.missing == ("`drift-size`: `frozen_lake/explicit-family` was not played with 4",)
+
+
+def test_a_claim_about_all_agents_needs_them(make_log: Any) -> None:
+    log = make_log("aggregation", 2)
+    for verifier in ("glove", "none"):
+        who = f"vanilla(k=1, order=oldest)/{verifier}/planner(conflict=max)"
+        log.play_all(
+            ["frozen_lake/explicit-family", "frozen_lake/implicit-family"], [who], {"source": 20, "drift-1": 5}
+        )
+    assert verdict(log, 12).word == NOT_PLAYED
+
+
 def test_instances_that_are_not_those_of_the_file_decide_nothing(make_log: Any) -> None:
     found = verdict(cars(make_log("glove-explicit", 11), 0))  # the file has ten cars
     assert found.word == NOT_PLAYED
@@ -90,41 +113,95 @@ def test_instances_that_are_not_those_of_the_file_decide_nothing(make_log: Any) 
 
 def test_a_claim_of_two_experiments_needs_both(make_log: Any) -> None:
     log = make_log("glove-implicit", 1)
-    log.play_all(["webshop/implicit"], [f"{m}/{v}" for m in MEMORIES for v in ("glove", "overwrite")], {"source": 9})
+    log.play_all(IMPLICIT, [f"{m}/{v}" for m in MEMORIES for v in ("glove", "overwrite")], {"source": 9})
     found = verdict(log, 5)
     assert (found.word, found.missing) == (NOT_PLAYED, ("`glove-explicit` was not played",))
     assert all(check.holds for check in found.checks)
+
+
+def overview(page: str, number: int) -> list[str]:
+    row = next(line for line in page.splitlines() if line.startswith(f"| {number}. "))
+    return [cell.strip() for cell in row.strip("|").split("|")][1:]
 
 
 def test_the_page_tells_verdict_figures_and_instances(make_log: Any, tmp_path: Path) -> None:
     folder = write(cars(make_log("glove-explicit", 4)), tmp_path / "cars")
     page = write_claims([folder], tmp_path / "page.md")
     assert (tmp_path / "page.md").read_text("utf-8") == page == write_claims([folder])
-    row = next(line for line in page.splitlines() if line.startswith("| 3 "))
-    assert [cell.strip() for cell in row.split("|")[2:4]] == [f"**{HELD}**", "4 of 4"]
-    assert "100.0 % [100.0, 100.0] (100.0 of 100.0), n = 4; at least 90 %" in row
-    assert row.endswith("**only 4** of 10 |")
-    assert re.search(r"^\| 6 \| not played \| - \| `transient-noise` was not played", page, re.MULTILINE)
-    assert "Read as: The claim names no memory" in page
-    assert "**not as it is shipped now**" in page
+    verdict, checks, figure, effect, n, enough = overview(page, 3)
+    assert (verdict, checks, n, enough) == (f"**{HELD}**", "1 of 1", "**4** of 10", "-")
+    names = "also memory_bank, voyager, generative_agents"
+    assert figure == f"`{CAR}`: vanilla + glove / oracle_reset, drift-1 ({names})"
+    assert effect == "100.0 % [100.0, 100.0] (100.0 of 100.0); at least 90 %"
+    assert overview(page, 6) == ["not played again", *["-"] * 5]
+    assert overview(page, 20)[0] == "not played"
+    assert "of 19 claims 1 held, 0 refuted, 0 inconclusive, 18 not played" in page
+    assert "### 3: held (post hoc)" in page
+    assert "not as it is shipped" in page
 
 
 def test_failed_checks_stand_first_and_the_others_are_counted(make_log: Any, tmp_path: Path) -> None:
-    page = write_claims([write(cars(make_log("glove-explicit", 10), 10), tmp_path / "cars")])
-    row = next(line for line in page.splitlines() if line.startswith("| 3 "))
-    assert REFUTED in row
-    assert "50.0" in row
-    assert "and 1 more" in row
-    assert row.endswith("all 10 |")
-    assert page.count(" at least 90 % | **refuted** |") == 4
+    log = make_log("glove-implicit", 2)
+    steps = {memory: iter(range(1, 10_000)) for memory in MEMORIES}
+    for memory in MEMORIES:
+        probing = lambda seed, phase, number, m=memory: {"steps": next(steps[m]), "probe_steps": 0}  # noqa: E731
+        for place in IMPLICIT:
+            fields = probing if memory != "voyager" else lambda *_: {"steps": 10, "probe_steps": 10}
+            log.play(place, f"{memory}/glove", {"source": 9}, fields)
+    page = write_claims([write(log, tmp_path / "run")])
+    rows = page.split("### 10: ")[1].split("\n\n")[3].splitlines()[2:]
+    assert [row.split("|")[5].strip() for row in rows] == [*[f"**{REFUTED}**"] * 6, HELD, HELD]
+    assert "And 4 held." in page
 
 
-def test_memories_that_played_the_same_episodes_are_named(make_log: Any, tmp_path: Path) -> None:
+def test_rows_merge_where_the_memory_alone_differs(make_log: Any, tmp_path: Path) -> None:
     log = cars(make_log("glove-explicit", 2))
-    next(row for row in log.rows if (row["memory"], row["verifier"]) == ("voyager", "glove"))["steps"] = 11
+    for row in log.rows:
+        if (row["memory"], row["verifier"], row["seed"]) == ("voyager", "glove", 1001) and row["round"] == 20:
+            row["success"] = False
     page = write_claims([write(log, tmp_path / "cars")])
-    groups = "with glove: vanilla, memory_bank, generative_agents; with oracle_reset: vanilla, memory_bank, voyager"
-    assert f"| `glove-explicit` | `{CAR}` | {groups}, generative_agents |" in page
+    assert overview(page, 3)[1] == "2 of 2"
+    assert "drift-1 (also memory_bank, generative_agents) |" in page
+
+
+def test_runs_of_one_experiment_are_parts_of_it(make_log: Any, tmp_path: Path) -> None:
+    first, second = make_log("glove-explicit", 3), make_log("glove-explicit", 3)
+    cars(first, memories=MEMORIES[:2])
+    cars(second, memories=MEMORIES[2:])
+    folders = [write(first, tmp_path / "first"), write(second, tmp_path / "second")]
+    page = write_claims(folders)
+    assert overview(page, 3)[:2] == [f"**{HELD}**", "1 of 1"]
+    assert overview(write_claims(folders[:1]), 3)[0] == f"**{NOT_PLAYED}**"
+    second.manifest["schedules"][CAR] |= {"hash": "other"}
+    with pytest.raises(ExperimentError, match="another schedule in another part"):
+        write_claims([folders[0], write(second, tmp_path / "changed")])
+    second.manifest["versions"] = {"drift-envs": "1"}
+    with pytest.raises(ExperimentError, match="should be played with the same versions"):
+        write_claims([folders[0], write(second, tmp_path / "newer")])
+
+
+@pytest.mark.parametrize("path", sorted(PARTS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_part_plays_what_the_experiment_plays(path: Path) -> None:
+    part = load_experiment(path)
+    whole = load_experiment(part.name)
+    cells = {cell.key: cell for cell in plan_cells(whole)}
+    for cell in plan_cells(part):
+        assert cells[cell.key] == cell
+    for schedule in part.schedules:
+        settings = [
+            experiment.world(schedule).model_copy(update={"seeds": None, "sweep": None}) for experiment in (part, whole)
+        ]
+        assert settings[0] == settings[1]
+
+
+def test_the_command_of_a_run() -> None:
+    part = load_experiment(PARTS / "families-lies.yaml")
+    manifest = {"name": "families", "config_hash": part.config_hash(), "experiment": part.to_dict()}
+    assert command_of(manifest) == "drift-agents run studies/claims/parts/families-lies.yaml"
+    fewer = load_experiment("families", {"seeds": 4})
+    manifest = {"name": "families", "config_hash": fewer.config_hash(), "experiment": fewer.to_dict()}
+    assert command_of(manifest) == "drift-agents run families --seeds 4"
+    assert command_of({**manifest, "config_hash": "0"}) is None
 
 
 def test_the_command(make_log: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +216,7 @@ def test_the_command(make_log: Any, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_refusals(make_log: Any, tmp_path: Path) -> None:
     folder = write(cars(make_log("glove-explicit", 1)), tmp_path / "cars")
-    with pytest.raises(ExperimentError, match="given already"):
+    with pytest.raises(ExperimentError, match=f"'{CAR}' with seed 1000 was given already"):
         write_claims([folder, folder])
     with pytest.raises(ExperimentError, match="cannot be written"):
         write_claims([folder], tmp_path / "no" / "page.md")
