@@ -12,13 +12,13 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 import drift_envs
+from drift_envs.oracle.controllers import balance_cart, balance_pole, land, pump, reach, spin, swing
 
 Policy = Callable[[np.ndarray], Any]
 LINEAR = Path(__file__).parents[1] / "examples" / "linear_policies.json"
@@ -34,53 +34,6 @@ class Reference(NamedTuple):
 
     old: Policy
     new: Policy | None
-
-
-def balance_cart(seen: np.ndarray) -> int:
-    """CartPole: a linear controller."""
-    return int(seen @ np.array([0.1, 0.5, 10.0, 2.0]) > 0)
-
-
-def pump(seen: np.ndarray) -> int:
-    """Acrobot: a torque along the velocity of the lower link."""
-    return 2 if seen[5] > 0 else 0
-
-
-def swing(seen: np.ndarray) -> np.ndarray:
-    """Pendulum: energy up to the top, then a linear controller."""
-    cosine, sine, velocity = map(float, seen)
-    if cosine > 0.85:
-        torque = -(12 * math.atan2(sine, cosine) + 3 * velocity)
-    else:
-        torque = -2.5 * (velocity**2 / 6 + 5 * cosine - 5) * math.copysign(1.0, velocity)
-    return np.array([np.clip(torque, -2, 2)], np.float32)
-
-
-def spin(seen: np.ndarray) -> np.ndarray:
-    """Pendulum: as fast as possible."""
-    return np.array([math.copysign(2.0, float(seen[2]))], np.float32)
-
-
-def land(seen: np.ndarray) -> int:
-    """LunarLander: Gymnasium's own heuristic."""
-    from gymnasium.envs.box2d.lunar_lander import heuristic
-
-    return int(heuristic(SimpleNamespace(unwrapped=SimpleNamespace(continuous=False)), seen))
-
-
-def balance_pole(seen: np.ndarray) -> np.ndarray:
-    """InvertedPendulum: a linear controller."""
-    return np.clip([0.5 * seen[0] + 15.0 * seen[1] + seen[2] + 3.0 * seen[3]], -3, 3).astype(np.float32)
-
-
-def reach(seen: np.ndarray, target_sign: int = 1) -> np.ndarray:
-    """Reacher: the transposed Jacobian of the way to the target, less the velocities."""
-    cos1, cos2, sin1, sin2 = seen[:4]
-    cos12, sin12 = cos1 * cos2 - sin1 * sin2, sin1 * cos2 + cos1 * sin2
-    tip = np.array([0.1 * cos1 + 0.11 * cos12, 0.1 * sin1 + 0.11 * sin12])
-    jacobian = np.array([[-tip[1], -0.11 * sin12], [tip[0], 0.11 * cos12]])
-    torque = 8.0 * jacobian.T @ (target_sign * seen[4:6] - tip) - 0.02 * seen[6:8]
-    return np.clip(torque, -1, 1).astype(np.float32)
 
 
 def run(env_id: str) -> Policy:
@@ -133,7 +86,7 @@ def mujoco() -> dict[str, Reference]:
         "inverted_pendulum/explicit": Reference(balance_pole, reversed_(balance_pole)),
         "inverted_pendulum/implicit": Reference(balance_pole, reversed_(balance_pole)),
         "reacher/explicit": Reference(reach, reversed_(reach)),
-        "reacher/implicit": Reference(reach, lambda seen: reach(seen, -1)),
+        "reacher/implicit": Reference(reach, lambda seen: reach(seen, math.pi)),
     }
 
 

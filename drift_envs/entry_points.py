@@ -31,6 +31,7 @@ from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule, TaskPool
 from drift_envs.wrappers.binding import driven_names, knob_table
 from drift_envs.wrappers.drift import DriftWrapper, Source
+from drift_envs.wrappers.field_text import FIELD_TEXTS
 from drift_envs.wrappers.internal import mark_internal
 
 LAKE_ARGUMENTS = {
@@ -248,8 +249,8 @@ def _build_car(base: Any, schedule: Source, options: WrapperOptions, arguments: 
 
 
 def _build_physics(base: Any, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
-    """Classic control and MuJoCo: no text form, and arguments that the schedule may set."""
-    if options.text:
+    """Classic control, LunarLander and MuJoCo: arguments that the schedule may set."""
+    if options.text and base.__name__ not in FIELD_TEXTS:
         raise ArgumentError(f"`text` should be False, since {base.__name__} has no text form. Received True")
     env = base(render_mode=options.base_mode(schedule), **arguments)
     if schedule is not None and "g" in arguments:

@@ -1,7 +1,7 @@
 """The ids of this package and what they stand for, as strings: nothing is imported before it is needed.
 
 * `IDS` - one table: id, entry point, step limit, default schedule, classes
-* `CONTROL_IDS` - the same for classic control, which has no text form
+* `CONTROL_IDS` - the same for classic control, whose optima are not known
 * `EXTRA_IDS` - the same for environments that need an extra; `ALL_IDS` are all of them
 * `EnvEntry` - a row of them
 * `register_all` - registers the ids with Gymnasium; called when `drift_envs` is imported
@@ -91,7 +91,7 @@ CONTROL_IDS: dict[str, EnvEntry] = {
     "DriftAcrobot-v0": EnvEntry("acrobot", 500, "acrobot/explicit", "drift_envs.envs.control:Acrobot"),
     "DriftPendulum-v0": EnvEntry("pendulum", 200, "pendulum/explicit", "drift_envs.envs.control:Pendulum"),
 }
-"""Environments of Gymnasium that have neither a text form nor an oracle of optima."""
+"""Environments of Gymnasium without an oracle of optima."""
 
 _WEB_LIMITS = {
     "ClickButton": 10,

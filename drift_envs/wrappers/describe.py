@@ -1,4 +1,4 @@
-"""Text descriptions of states, tasks and actions of lake, cars and Minigrid's worlds.
+"""Text descriptions of states, tasks and actions.
 
 * `Describer` - the protocol that `TextObservation` uses
 * `LakeDescriber`, `CarDescriber`, `GridDescriber` - descriptions of the lake, the cars and Minigrid's worlds
@@ -17,6 +17,7 @@ import numpy as np
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
 from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
 from drift_envs.knobs import Value
+from drift_envs.wrappers.field_text import FieldDescriber, find_field_text
 
 TEXT_CHARACTERS = string.ascii_letters + string.digits + ' {}[]",:._+-'
 """Every character that an observation of lake or car can hold."""
@@ -58,8 +59,8 @@ class Describer(Protocol):
         """The score after a transition."""
         ...
 
-    def best_score(self, knobs: Mapping[str, Value]) -> float:
-        """The highest score that is possible with these knobs."""
+    def best_score(self, knobs: Mapping[str, Value]) -> float | None:
+        """The highest score that is possible with these knobs; `None` if it is not known."""
         ...
 
 
@@ -269,7 +270,8 @@ def find_describer(env: gym.Env[Any, Any]) -> Describer | None:
         return CarDescriber(base, forces, "the force of a push, from -1.0 (full left) to 1.0 (full right)")
     if getattr(base, "knobs", None) is MINIGRID_KNOBS:
         return GridDescriber(base)
-    return None
+    text = find_field_text(base)
+    return None if text is None else FieldDescriber(base, text)
 
 
 def _places(lake: tuple[str, ...], letter: str) -> list[str]:

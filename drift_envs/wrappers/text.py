@@ -1,6 +1,6 @@
 """Text environments: states, tasks and actions as text, for language agents.
 
-* `TextObservation` - turns the lake, the cars and Minigrid's worlds into text worlds
+* `TextObservation` - turns the lake, the cars, Minigrid's worlds, classic control and MuJoCo into text worlds
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from drift_envs.wrappers.internal import InternalWrapper
 
 
 class TextObservation(InternalWrapper, RecordConstructorArgs):
-    """Turns the lake, the cars and Minigrid's worlds into text worlds.
+    """Turns the lake, the cars, Minigrid's worlds, classic control and MuJoCo into text worlds.
 
     The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are.
 
@@ -26,12 +26,13 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     | lake | `{"cur_pos": [1, 1], "tile_type": "F", "gold_collected": 0.5}` |
     | Minigrid's worlds | `{"pos": [1, 1], "facing": "east", "carries": "nothing", ...}`, see docs/minigrid.md |
     | cars | `{"position": -0.477000, "velocity": 0.006800}` |
+    | classic control, MuJoCo | `{"angle": 3.01, "angular_velocity": 0.2, "score": 0.01}`, see docs/classic_control.md |
 
     | info | meaning |
     |---|---|
     | `task` | the task in words: size of the lake, destinations, the highest score, what the actions do |
-    | `actions` | the admissible actions as numbers in text; for the continuous car a grid of forces |
-    | `score` | the score so far: the gold collected on the lake, 1.0 for a car at its flag |
+    | `actions` | the admissible actions as numbers in text; of continuous actions a declared grid |
+    | `score` | the score so far: the gold collected on the lake, 1.0 for a car at its flag, else the scaled return |
 
     All keys are there at every step and reset, beside those of the environment. The task never contains
     the map or the reward of a single destination. The highest score is
@@ -40,7 +41,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     the present map, since they define the task; a schedule that moves them changes the task visibly.
 
     Args:
-        env: a lake, a car or a world of Minigrid's of this package, drifting or not.
+        env: a lake, a car, a world of Minigrid's, of classic control or of MuJoCo of this package, drifting or not.
 
     Raises:
         ArgumentError: if the environment has no text form.

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from drift_agents.experiment.evaluation_wrapper import NO_PHASE, EvaluationWrapper
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.memory.base import AuditedMemory, Memory
 from drift_agents.types import Episode, Experience, Record, RecordId, Verdict
+from drift_envs.errors import NoOracleError
 from drift_envs.schedule.timeline import Phase
 
 
@@ -32,7 +34,8 @@ class EpisodeTruth(NamedTuple):
         memory_truth_rate: the share of what they say that the world could answer at this tick;
             `None` when nothing is remembered or no oracle is known.
         false_realignments: realignments that touched nothing that had changed; `None` without oracle.
-        regret: the optimum's expected score minus the score; `None` without oracle.
+        regret: the optimum's expected score minus the score; that of a reference controller where no optimum is
+            known, `None` where there is neither.
     """
 
     memory_size: int
@@ -86,7 +89,8 @@ class GroundTruth:
         if oracle is not None:
             false = self._false_realignments(episode, {record.id: record for record in records})
             rate = self._truth_rate(records)
-            regret = float(oracle.value(world.start)) - episode.score
+            with suppress(NoOracleError):  # exact responses without an optimum
+                regret = float(oracle.value(world.start)) - episode.score
         self._known = {record.id: record for record in records}
         return EpisodeTruth(len(records), rate, false, regret)
 
