@@ -52,7 +52,7 @@ class Registry:
 
     Example:
         >>> MATCHINGS.names()[:4]
-        ('exact', 'grid', 'house', 'page')
+        ('exact', 'grid', 'fields', 'house')
         >>> MATCHINGS.make("grid", positon=0.1)
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: the matching 'grid' does not take these options: got an unexpected keyword \
@@ -280,6 +280,10 @@ PLANNERS = Registry(
             "drift_agents.policy.car.planner:CarPlanner",
             "Fits a model of the car's dynamics to the records of the prompt and plans with it.",
         ),
+        "control": Part(
+            "drift_agents.policy.control.planner:ControlPlanner",
+            "Fits a smooth model to the records of the prompt and searches for the best plan.",
+        ),
         "web": Part(
             "drift_agents.policy.web.planner:WebPlanner",
             "Fills the fields that the instruction names, then clicks what is known to work, or was not tried.",
@@ -434,6 +438,10 @@ MATCHINGS = Registry(
         "grid": Part(
             "drift_agents.matching.grid:ResidualGrid",
             "Cells of position and velocity; outcomes are compared without the pull of gravity.",
+        ),
+        "fields": Part(
+            "drift_agents.matching.fields:FieldGrid",
+            "Cells of declared widths; outcomes are compared without the smooth part of the changes.",
         ),
         "house": Part(
             "drift_agents.matching.house:HouseMatching",

@@ -42,6 +42,8 @@ class AgentSide:
 
 
 CAR = AgentSide(PartSpec(name="grid"))
+FIELDS = AgentSide(PartSpec(name="fields"), Recall(states=48))
+"""Classic control and MuJoCo; the widths of cells are those of `drift_agents.matching.smooth.FIELD_WORLDS`."""
 AGENT_SIDES = {
     "DriftFrozenLake-v0": AgentSide(),
     "DriftMountainCar-v0": CAR,
@@ -51,6 +53,10 @@ AGENT_SIDES = {
     **{
         f"DriftMiniGrid-{name}-v0": AgentSide(PartSpec(name="room"), Recall(states=160))
         for name in ("Empty", "DoorKey", "MultiRoom", "LavaGap", "KeyCorridor", "Unlock", "GoToLocal")
+    },
+    **{
+        f"Drift{name}-v0": FIELDS
+        for name in ("CartPole", "Acrobot", "Pendulum", "InvertedPendulum", "Reacher", "HalfCheetah", "Hopper")
     },
 }
 """By environment id; environments that are not listed match by text."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from drift_agents.checks import check_integer, check_number
 from drift_agents.errors import ArgumentError
+from drift_agents.matching.fields import cell_of
 from drift_agents.matching.motion_table import MotionTable
 from drift_agents.types import Experience, Record, Transition
 
@@ -349,6 +350,4 @@ def _responses(record: Record) -> list[tuple[float, ...]]:
 @lru_cache(maxsize=1 << 16)
 def _cell(state: str, position: float, velocity: float | None) -> Hashable:
     x, v = read_state(state)
-    # The small addition corrects rounding: -0.6 / 0.1 is -5.999999999999999.
-    cell = math.floor(x / position + 1e-9)
-    return cell if velocity is None else (cell, math.floor(v / velocity + 1e-9))
+    return cell_of((x,), (position,))[0] if velocity is None else cell_of((x, v), (position, velocity))

@@ -26,6 +26,7 @@ STATE_MARKERS = {
     "house": '"holds": ',
     "room": '"facing": ',
     "web": '"elements": ',
+    "control": ', "score": ',
 }
 """A substring of the present state, by the environments' planners."""
 
@@ -47,6 +48,7 @@ class Planner:
         house: further options of `drift_agents.policy.house.planner.HousePlanner`.
         room: further options of `drift_agents.policy.room.planner.RoomPlanner`.
         web: further options of `drift_agents.policy.web.planner.WebPlanner`.
+        control: further options of `drift_agents.policy.control.planner.ControlPlanner`.
 
     Raises:
         ArgumentError: if an option is unknown or out of its range.
@@ -71,10 +73,11 @@ class Planner:
         house: Mapping[str, Any] | None = None,
         room: Mapping[str, Any] | None = None,
         web: Mapping[str, Any] | None = None,
+        control: Mapping[str, Any] | None = None,
     ) -> None:
         self.conflict = check_conflict(conflict)
         self._planners: dict[str, Policy] = {}
-        given = {"lake": lake, "car": car, "shop": shop, "house": house, "room": room, "web": web}
+        given = {"lake": lake, "car": car, "shop": shop, "house": house, "room": room, "web": web, "control": control}
         for world, options in given.items():
             if options is not None and not isinstance(options, Mapping):
                 raise ArgumentError(f"`{world}` should map option names to values. Received {options!r}")

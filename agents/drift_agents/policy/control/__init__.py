@@ -1,0 +1,1 @@
+"""The planner for classic control and MuJoCo."""
