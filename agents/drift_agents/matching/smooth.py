@@ -153,12 +153,24 @@ def expand(states: NDArray[np.float64], turning: list[int]) -> NDArray[np.float6
         >>> expand(np.array([[2.0, 3.0]]), [])
         array([[1., 2., 3., 4., 6., 9.]])
     """
+    plain, count = _plain_columns(states.shape[1], tuple(turning)), states.shape[1] + len(turning)
+    first, second = _pairs(count)
+    # Called at every step of every plan: written into one array, this takes half of the time of concatenations.
+    found = np.empty((len(states), 1 + count + len(first)))
+    found[:, 0] = 1.0
+    base = found[:, 1 : 1 + count]
+    base[:, : len(plain)] = states[:, plain]
     if turning:
-        plain = [column for column in range(states.shape[1]) if column not in turning]
         angles = states[:, turning]
-        states = np.concatenate([states[:, plain], np.sin(angles), np.cos(angles)], axis=1)
-    first, second = _pairs(states.shape[1])
-    return np.concatenate([np.ones((len(states), 1)), states, states[:, first] * states[:, second]], axis=1)
+        base[:, len(plain) : states.shape[1]] = np.sin(angles)
+        base[:, states.shape[1] :] = np.cos(angles)
+    np.multiply(base[:, first], base[:, second], out=found[:, 1 + count :])
+    return found
+
+
+@lru_cache(maxsize=16)
+def _plain_columns(count: int, turning: tuple[int, ...]) -> list[int]:
+    return [column for column in range(count) if column not in turning]
 
 
 @lru_cache(maxsize=16)

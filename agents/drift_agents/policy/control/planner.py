@@ -126,7 +126,8 @@ def _values(
     total = np.full(len(plans), -np.inf) if aim.is_goal else np.zeros(len(plans))
     for step in range(aim.steps):
         states, _ = model.step(states, plans[:, step])
-        np.clip(states, -bound, bound, out=states)
+        np.minimum(states, bound, out=states)
+        np.maximum(states, -bound, out=states)
         now = worth(states, plans[:, step])
         for column, limit in aim.limits:
             alive *= np.abs(states[:, column]) <= limit
