@@ -66,7 +66,7 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         describer = find_describer(env)
         if describer is None:
-            raise ArgumentError(f"`env` should be a lake or a car of this package. Received {env}")
+            raise ArgumentError(f"`env` should be a world of this package that has a text form. Received {env}")
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._describer = describer

@@ -1,6 +1,6 @@
 """What every environment with attribute knobs should do; collected where it is subclassed.
 
-* `PhysicsContract` - bit identity, knobs, copies, snapshots, twins, specs, the oracle's `changed`
+* `PhysicsContract` - bit identity, knobs, schedules, text, copies, snapshots, twins, specs, the oracle's `changed`
 """
 
 import copy
@@ -13,6 +13,7 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 import pytest
+from drift_agents.world import to_env
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from drift_envs import twin
@@ -22,8 +23,13 @@ from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
 from drift_envs.lazy import load_object
 from drift_envs.registration import ALL_IDS, knob_table_of
 from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.wrappers.field_text import find_field_text
 from drift_envs.wrappers.snapshot import snapshot
 
+SHIPPED = {
+    *("explicit", "implicit", "explicit-family", "implicit-family", "gradual", "gradual-family", "harmless", "null"),
+}
+"""What every family of schedules has."""
 CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
 
@@ -99,7 +105,7 @@ class PhysicsContract:
 
     def test_each_shipped_schedule_plays_and_its_spec_builds_the_same(self):
         names = shipped(self.env_id)
-        assert {name.split("/")[1] for name in names} >= {"explicit", "implicit", "null"}
+        assert {name.split("/")[1] for name in names} >= SHIPPED
         for name in names:
             env = gym.make(self.env_id, schedule=name, notify="full")
             again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
@@ -118,6 +124,57 @@ class PhysicsContract:
             assert schedule.control == name.endswith(("/null", "/harmless"))
             assert schedule.name == name
             assert schedule.seed is None
+
+    def test_schedules_change_what_they_say(self):
+        family = ALL_IDS[self.env_id].schedule.split("/")[0]
+
+        def values(name, ticks, seed=0):
+            env = gym.make(self.env_id, schedule=f"{family}/{name}")
+            env.reset(seed=seed)
+            at, driven = env.get_wrapper_attr("knobs_at"), env.get_wrapper_attr("timeline").names
+            return [{knob: at(tick)[knob] for knob in driven} for tick in ticks]
+
+        for name in ("explicit", "implicit", "harmless"):
+            before, last, after, later = values(name, (0, 19, 20, 300))
+            assert before == last != after == later, name
+        assert len({str(one) for one in values("null", range(60))}) == 1
+        ramp = values("gradual", range(60))
+        assert ramp[0] == ramp[14] != ramp[25] != ramp[35] == ramp[59]
+        assert len({str(one) for one in ramp}) > 15
+        assert values("gradual", range(60), seed=7) == ramp
+        for name in ("explicit-family", "implicit-family", "gradual-family"):
+            runs = [[str(one) for one in values(name, range(90), seed)] for seed in range(6)]
+            assert len({str(run) for run in runs}) > 1, name
+            assert all(len(set(run[:14])) == 1 and len(set(run)) > 1 for run in runs), name
+        mixed = values("gradual-family", range(90))
+        assert mixed[35:] == [mixed[35]] * 55
+        assert {str(one) for one in mixed[16:35]} == {str(mixed[0]), str(mixed[35])}
+
+    def test_text(self):
+        name = f"{ALL_IDS[self.env_id].schedule.split('/')[0]}/explicit"
+        env = gym.make(self.env_id, schedule=name, text=True)
+        state, info = env.reset(seed=0)
+        oracle, task, total = env.get_wrapper_attr("oracle"), info["task"], 0.0
+        text = find_field_text(env.unwrapped)
+        assert list(json.loads(state)) == [*text.fields, "score"]
+        assert info["actions"] == list(text.actions)
+        assert info["score"] == 0.0
+        for number in range(60):
+            action = info["actions"][number % len(info["actions"])]
+            after, reward, terminated, _, info = env.step(to_env(env.action_space, action))
+            assert env.observation_space.contains(after)
+            assert oracle.holds(state, action, after, terminated, 0)
+            total += text.pay(float(reward), terminated)
+            assert json.loads(after)["score"] == pytest.approx(info["score"], abs=1e-6)
+            assert info["score"] == pytest.approx(total, abs=1e-4)
+            state = after
+            if terminated:
+                break
+        assert env.reset(options={"drift_tick": 20})[1]["task"] == task
+        with pytest.raises(ArgumentError, match=re.escape("`state` should be a JSON object with the numbers")):
+            oracle.changed('{"score": 0}', info["actions"][0], 0, 20)
+        with pytest.raises(ArgumentError, match=re.escape("`action` should be an action as text")):
+            oracle.changed(state, "left", 0, 20)
 
     @pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
     def test_clones_have_the_same_future(self, clone):
@@ -180,11 +237,9 @@ class PhysicsContract:
                 state, _ = env.reset()
         assert True in found
         with pytest.raises(NoOracleError, match="no optimum is known for"):
-            oracle.value(0)
+            oracle.effect(0, 20)
 
     def test_driven_knobs_and_wrong_arguments(self):
-        with pytest.raises(ArgumentError, match="`text` should be False"):
-            gym.make(self.env_id, text=True)
         with pytest.raises(ArgumentError, match=re.escape("there is no argument `speed`")):
             gym.make(self.env_id, speed=1)
         (name, value), *_ = self.values.items()

@@ -7,8 +7,8 @@ from typing import ClassVar
 import gymnasium as gym
 import pytest
 
-from benchmarks.physics import balance_cart, classic, mean_return
-from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError
+from benchmarks.physics import classic, mean_return
+from drift_envs.errors import ArgumentError, MissingDependencyError, NoOracleError, ScheduleError
 from drift_envs.registration import ALL_IDS
 from tests.drift_envs.envs.physics_contract import PhysicsContract
 
@@ -33,6 +33,7 @@ class TestPendulum(PhysicsContract):
     values: ClassVar = {"g": 5.0, "m": 2.0, "l": 2.0, "max_torque": 1.0, "dt": 0.1, "gain": -1.0}
 
 
+ENV_IDS = {"cart_pole": "DriftCartPole-v0", "acrobot": "DriftAcrobot-v0", "pendulum": "DriftPendulum-v0"}
 GOOD = {"cart_pole": 500.0, "acrobot": -100.0, "pendulum/explicit": -300.0, "pendulum/implicit": 1000.0}
 
 
@@ -44,8 +45,28 @@ def test_the_drift_matters_to_a_reference_and_leaves_the_task_solvable(name):
     assert carried <= after - 0.05 * abs(after)
 
 
-def test_the_harmless_one_is_harmless():
-    assert mean_return("cart_pole/harmless", 20, balance_cart, range(3)) == 500.0
+@pytest.mark.parametrize("world", ["cart_pole", "acrobot", "pendulum"])
+def test_the_harmless_one_costs_the_reference_nothing(world):
+    policy = classic()[f"{world}/explicit"].old
+    before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
+    assert after == pytest.approx(before, abs=1e-3)
+
+
+@pytest.mark.parametrize(("world", "least"), [("cart_pole", 1.0), ("acrobot", 1.0), ("pendulum", 0.45)])
+def test_the_reference_controller_reads_the_knobs(world, least):
+    for kind in ("explicit", "implicit", "explicit-family"):
+        env = gym.make(ENV_IDS[world], schedule=f"{world}/{kind}", text=True)
+        state, _ = env.reset(seed=0)
+        oracle = env.get_wrapper_attr("oracle")
+        assert min(oracle.value(0), oracle.value(40)) >= least
+        assert env.action_space.contains(oracle.action(state, 40))
+
+
+def test_there_is_no_reference_where_pay_is_cost_and_none_was_written():
+    env = gym.make("DriftCartPole-v0", schedule={"version": 1, "name": "s", "base": {"reward_sign": "-"}})
+    env.reset(seed=0)
+    with pytest.raises(NoOracleError, match="no optimum is known for CartPole"):
+        env.get_wrapper_attr("oracle").value(0)
 
 
 def test_arguments_that_say_what_the_schedule_says():

@@ -127,7 +127,7 @@ def test_the_grid_of_forces():
 
 
 def test_worlds_without_words():
-    with pytest.raises(ArgumentError, match=re.escape("`env` should be a lake or a car of this package")):
+    with pytest.raises(ArgumentError, match=re.escape("`env` should be a world of this package that has a text form")):
         TextObservation(gym.make("CartPole-v1"))
 
 
