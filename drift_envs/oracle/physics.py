@@ -20,7 +20,7 @@ from drift_envs.oracle.controllers import REFERENCES, Reference
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.field_text import FieldDescriber, FieldText, find_field_text
 
-CLOSE = 1e-4
+CLOSE = 1e-3
 """Texts whose numbers differ by less show the same state: they have six decimals, and a step enlarges the rounding."""
 PAID = 2e-6
 """The same for what a step adds to the score: both scores are rounded."""

@@ -54,8 +54,7 @@ def shipped(env_id):
 class PhysicsContract:
     """The contract of one environment.
 
-    A subclass names the id, Gymnasium's id, and for each knob a value that acts on the response to the
-    first steps; `copies_episode` is false where an episode can be neither copied nor saved.
+    A subclass names the id, Gymnasium's id, and for each knob a value that acts on the response to the first steps.
     """
 
     env_id: str
@@ -63,7 +62,6 @@ class PhysicsContract:
     values: ClassVar[dict[str, object]]
     silent: ClassVar[tuple[str, ...]] = ()
     """Knobs that change the reward alone."""
-    copies_episode = True
 
     def test_without_a_schedule_it_is_gymnasiums(self):
         ours, base = gym.make(self.env_id, schedule=None), gym.make(self.plain_id)
@@ -183,10 +181,9 @@ class PhysicsContract:
         env.reset(seed=2)
         env.step(actions[0])
         other = clone(env)
-        if self.copies_episode:
-            assert data_equivalence(
-                [env.step(action) for action in actions[:5]], [other.step(action) for action in actions[:5]], exact=True
-            )
+        assert data_equivalence(
+            [env.step(action) for action in actions[:5]], [other.step(action) for action in actions[:5]], exact=True
+        )
         assert data_equivalence(play(env, actions), play(other, actions), exact=True)
 
     def test_a_snapshot_brings_the_episode_back(self):

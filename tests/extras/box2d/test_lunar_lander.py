@@ -5,12 +5,13 @@ from itertools import pairwise
 from typing import ClassVar
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 from benchmarks.physics import box2d, mean_return
-from drift_envs.errors import NoOracleError, StateError
+from drift_envs.errors import ArgumentError, NoOracleError, StateError
 from drift_envs.wrappers.snapshot import snapshot
-from tests.drift_envs.envs.physics_contract import PhysicsContract
+from tests.drift_envs.envs.physics_contract import PhysicsContract, actions_of
 
 pytest.importorskip("Box2D", reason="needs the extra `box2d`")
 
@@ -18,7 +19,6 @@ pytest.importorskip("Box2D", reason="needs the extra `box2d`")
 class TestLunarLander(PhysicsContract):
     env_id, plain_id = "DriftLunarLander-v0", "LunarLander-v3"
     values: ClassVar = {"gravity": -3.0, "enable_wind": True, "wind_power": 5.0, "turbulence_power": 0.5}
-    copies_episode = False
 
     def test_each_knob_acts_and_comes_back(self):
         returns = {}
@@ -39,16 +39,57 @@ class TestLunarLander(PhysicsContract):
         falls = [one - other for one, other in pairwise(speeds)]
         assert falls[11] < 0.2 * falls[5]
 
-    def test_a_snapshot_brings_the_episode_back(self):
-        env = gym.make(self.env_id)
-        env.reset(seed=0)
-        with pytest.raises(StateError, match=re.escape("the state of LunarLander cannot be saved")):
-            snapshot(env)
+    def test_driven_knobs_and_text(self):
+        with pytest.raises(ArgumentError, match="`text` should be False, since LunarLander has no text form"):
+            gym.make(self.env_id, text=True)
+
+    test_text = None
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_a_replay_is_exact_over_200_steps_from_random_states(self, seed):
+        wind = {"name": "wind", "every": 7, "for": 3, "set": {"enable_wind": True, "gravity": -4.0}}
+        schedule = {"version": 1, "name": "n", "clock": "step", "drifts": [wind]}
+        env, other = gym.make(self.env_id, schedule=schedule), gym.make(self.env_id, schedule=None)
+        rng = np.random.default_rng(seed)
+        env.reset(seed=seed)
+        other.reset(seed=seed + 1)
+        # 60 to 140 steps of a pilot that fires at random: in the air, on one leg, or at rest
+        for _ in range(int(rng.integers(60, 140))):
+            if env.step(int(rng.integers(4)))[2]:
+                env.reset()
+        saved, knobs = snapshot(env), env.unwrapped.read_knobs()
+        saved.restore(other)
+        other.unwrapped.turn(knobs)
+        other.unwrapped.np_random.bit_generator.state = env.unwrapped.np_random.bit_generator.state
+        plain = env.unwrapped  # without the schedule, whose clock goes on
+        for _ in range(200):
+            action = int(rng.integers(4))
+            one, two = plain.step(action), other.unwrapped.step(action)
+            assert np.array_equal(one[0], two[0])
+            assert one[1:3] == two[1:3]
 
     def test_changed_is_exact(self):
-        env = gym.make(self.env_id)
-        with pytest.raises((NoOracleError, StateError)):
-            env.get_wrapper_attr("oracle").changed(env.reset(seed=0)[0], 0, 0, 20)
+        env = gym.make(self.env_id, schedule="lunar_lander/implicit")
+        state, _ = env.reset(seed=0)
+        oracle = env.get_wrapper_attr("oracle")
+        for action in actions_of(env, 30):
+            saved = env.unwrapped.save_state()
+            assert not oracle.changed(saved, action, 0, 19)
+            assert oracle.changed(saved, action, 0, 20) == (action in (1, 3))
+            state, *_ = env.step(action)
+        with pytest.raises(StateError, match="observations of LunarLander do not show its state"):
+            oracle.changed(state, 0, 0, 20)
+        with pytest.raises(NoOracleError, match="no optimum is known for LunarLander"):
+            oracle.value(0)
+        with pytest.raises(StateError, match=re.escape("saved before its first `reset`")):
+            gym.make(self.env_id).unwrapped.save_state()
+
+
+def test_the_harmless_one_costs_gymnasiums_own_pilot_nothing():
+    (pilot, _), _ = box2d().values()
+    assert mean_return("lunar_lander/harmless", 0, pilot, range(3)) == mean_return(
+        "lunar_lander/harmless", 20, pilot, range(3)
+    )
 
 
 def test_the_drifts_cost_gymnasiums_own_pilot_dear():

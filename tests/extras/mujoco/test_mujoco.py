@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
+from drift_envs.errors import NoOracleError
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.physics_contract import PhysicsContract
@@ -101,6 +102,33 @@ def test_the_drifts_matter_to_reference_controllers():
     assert found["inverted_pendulum/implicit"][1] == -1000.0
     assert found["inverted_pendulum/implicit"][2] > -100.0
     assert min(found["reacher/explicit"][0], found["reacher/implicit"][2]) > -10.0
+
+
+def test_the_harmless_ones_cost_the_references_next_to_nothing():
+    shares = {"half_cheetah": 0.05, "hopper": 0.05, "inverted_pendulum": 0.0, "reacher": 0.0}
+    for world, share in shares.items():
+        policy = mujoco()[f"{world}/explicit"].old
+        before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
+        assert after >= before - share * abs(before), world
+
+
+def test_the_reference_controllers_read_the_knobs():
+    for env_id, name, least in (
+        ("DriftInvertedPendulum-v0", "inverted_pendulum", 1.0),
+        ("DriftReacher-v0", "reacher", 0.8),
+    ):
+        for kind in ("explicit", "implicit"):
+            env = gym.make(env_id, schedule=f"{name}/{kind}", text=True)
+            state, _ = env.reset(seed=0)
+            oracle = env.get_wrapper_attr("oracle")
+            assert oracle.value(0) >= least
+            # one that is paid for falling does so in the first steps
+            assert oracle.value(20) >= (-0.01 if f"{name}/{kind}" == "inverted_pendulum/implicit" else least)
+            assert env.action_space.contains(oracle.action(state, 20))
+    env = gym.make("DriftHopper-v0", text=True)
+    env.reset(seed=0)
+    with pytest.raises(NoOracleError, match="no optimum is known for Hopper"):
+        env.get_wrapper_attr("oracle").value(0)
 
 
 def test_any_other_environment_of_mujoco():
