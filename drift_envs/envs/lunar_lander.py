@@ -89,7 +89,9 @@ class LunarLander(AttributeEnv, lunar_lander.LunarLander):
             action: 0 nothing, 1 and 3 the side engines, 2 the main engine; or the powers of two engines.
         """
         self._events.append(("step", copy.copy(action)))
-        result: tuple[Any, Any, bool, bool, dict[str, Any]] = lunar_lander.LunarLander.step(self, action)
+        result: tuple[Any, Any, bool, bool, dict[str, Any]] = lunar_lander.LunarLander.step(  # type: ignore[no-untyped-call]
+            self, action
+        )
         return result
 
     def save_state(self) -> dict[str, Any]:

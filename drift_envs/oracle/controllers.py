@@ -48,12 +48,14 @@ def land(seen: np.ndarray) -> int:
     """LunarLander: Gymnasium's own heuristic."""
     from gymnasium.envs.box2d.lunar_lander import heuristic
 
-    return int(heuristic(SimpleNamespace(unwrapped=SimpleNamespace(continuous=False)), seen))
+    world = SimpleNamespace(unwrapped=SimpleNamespace(continuous=False))
+    return int(heuristic(world, seen))  # type: ignore[no-untyped-call]
 
 
 def balance_pole(seen: np.ndarray) -> np.ndarray:
     """InvertedPendulum: a linear controller."""
-    return np.clip([0.5 * seen[0] + 15.0 * seen[1] + seen[2] + 3.0 * seen[3]], -3, 3).astype(np.float32)
+    force = np.array([0.5 * seen[0] + 15.0 * seen[1] + seen[2] + 3.0 * seen[3]])
+    return force.clip(-3, 3).astype(np.float32)
 
 
 def reach(seen: np.ndarray, turn: float = 0.0) -> np.ndarray:
@@ -70,7 +72,8 @@ def reach(seen: np.ndarray, turn: float = 0.0) -> np.ndarray:
     cosine, sine = math.cos(turn), math.sin(turn)
     point = np.array([[cosine, -sine], [sine, cosine]]) @ seen[4:6]
     torque = 8.0 * jacobian.T @ (point - tip) - 0.02 * seen[6:8]
-    return np.clip(torque, -1, 1).astype(np.float32)
+    clipped: np.ndarray = np.clip(torque, -1, 1).astype(np.float32)
+    return clipped
 
 
 class Reference(NamedTuple):

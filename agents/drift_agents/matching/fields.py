@@ -128,13 +128,13 @@ class FieldGrid:
 
     def _refit(self, world: FieldWorld, names: tuple[str, ...]) -> None:
         turning = [names.index(angle) for angle in world.angles]
-        befores = np.array([before.numbers for before, _, _ in self._steps])
-        afters = np.array([after.numbers for _, _, after in self._steps])
+        starts = np.array([before.numbers for before, _, _ in self._steps])
+        ends = np.array([after.numbers for _, _, after in self._steps])
         paid = np.array([[after.score - before.score] for before, _, after in self._steps])
         actions = sorted({action for _, action, _ in self._steps})
         own = np.array([[float(action == one) for one in actions] for _, action, _ in self._steps])
-        features = expand(befores, turning)
-        changes = np.concatenate([difference(afters, befores, turning), paid], axis=1)
+        features = expand(starts, turning)
+        changes = np.concatenate([difference(ends, starts, turning), paid], axis=1)
         self._fit = fit_smooth(np.concatenate([features, own], axis=1), changes)[: features.shape[1]]
         # The floor is above the rounding of scores.
         self._paid = max(float(np.abs(paid).max()), 1e-4)

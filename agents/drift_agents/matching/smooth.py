@@ -194,5 +194,4 @@ def fit_smooth(
     """
     weighed = features if weights is None else features * weights[:, None]
     penalty = RIDGE * np.eye(features.shape[1])
-    found: NDArray[np.float64] = np.linalg.solve(weighed.T @ features + penalty, weighed.T @ targets)
-    return found
+    return np.asarray(np.linalg.solve(weighed.T @ features + penalty, weighed.T @ targets), np.float64)

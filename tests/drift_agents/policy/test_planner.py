@@ -26,7 +26,11 @@ def test_every_policy_keeps_the_protocol(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "env_id", ["DriftFrozenLake-v0", "DriftMountainCar-v0", "DriftMountainCarContinuous-v0", "DriftWebShop-v0"]
+    "env_id",
+    [
+        *("DriftFrozenLake-v0", "DriftMountainCar-v0", "DriftMountainCarContinuous-v0", "DriftWebShop-v0"),
+        *("DriftCartPole-v0", "DriftAcrobot-v0", "DriftPendulum-v0"),
+    ],
 )
 def test_the_planner_plays_every_world(env_id: str) -> None:
     import drift_envs  # noqa: F401

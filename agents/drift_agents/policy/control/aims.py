@@ -55,7 +55,6 @@ class Aim(NamedTuple):
 
 def _balance(limits: tuple[tuple[int, float], ...]) -> Callable[[Prospect], Worth]:
     """Each step is worth what steps pay, less the nearer the limits are; so costs make the limits worth reaching."""
-
     columns, sizes = [column for column, _ in limits], np.array([size for _, size in limits])
 
     def make(prospect: Prospect) -> Worth:
@@ -115,7 +114,8 @@ def _distance(prospect: Prospect) -> Worth:
     turn = float(turns[int(np.argmin(misfits))])
 
     def worth(states: Floats, actions: NDArray[np.intp]) -> Floats:
-        return -_gap(_tip(states), states[:, 2:4], turn) - np.square(torques[actions]).sum(axis=1)
+        efforts: Floats = np.square(torques[actions]).sum(axis=1)
+        return -_gap(_tip(states), states[:, 2:4], turn) - efforts
 
     return worth
 

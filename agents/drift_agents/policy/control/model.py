@@ -144,6 +144,6 @@ def _settle(rests: Floats, support: Floats, last: NDArray[np.intp], widths: Floa
     if conflict == "max":
         chosen = [max(chosen, key=lambda one: float(rests[list(one[0]), -1].mean()))]
     total = np.zeros(rests.shape[1])
-    for group, share in chosen:
-        total += share * np.average(rests[list(group)], axis=0, weights=support[list(group)])
+    for rows, share in chosen:
+        total += share * np.average(rests[list(rows)], axis=0, weights=support[list(rows)])
     return total
