@@ -309,6 +309,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.vector.entry",
     ),
     "plays by any oracle, so that it stands above those of each environment": ("drift_envs.oracle.severity",),
+    "what is declared for each world, apart from what uses it": (
+        "drift_agents.policy.control.aims",
+        "drift_envs.oracle.controllers",
+    ),
     "data without logic": ("webshop_server.vocabulary",),
 }
 

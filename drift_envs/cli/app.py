@@ -268,11 +268,15 @@ def _play(
     debug: Debug = False,
 ) -> None:
     """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
-    from drift_envs.cli.play import KEYS, TEXT_WORLDS, play_in_terminal, play_in_window
+    from drift_envs.cli.play import KEYS, NO_KEYS, TEXT_WORLDS, play_in_terminal, play_in_window
 
     if env_id in TEXT_WORLDS:
         play_in_terminal(env_id, schedule, episodes, every, seed)
         return
+    if env_id in NO_KEYS:
+        raise refuse(
+            "ID", "should have few actuators; record it instead, `drift-envs record ID --out film.gif`", env_id
+        )
     if env_id not in KEYS:
         raise refuse("ID", f"should be one of {', '.join((*KEYS, *TEXT_WORLDS))}", env_id)
     play_in_window(env_id, schedule, episodes, every, seed)

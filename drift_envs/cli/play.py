@@ -36,13 +36,31 @@ class Controls(NamedTuple):
         idle: the action while no key is held; `None` if the environment waits for a key.
         help: the keys in words.
         ends_at_goal: whether episodes terminate at the goal only; if not, a positive reward marks success.
+        has_goal: whether there is a goal; if not, the return is printed.
     """
 
     keys: Mapping[str, Any]
     idle: Any
     help: str
     ends_at_goal: bool = True
+    has_goal: bool = True
 
+
+def _push(*forces: float) -> np.ndarray:
+    return np.array(forces, dtype=np.float32)
+
+
+def _two_ways(force: float) -> dict[str, np.ndarray]:
+    """A force to the left and to the right."""
+    return {"left": _push(-force), "right": _push(force), "a": _push(-force), "d": _push(force)}
+
+
+_GRID = Controls(
+    {"left": 0, "right": 1, "up": 2, "a": 0, "d": 1, "w": 2, "p": 3, "o": 4, "space": 5},
+    None,
+    "left and right: turn; up: go; p: pick up; o: drop; space: open or close",
+    ends_at_goal=False,
+)
 
 KEYS = {
     "DriftFrozenLake-v0": Controls(
@@ -52,14 +70,29 @@ KEYS = {
         False,
     ),
     "DriftMountainCar-v0": Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, "left and right or a d: push"),
-    "DriftMountainCarContinuous-v0": Controls(
-        {key: np.array([force], dtype=np.float32) for key, force in (("left", -1), ("right", 1), ("a", -1), ("d", 1))},
-        np.array([0.0], dtype=np.float32),
-        "left and right or a d: push",
+    "DriftMountainCarContinuous-v0": Controls(_two_ways(1.0), _push(0.0), "left and right or a d: push"),
+    "DriftCartPole-v0": Controls(
+        {"left": 0, "right": 1, "a": 0, "d": 1}, None, "left and right or a d: push, one step each", has_goal=False
     ),
+    "DriftAcrobot-v0": Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, "left and right or a d: turn the joint"),
+    "DriftPendulum-v0": Controls(_two_ways(2.0), _push(0.0), "left and right or a d: torque", has_goal=False),
+    "DriftLunarLander-v0": Controls(
+        {"left": 1, "up": 2, "right": 3, "a": 1, "w": 2, "d": 3}, 0, "left, up, right or a w d: fire an engine", False
+    ),
+    "DriftInvertedPendulum-v0": Controls(_two_ways(3.0), _push(0.0), "left and right or a d: push", has_goal=False),
+    "DriftReacher-v0": Controls(
+        {"left": _push(0.3, 0), "right": _push(-0.3, 0), "up": _push(0, 0.3), "down": _push(0, -0.3)},
+        _push(0.0, 0.0),
+        "left and right: turn the upper joint; up and down: the lower one",
+        has_goal=False,
+    ),
+    **{name: _GRID for name in ALL_IDS if name.startswith("DriftMiniGrid")},
 }
 TEXT_WORLDS = ("DriftHouse-v0", "DriftWebShop-v0", *(name for name in ALL_IDS if name.startswith("DriftMiniWoB")))
 """Environments that are played in the terminal."""
+
+NO_KEYS = ("DriftHalfCheetah-v0", "DriftHopper-v0")
+"""Environments with more actuators than a player has hands for."""
 
 QUIT = ("q", "escape")
 GIVE_UP = "r"
@@ -87,7 +120,8 @@ def play_in_window(env_id: str, schedule: str | None, episodes: int | None, ever
         successes = play(env, KEYS[env_id], episodes, every, seed)
     finally:
         env.close()
-    print(f"{len(successes)} episodes, {sum(successes)} reached the goal")
+    reached = f", {sum(successes)} reached the goal" if KEYS[env_id].has_goal else ""
+    print(f"{len(successes)} episodes{reached}")
 
 
 def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, every: int, seed: int) -> None:
@@ -186,6 +220,7 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
     clock = pygame.time.Clock()
     finished: list[bool] = []
     begun = steps = 0
+    total = 0.0
     env.reset(seed=seed)
     while episodes is None or len(finished) < episodes:
         pressed = []
@@ -200,16 +235,17 @@ def play(env: gym.Env, controls: Controls, episodes: int | None = None, every: i
         action = None if over else _action(controls, pressed)
         if action is not None:
             _, reward, terminated, truncated, _ = env.step(action)
-            steps += 1
+            steps, total = steps + 1, total + float(reward)
             over = terminated or truncated
             if over:
-                won = terminated and (controls.ends_at_goal or float(reward) > 0)
+                won = controls.has_goal and terminated and (controls.ends_at_goal or float(reward) > 0)
                 finished.append(won)
-                print(f"episode {begun}: {'reached the goal' if won else 'missed'} after {steps} steps")
+                result = ("reached the goal" if won else "missed") if controls.has_goal else f"return {total:.1f}"
+                print(f"episode {begun}: {result} after {steps} steps")
                 for _ in range(PAUSE):
                     clock.tick(FRAMES)
         if over:
-            begun, steps = begun + 1, 0
+            begun, steps, total = begun + 1, 0, 0.0
             env.reset(options={"drift_tick": begun * every} if every > 1 else None)
         clock.tick(FRAMES)
     return finished

@@ -18,8 +18,8 @@ DEVELOPMENT = ("glove-quick", "tuning")
 """Experiments on the instances that things are set on."""
 STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
-FOR_EXTRA = ("stores", "stores-board")
-"""Experiments of the extra `stores`, which `tests/extras/stores` plays."""
+FOR_EXTRA = {"stores": "chromadb", "stores-board": "chromadb", "physics": "mujoco"}
+"""Experiments of an extra, with the package that it needs."""
 
 FEWER = {"readers-kinds": 10}
 """Experiments with fewer than 30 instances."""
@@ -47,7 +47,7 @@ def cover(cells: tuple[Cell, ...]) -> list[Cell]:
 @pytest.mark.parametrize("name", shipped_experiments())
 def test_everything_in_it_can_be_made(name: str) -> None:
     if name in FOR_EXTRA:
-        pytest.importorskip("chromadb", reason="needs the extra `stores`")
+        pytest.importorskip(FOR_EXTRA[name], reason="needs an extra")
     experiment = load_experiment(name, {"seeds": 1})
     service = None
     if name in FOR_MODELS:

@@ -10,8 +10,8 @@ import pygame
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.play import KEYS, play
-from drift_envs.registration import IDS
+from drift_envs.cli.play import KEYS, NO_KEYS, TEXT_WORLDS, play
+from drift_envs.registration import ALL_IDS, CONTROL_IDS, IDS
 
 LAKE = {"version": 1, "name": "small", "base": {"map": ["SFF", "FHF", "FFG"]}}
 
@@ -159,3 +159,24 @@ def test_worlds_of_text_are_played_in_the_terminal(
     assert "open fridge 1, " in shown
     assert "phase drift-1, episode 20, step 0" in shown
     assert shown.endswith("0 episodes, 0 with a score\n")
+
+
+def test_every_id_is_played_somehow_or_refused_with_what_to_do(capsys: pytest.CaptureFixture) -> None:
+    assert {*KEYS, *NO_KEYS, *TEXT_WORLDS} == set(ALL_IDS)
+    for env_id in NO_KEYS:
+        assert main(["play", env_id]) == 2
+        assert "record it instead, `drift-envs record ID --out film.gif`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("env_id", CONTROL_IDS)
+def test_keys_of_classic_control_are_actions(env_id: str) -> None:
+    space, controls = gym.make(env_id).action_space, KEYS[env_id]
+    assert all(space.contains(action) for action in controls.keys.values())
+    assert controls.idle is None or space.contains(controls.idle)
+
+
+def test_a_world_without_a_goal_shows_the_return(desk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    env, _ = sit_down(desk, "DriftCartPole-v0", ["right"] * 20, "cart_pole/null")
+    assert play(env, KEYS["DriftCartPole-v0"], episodes=1) == [False]
+    steps = len(env.actions)
+    assert capsys.readouterr().out == f"episode 0: return {steps}.0 after {steps} steps\n"

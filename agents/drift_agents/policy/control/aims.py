@@ -1,6 +1,6 @@
 """What is aimed at in each world: declared heuristics, which the task's text states in words.
 
-* `Aim`, `Worth` - what a plan is worth
+* `ControlAim`, `Worth` - what a plan is worth
 * `Prospect` - what that is made from
 * `AIMS`, `find_aim` - the aims, by the fields of the state
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.matching.smooth import fit_smooth, wrap
-from drift_agents.policy.control.model import Evidence, Floats
+from drift_agents.policy.control.model import ControlRecords, Floats
 
 Worth = Callable[[Floats, NDArray[np.intp]], Floats]
 """What states are worth after actions, given by their numbers; shapes `(cases, fields)`, `(cases,)`, `(cases,)`."""
@@ -30,12 +30,12 @@ class Prospect(NamedTuple):
         pay: what a step near the present state adds to the score, by the model.
     """
 
-    evidence: Evidence
+    evidence: ControlRecords
     torques: Floats
     pay: float
 
 
-class Aim(NamedTuple):
+class ControlAim(NamedTuple):
     """What a plan is worth.
 
     Args:
@@ -130,15 +130,15 @@ def _gap(tips: Floats, targets: Floats, turn: float) -> Floats:
 _CART = ((0, 2.4), (2, 0.2095))
 _SLIDER = ((0, 1.0), (1, 0.2))
 AIMS = (
-    Aim("cart_position", 25, _balance(_CART), _CART),
-    Aim("slider_position", 8, _balance(_SLIDER), _SLIDER),
-    Aim("angle_1", 15, _height, is_goal=True),
-    Aim("angle", 35, _cost),
-    Aim("joint_1", 10, _distance),
+    ControlAim("cart_position", 25, _balance(_CART), _CART),
+    ControlAim("slider_position", 8, _balance(_SLIDER), _SLIDER),
+    ControlAim("angle_1", 15, _height, is_goal=True),
+    ControlAim("angle", 35, _cost),
+    ControlAim("joint_1", 10, _distance),
 )
 
 
-def find_aim(names: tuple[str, ...]) -> Aim | None:
+def find_aim(names: tuple[str, ...]) -> ControlAim | None:
     """The aim in the world with these fields; `None` if there is none.
 
     Args:

@@ -1,6 +1,6 @@
 """A model of a world whose state is a list of numbers, fitted to the records of a prompt.
 
-* `Evidence`, `read_evidence` - records as arrays
+* `ControlRecords`, `read_control_records` - records as arrays
 * `ControlModel`, `fit_model` - the smooth part of the changes, and the effect of each action near the present state
 """
 
@@ -23,7 +23,7 @@ SAME = 0.1
 """Effects that differ by less, in widths of cells, are one and the same when contradictions are settled."""
 
 
-class Evidence(NamedTuple):
+class ControlRecords(NamedTuple):
     """Records as arrays, one row each.
 
     Args:
@@ -50,7 +50,7 @@ def _row(item: Recollection) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return (*before.numbers, before.score), (*after.numbers, after.score)
 
 
-def read_evidence(items: Sequence[Recollection], actions: Sequence[str], turning: list[int]) -> Evidence:
+def read_control_records(items: Sequence[Recollection], actions: Sequence[str], turning: list[int]) -> ControlRecords:
     """The records of a prompt as arrays; those of other actions are skipped.
 
     Args:
@@ -62,7 +62,7 @@ def read_evidence(items: Sequence[Recollection], actions: Sequence[str], turning
     kept = [item for item in items if item.action in numbers]
     rows = [_row(item) for item in kept]
     before, after = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    return Evidence(
+    return ControlRecords(
         before[:, :-1],
         np.array([numbers[item.action] for item in kept], np.intp),
         difference(after, before, turning),
@@ -97,7 +97,13 @@ class ControlModel(NamedTuple):
 
 
 def fit_model(
-    evidence: Evidence, here: FieldState, count: int, widths: Floats, turning: list[int], conflict: str, neighbours: int
+    evidence: ControlRecords,
+    here: FieldState,
+    count: int,
+    widths: Floats,
+    turning: list[int],
+    conflict: str,
+    neighbours: int,
 ) -> ControlModel:
     """Fit a model.
 

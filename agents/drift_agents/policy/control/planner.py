@@ -14,8 +14,8 @@ from drift_agents.checks import check_integer
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.smooth import FieldState, read_field_state
 from drift_agents.policy.base import Reply
-from drift_agents.policy.control.aims import Aim, Prospect, find_aim
-from drift_agents.policy.control.model import ControlModel, Evidence, Floats, fit_model, read_evidence
+from drift_agents.policy.control.aims import ControlAim, Prospect, find_aim
+from drift_agents.policy.control.model import ControlModel, ControlRecords, Floats, fit_model, read_control_records
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import parse_prompt
 
@@ -81,7 +81,7 @@ class ControlPlanner:
             return Reply(choices[int(rng.integers(len(choices)))])
         turning = [here.names.index(angle) for angle in world.angles]
         widths = np.array([world.widths[name] for name in here.names])
-        evidence = read_evidence(items, view.actions, turning)
+        evidence = read_control_records(items, view.actions, turning)
         model = fit_model(evidence, here, count, widths, turning, self.conflict, self.neighbours)
         plans = _make_plans(count, aim.steps, self.plans, rng)
         values = _values(model, evidence, here, plans, aim, _read_torques(view.actions))
@@ -114,7 +114,12 @@ def _make_plans(count: int, steps: int, drawn: int, rng: np.random.Generator) ->
 
 
 def _values(
-    model: ControlModel, evidence: Evidence, here: FieldState, plans: NDArray[np.intp], aim: Aim, torques: Floats
+    model: ControlModel,
+    evidence: ControlRecords,
+    here: FieldState,
+    plans: NDArray[np.intp],
+    aim: ControlAim,
+    torques: Floats,
 ) -> Floats:
     """The worth of each plan by the model."""
     states = np.repeat(np.array([here.numbers]), len(plans), axis=0)

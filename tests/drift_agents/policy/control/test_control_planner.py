@@ -8,14 +8,13 @@ from drift_agents.experiment.worlds import agent_side
 from drift_agents.matching.base import make_matching
 from drift_agents.matching.smooth import read_field_state
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.control.model import fit_model, read_evidence
+from drift_agents.policy.control.model import fit_model, read_control_records
 from drift_agents.policy.control.planner import ControlPlanner
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
 import drift_envs  # noqa: F401
-
 
 STATE = '{{"angle": {:.6f}, "angular_velocity": {:.6f}, "score": 0.0}}'
 
@@ -41,7 +40,7 @@ def records(sign, count=60, start=0, seed=0):
 def test_contradictions_nearby_are_settled_by_the_rule(conflict, expected):
     here = read_field_state(STATE.format(0.1, 0.0))
     near = [record(0.1, 0.0, "2.0", 0.3, 500, n=2.0), record(0.11, 0.0, "2.0", -0.3, 900)]
-    evidence = read_evidence([*records(1.0), *near], ("-2.0", "2.0"), [0])
+    evidence = read_control_records([*records(1.0), *near], ("-2.0", "2.0"), [0])
     model = fit_model(evidence, here, 2, np.array([0.5, 2.0]), [0], conflict, neighbours=2)
     assert model.effects[1, 1] - model.effects[0, 1] == pytest.approx(expected + 0.3, abs=0.05)
 
