@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drift_agents.analysis.mechanism_test import MARK
 from drift_agents.analysis.runs import Row, read_run
 from drift_agents.analysis.schedule_runs import MEMORY_NAMES
 from drift_agents.analysis.table import MISSING, Table, to_markdown
@@ -52,9 +53,9 @@ MECHANISMS = (
 )
 """What is switched off, one at a time."""
 
-HEAD = """# Mechanisms, switched off one at a time
+HEAD = f"""# Mechanisms, switched off one at a time
 
-**Mechanism test by rules, no language model.** Each row compares a memory with the same memory without one of its \
+{MARK} Each row compares a memory with the same memory without one of its \
 mechanisms, over the same instances and with the same random numbers: the episodes whose score or number of steps \
 differs. A mechanism that changes none did nothing in these episodes, whatever the memory is \
 called; in other worlds, or with a language model, which reads the texts that the planner does not, it may. Where one \

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from drift_agents.analysis.mechanism_test import MARK
 from drift_agents.analysis.runs import estimate, read_run
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.errors import ExperimentError
@@ -38,6 +39,8 @@ Figures = Mapping[str, Any]
 instance in the order of the seeds), `steps` and `loop_steps`."""
 
 HEAD = """# Readers of the messages
+
+{mark}
 
 The policies `message_reader`, `forgetful_reader` (overlooks a tenth of the known outcomes) and `erring_reader` (5 % \
 other actions) parse the messages of a language model and nothing else. They take the action with the highest score \
@@ -146,7 +149,7 @@ def write_readers(out: Path | None = None, results: Path = RESULTS) -> str:
     if EXPERIMENTS[0] not in names:
         raise ExperimentError(f"{results}: has no figures of `{EXPERIMENTS[0]}`, give the folder of its run")
     commands = "\n".join(f"drift-agents run {name} --trace none" for name in names)
-    parts = [HEAD.format(commands=commands, folders=" ".join(f"runs/{name}" for name in names)).strip()]
+    parts = [HEAD.format(mark=MARK, commands=commands, folders=" ".join(f"runs/{name}" for name in names)).strip()]
     for name in names:
         schedules = json.loads((results / f"{name}.json").read_text("utf-8"))["schedules"]
         about = load_experiment(name).about

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.runs import read_run
 from drift_agents.analysis.table import MISSING
 from drift_agents.experiment.config import Experiment
@@ -119,6 +120,8 @@ def to_page(verdicts: Sequence[ClaimDecision], manifests: Sequence[Mapping[str, 
         "",
         f"Confirmed or not on new instances: {_count(new)}. Judged again *post hoc*: {_count(old)}. Made by "
         "`python -m studies claims` from the lines of finished runs; do not edit.",
+        "",
+        describe_rules(names),
         "",
         f"## Claims from {FIRST_CONFIRMATION}",
         "",

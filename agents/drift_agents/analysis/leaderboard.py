@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
+from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.plots.board import draw_board
 from drift_agents.analysis.ranking import AXES, SHORT, Key, Standing, Standings, make_standings
 from drift_agents.analysis.runs import FAILURE_SHARE, read_run
@@ -99,7 +100,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
     lines = [
         "# Leaderboard",
         "",
-        *([] if _asked_models(manifest) else ["**Mechanism test by rules, no language model.**", ""]),
+        *([] if _asked_models(manifest) else [describe_rules(one.key[0] for one in standings.ranked), ""]),
         f"{len(standings.ranked)} agents on {len(standings.schedules)} schedules whose drifts matter, {len(seeds)} "
         f"seeds each: {standings.instances} instances.{rest if standings.left_out else ''}"
         f"{_uncounted(standings)} Made by `drift-agents leaderboard` from the lines of a run of "

@@ -23,6 +23,7 @@ from markupsafe import Markup
 from drift_agents.analysis.aggregates import RESAMPLES
 from drift_agents.analysis.inspect.page import hash_source, script_json
 from drift_agents.analysis.leaderboard import LEGEND
+from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.ranking import SHORT
 from drift_agents.analysis.runs import FAILURE_SHARE
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
@@ -213,7 +214,7 @@ def _policies(view: BoardView) -> str:
     """Whether language models played."""
     models = [row.name for row in view.rows if row.model]
     if not models:
-        return "**Mechanism test by rules, no language model.**"
+        return describe_rules(key[0] for row in view.rows for key in row.keys)
     return f"Language models played in: {', '.join(models)}; all other agents follow rules."
 
 
@@ -253,7 +254,7 @@ def to_html_page(boards: Sequence[TrackBoard]) -> str:
                 "name": board.track.name,
                 "about": board.track.about,
                 "played": _played(board),
-                "policies": _policies(board.views[0]),
+                "policies": re.sub(r"[*`]", "", _policies(board.views[0])),
                 "hidden": HIDDEN_NOTE if board.track.is_hidden else "",
                 "pictures": [_picture(path) for path in board.pictures],
                 "main": _main_table(board.views[0], "All drifts"),
