@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.analysis.plots.curves import mark_drifts
-from drift_agents.analysis.plots.style import add_legend, new_figure, style_of
+from drift_agents.analysis.plots.curves import draw_means, mark_phases
+from drift_agents.analysis.plots.style import add_legend, new_figure
 from drift_agents.analysis.runs import read_run
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import DriftAgentsError, ExperimentError
@@ -109,10 +109,7 @@ def draw_scores(rows: Rows, folder: Path) -> Path:
                 axis = axes[line, column]
                 mine = [row for row in rows if (row["schedule"], row["memory"]) == (schedule, memory)]
                 handles = [_draw_line(axis, mine, name, number) for number, name in enumerate(VERIFIERS)]
-                starts: dict[str, int] = {}
-                for row in mine:
-                    starts[row["phase"]] = min(row["episode"], starts.get(row["phase"], row["episode"]))
-                mark_drifts(axis, [(start, phase) for phase, start in starts.items() if phase != "source"])
+                mark_phases(axis, mine)
                 axis.set_title(f"{schedule}, {memory}", fontsize=9)
         for axis in axes[-1]:
             axis.set_xlabel("episode")
@@ -131,18 +128,7 @@ def _draw_line(axis: Any, rows: Rows, verifier: str, number: int) -> Any:
             by_episode[row["episode"]].append(100 * row["score"])
     means = np.array([np.mean(by_episode[episode]) for episode in sorted(by_episode)])
     smooth = [means[max(0, end - WINDOW) : end].mean() for end in range(1, len(means) + 1)]
-    look = style_of(number)
-    # lines of equal scores are shifted by half a percent each, so that none hides another
-    (line,) = axis.plot(
-        range(1, len(smooth) + 1),
-        np.array(smooth) + 0.5 * (number - 1),
-        color=look.colour,
-        linestyle=look.dash,
-        marker=look.mark,
-        markevery=(number * 3, 10),
-        markersize=4,
-    )
-    return line
+    return draw_means(axis, smooth, number, 0.5)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.analysis.plots.curves import mark_drifts
-from drift_agents.analysis.plots.style import add_legend, new_figure, style_of
+from drift_agents.analysis.plots.curves import draw_means, mark_phases
+from drift_agents.analysis.plots.style import add_legend, new_figure
 from drift_agents.analysis.runs import read_run
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import DriftAgentsError
@@ -78,10 +78,7 @@ def draw_curve(rows: Rows, path: Path) -> None:
         for axis, name in zip(axes[0], names, strict=True):
             mine = [row for row in rows if row["schedule"] == name and row["memory"] == "vanilla"]
             handles = [_draw_line(axis, mine, verifier, number) for number, verifier in enumerate(CURVES)]
-            starts: dict[str, int] = {}
-            for row in mine:
-                starts[row["phase"]] = min(row["episode"], starts.get(row["phase"], row["episode"]))
-            mark_drifts(axis, [(start, phase) for phase, start in starts.items() if phase != "source"])
+            mark_phases(axis, mine)
             axis.set_title(WORLDS[name], fontsize=10)
             axis.set_xlabel("episode")
         axes[0, 0].set_ylabel("success, % of 30 instances")
@@ -95,20 +92,7 @@ def _draw_line(axis: Any, rows: Rows, verifier: str, number: int) -> Any:
         if row["verifier"] == verifier:
             by_episode[row["episode"]].append(100.0 * row["success"])
     means = [float(np.mean(by_episode[episode])) for episode in sorted(by_episode)]
-    look = style_of(number)
-    # equal lines are shifted by one percent each, so that none hides another
-    shifted = np.array(means) + 1.0 * (number - 1)
-    episodes = range(1, len(means) + 1)
-    (line,) = axis.plot(
-        episodes,
-        shifted,
-        color=look.colour,
-        linestyle=look.dash,
-        marker=look.mark,
-        markevery=(number * 3, 10),
-        markersize=4,
-    )
-    return line
+    return draw_means(axis, means, number, 1.0)
 
 
 def main(arguments: list[str] | None = None) -> int:

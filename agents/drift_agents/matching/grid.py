@@ -3,7 +3,7 @@
 * `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of gravity
 * `Motion` - one transition as numbers
 * `read_motion`, `read_state` - parse texts into numbers
-* `fit_hill`, `weigh_slopes` - fit the strength of gravity
+* `weigh_slopes` - fits the strength of gravity
 * `POSITIONS`, `SPEED_LIMIT` - the ends of the track and the highest speed, as Gymnasium documents them
 
 The texts are those of environments made with `text=True`: `{"position": -0.477001, "velocity": 0.006800}`.
@@ -15,7 +15,7 @@ import json
 import math
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -123,30 +123,14 @@ def read_motion(state: str, after: str) -> Motion:
     return Motion(x, v, x2, v2, low, high, math.cos(3 * x), slide)
 
 
-def fit_hill(pairs: Iterable[tuple[float, float]]) -> float:
-    """The slope of the line through zero with the least absolute deviations.
-
-    It is the weighted median of the pairs' slopes, with their runs as weights. Unlike least squares it is
-    robust to outliers by false responses or a drift of the force.
-
-    Args:
-        pairs: run, a difference of cos(3x), not zero, and rise, a difference of changes of velocity.
-
-    Returns:
-        The slope; 0.0 without a pair.
-
-    Example:
-        >>> fit_hill([(0.1, -0.00025), (-0.2, 0.0005), (0.1, 0.002)])
-        -0.0025
-    """
-    return weigh_slopes(sorted([(rise / run, abs(run)) for run, rise in pairs]))
-
-
 def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
-    """The weighted median of slopes.
+    """The weighted median of slopes: that of the line through zero with the least absolute deviations.
+
+    Unlike least squares it is robust to outliers by false responses or a drift of the force.
 
     Args:
-        slopes: pairs of a slope and its weight, sorted.
+        slopes: pairs of a slope, as the change of velocity by that of cos(3x), and its weight, which is the latter's
+            size; sorted.
 
     Returns:
         The median; 0.0 without a slope.
@@ -170,7 +154,7 @@ class ResidualGrid:
     they are in one cell. Within a cell of width .1 gravity changes the velocity by up to 7.5e-4 more or less,
     while a drift of the force from .001 to .0008 changes it by 2e-4: so the part of gravity, g cos(3x) on
     Gymnasium's track, is subtracted first. The shape of the track is declared prior knowledge; g is fitted
-    (`learn`) to pairs of steps with the same action, where the force cancels, by `fit_hill`, which is robust
+    (`learn`) to pairs of steps with the same action, where the force cancels, by `weigh_slopes`, robust
     to a few false responses or steps around a drift of the force. Only the newest `window` pairs count, so
     that a drift of gravity is tracked. With fewer than `minimum` pairs all motions are the same.
 

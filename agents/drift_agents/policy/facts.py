@@ -48,7 +48,7 @@ def render_facts(
 
     Args:
         view: the prompt.
-        template: one of `drift_agents.policy.prompt_template.FACTS_TEMPLATES`.
+        template: the world's for these formats, as `lake_facts`.
         world: `lake`, `car`, `shop` or `plain`.
         form: one of `FACTS_FORMATS`.
         values: placeholders that are known already: the keys of the state, `task` and `actions`.

@@ -22,9 +22,10 @@ from string import Template
 from drift_agents.errors import ArgumentError
 
 TEMPLATES = ("lake", "car", "shop", "plain", "react")
-"""The templates' names; `plain` is for environments without their own, `react` for the format of that name."""
-FACTS_TEMPLATES = ("lake_facts", "car_facts", "shop_facts", "plain_facts")
-"""The templates of the formats `ranked` and `raw`."""
+"""The templates' names; `plain` is for environments without their own, `react` for the format of that name.
+
+All but `react` have a second one for the formats `ranked` and `raw`, as `lake_facts`.
+"""
 
 SECTIONS: tuple[str, ...] = (
     *("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson"),
@@ -109,7 +110,7 @@ def load_template(name: str, folder: str | os.PathLike[str] | None = None) -> Pr
     """Load the template of an environment.
 
     Args:
-        name: one of `TEMPLATES`.
+        name: one of `TEMPLATES`, or the second one of it.
         folder: a folder with templates that replace those of the package, by file name.
 
     Raises:

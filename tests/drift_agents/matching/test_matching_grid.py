@@ -6,7 +6,7 @@ import re
 import pytest
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact, Matching
-from drift_agents.matching.grid import ResidualGrid, fit_hill, read_motion, read_state
+from drift_agents.matching.grid import ResidualGrid, read_motion, read_state, weigh_slopes
 from drift_agents.types import Outcome, Transition
 
 
@@ -221,7 +221,7 @@ def test_infinite_numbers_are_refused():
 
 
 def test_the_hill_is_a_weighted_median():
-    assert fit_hill([]) == 0.0
-    assert fit_hill([(1.0, -2.0), (1.0, -2.0), (1.0, 50.0)]) == -2.0
+    assert weigh_slopes([]) == 0.0
+    assert weigh_slopes([(-2.0, 1.0), (-2.0, 1.0), (50.0, 1.0)]) == -2.0
     # A long run outweighs two short ones.
-    assert fit_hill([(0.1, 0.1), (0.1, 0.1), (1.0, -2.0)]) == -2.0
+    assert weigh_slopes([(-2.0, 1.0), (1.0, 0.1), (1.0, 0.1)]) == -2.0

@@ -24,6 +24,7 @@ from drift_envs.inspect_ai import car, drift_task, house, lake, shop
 from tests.documents import read_code
 from tests.drift_agents.llm.chat_server import said, serve
 from tests.extras.offline import offline  # noqa: F401
+from tests.extras.turn import TURN
 
 # Inspect's own: an argument of tenacity, and streams of anyio that are left to the garbage collector.
 pytestmark = [
@@ -31,11 +32,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*MemoryObject:pytest.PytestUnraisableExceptionWarning"),
 ]
 ROOT = Path(__file__).resolve().parents[3]
-TURN = {
-    "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
-    "base": {"map": ["SFF", "HHG"]},
-    "drifts": [{"name": "moved", "at": 4, "set": {"map": ["SHF", "FFG"]}}],
-}  # fmt: skip
 
 
 def model_of(choose):

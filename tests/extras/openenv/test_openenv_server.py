@@ -22,12 +22,7 @@ from drift_envs import openenv as face
 from drift_envs.openenv import LifetimeAction, LifetimeEnvironment, make_app
 from tests.documents import read_code, run_code
 from tests.extras.offline import offline  # noqa: F401
-
-TURN = {
-    "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
-    "base": {"map": ["SFF", "HHG"]},
-    "drifts": [{"name": "moved", "at": 4, "set": {"map": ["SHF", "FFG"]}}],
-}  # fmt: skip
+from tests.extras.turn import TURN
 
 
 class Walker:

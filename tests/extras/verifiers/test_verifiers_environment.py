@@ -23,6 +23,7 @@ from drift_envs import verifiers as face
 from drift_envs.verifiers import load_environment
 from tests.drift_agents.llm.chat_server import said, serve
 from tests.extras.offline import offline  # noqa: F401
+from tests.extras.turn import TURN
 
 # verifiers' own: sockets of its clients and loops that are left to the garbage collector.
 pytestmark = [
@@ -30,11 +31,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 ROOT = Path(__file__).resolve().parents[3]
-TURN = {
-    "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
-    "base": {"map": ["SFF", "HHG"]},
-    "drifts": [{"name": "moved", "at": 4, "set": {"map": ["SHF", "FFG"]}}],
-}  # fmt: skip
 
 
 def along(*paths):

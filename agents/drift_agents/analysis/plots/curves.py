@@ -4,6 +4,7 @@
 * `draw_propagation` - the gap to the error-free twin (Xiong et al., section 5.3, figure 4)
 * `series` - the mean over instances, episode by episode, with its interval
 * `draw_line`, `drifts_of`, `mark_drifts` - a line with its interval, and the starts of phases, in a panel
+* `draw_means`, `mark_phases` - a line of means without an interval, and the starts of phases, from rows
 """
 
 from __future__ import annotations
@@ -212,6 +213,44 @@ def mark_drifts(axis: Any, drifts: Sequence[tuple[int, str]]) -> None:
         )  # fmt: skip
     low, high = axis.get_ylim()
     axis.set_ylim(low, high + 0.1 * (high - low))  # room for the names of the phases
+
+
+def draw_means(axis: Any, means: Sequence[float], number: int, apart: float) -> Any:
+    """Draw means over episodes; lines are shifted by their numbers, so that no line hides an equal one.
+
+    Args:
+        axis: the panel.
+        means: one for each episode, in percent.
+        number: the line's number, from 0, for its style; the line of number 1 is not shifted.
+        apart: the shift between two lines, in percent.
+
+    Returns:
+        The line, for a legend.
+    """
+    look = style_of(number)
+    (line,) = axis.plot(
+        range(1, len(means) + 1),
+        [mean + apart * (number - 1) for mean in means],
+        color=look.colour,
+        linestyle=look.dash,
+        marker=look.mark,
+        markevery=(number * 3, 10),
+        markersize=4,
+    )
+    return line
+
+
+def mark_phases(axis: Any, rows: Sequence[Row]) -> None:
+    """Mark where the phases after the first one begin.
+
+    Args:
+        axis: the panel, with its lines.
+        rows: of one schedule.
+    """
+    starts: dict[str, int] = {}
+    for row in rows:
+        starts[row["phase"]] = min(row["episode"], starts.get(row["phase"], row["episode"]))
+    mark_drifts(axis, [(start, phase) for phase, start in starts.items() if phase != "source"])
 
 
 def gap_to(twin: Runs) -> Values:
