@@ -297,6 +297,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.vector.due_window",
         "drift_envs.vector.infos",
         "drift_envs.vector.reset_request",
+        "drift_envs.vector.slope",
     ),
     "what a server sends, tested on its own, apart from the exchange": (
         "drift_agents.llm.server_errors",

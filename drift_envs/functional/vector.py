@@ -552,7 +552,7 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
     def _check_actions(self, actions: Any) -> np.ndarray:
         if self._integer_actions is not None:
             return self._integer_actions.check(actions)
-        return check_forces(actions, self.num_envs)
+        return check_forces(actions, self.num_envs)[0]
 
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment or of another seed, for the phases of reset options."""

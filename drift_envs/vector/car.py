@@ -20,6 +20,7 @@ from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.dynamics import check_forces, refuse_poison
 from drift_envs.vector.knob_pool import Columns
+from drift_envs.vector.slope import SlopeTable
 
 _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
 """Whether a `float32` times a Python float is a `float64`, as before NumPy 2."""
@@ -27,6 +28,12 @@ _IS_DOUBLE = (np.float32(1.0) * 1.0).dtype == np.float64
 
 _COST = np.array(-0.1)
 """The reward of a squared force."""
+
+_ROUNDED = ("power", "goal_position")
+"""Knobs of the continuous car that are needed in single precision too."""
+
+_LEAST_CARS = 1536
+"""Cars from which a table of the slope takes less time than the cosine of each."""
 
 
 class VectorCar(DriftVectorEnv):
@@ -84,14 +91,13 @@ class VectorCar(DriftVectorEnv):
         self, actions: np.ndarray, resetting: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         position, velocity, car = self._position, self._velocity, self._car
-        self._accelerate(actions)
         low, high = self._limits
-        np.minimum(velocity, self._max_speed, out=velocity)
+        np.minimum(self._accelerate(actions), self._max_speed, out=velocity)
         np.maximum(velocity, self._min_speed, out=velocity)
-        np.add(position, velocity, out=position)
-        if position.max() > high:
+        np.add(position, velocity, position)
+        if np.maximum.reduce(position) > high:
             np.minimum(position, high, out=position)
-        if position.min() <= low:
+        if np.minimum.reduce(position) <= low:
             np.maximum(position, low, out=position)
             at_wall = np.less_equal(position, low, out=self._mask)
             velocity[at_wall] = np.maximum(velocity[at_wall], 0.0)
@@ -109,8 +115,8 @@ class VectorCar(DriftVectorEnv):
         return self._observe(), rewards, ended, {}
 
     @abstractmethod
-    def _accelerate(self, actions: np.ndarray) -> None:
-        """Add the accelerations by engine and slope to the velocities."""
+    def _accelerate(self, actions: np.ndarray) -> np.ndarray:
+        """The velocities with the accelerations by engine and slope, valid until the next call."""
 
     def _round(self) -> None:
         """Round positions and velocities to the precision of the single environment."""
@@ -174,7 +180,7 @@ class VectorMountainCar(VectorCar):
     kind = MountainCar
     precision = np.float64
 
-    def _accelerate(self, actions: np.ndarray) -> None:
+    def _accelerate(self, actions: np.ndarray) -> np.ndarray:
         push, pull, knobs = self._push, self._pull, self._knobs
         np.subtract(actions, 1.0, out=push)
         if self._has_false_responses:
@@ -185,7 +191,7 @@ class VectorMountainCar(VectorCar):
         np.cos(pull, out=pull)
         np.multiply(pull, knobs["gravity"], out=pull)
         np.subtract(push, pull, out=push)
-        np.add(self._velocity, push, out=self._velocity)
+        return np.add(self._velocity, push, out=push)
 
     def _replace_pushes(self, push: np.ndarray) -> None:
         """Replace pushes by those of another action, with probability `transient`."""
@@ -219,49 +225,96 @@ class VectorMountainCarContinuous(VectorCar):
     kind = MountainCarContinuous
     precision = np.float64 if _IS_DOUBLE else np.float32
 
+    def _make_columns(self) -> dict[str, np.ndarray]:
+        columns = super()._make_columns()
+        return {**columns, **{f"{name}_rounded": columns[name].astype(np.float32) for name in _ROUNDED}}
+
+    def _encode(self, values: Mapping[str, Any]) -> Columns:
+        rounded = {f"{name}_rounded": values[name].astype(np.float32) for name in _ROUNDED if name in values}
+        return {**values, **rounded}
+
+    def write_knob(self, index: int, name: str, value: Value) -> None:
+        """Set a knob that the schedule does not drive to a canonical value.
+
+        Raises:
+            ArgumentError: if the knob is `poison_after`.
+        """
+        super().write_knob(index, name, value)
+        if name in _ROUNDED:
+            self._knobs[f"{name}_rounded"][index] = value
+        self._slope, self._finds_slope = None, True
+
     def _make_arrays(self) -> None:
         super()._make_arrays()
         self._third = np.zeros(self.num_envs, np.float32)
         self._three = np.array(3.0, np.float32)
         self._needs_clip = False
+        self._slope: SlopeTable | None = None
+        self._finds_slope = True
+        self._is_within = True  # whether all positions are in the reach of the table
+
+    def _start(self, indices: np.ndarray, low: float = -0.6, high: float = -0.4) -> None:
+        super()._start(indices, low, high)
+        self._is_within = self._is_within and max(-low, high) <= SlopeTable.reach
 
     def _check_actions(self, actions: Any) -> np.ndarray:
-        checked = check_forces(actions, self.num_envs)[:, 0]
-        self._needs_clip = bool(checked.min() < -1.0 or checked.max() > 1.0)
-        return checked
+        checked, low, high = check_forces(actions, self.num_envs)
+        self._needs_clip = low < -1.0 or high > 1.0
+        return checked[:, 0]
 
-    def _accelerate(self, actions: np.ndarray) -> None:
+    def _find_slope(self) -> SlopeTable | None:
+        """The table for the gravity of all cars; `None` if they differ or are few, where a cosine takes less time."""
+        gravity, self._finds_slope = self._knobs["gravity"], False
+        if "gravity" in self._driven or self.num_envs < _LEAST_CARS or not SlopeTable.serves(gravity):
+            return None
+        return SlopeTable(self.num_envs, float(gravity[0]))
+
+    def _accelerate(self, actions: np.ndarray) -> np.ndarray:
         if _IS_DOUBLE:
-            self._accelerate_in_double(actions)
-            return
-        push, pull, third, knobs = self._push, self._pull, self._third, self._knobs
+            return self._accelerate_in_double(actions)
+        push, knobs, clipped = self._push, self._knobs, None
         # Single and double precision are mixed as in Gymnasium, so that the results round equally.
-        np.multiply(self._position, self._three, out=third)
-        np.copyto(pull, third)
-        np.cos(pull, out=pull)
-        np.multiply(pull, knobs["gravity"], out=pull)
-        np.copyto(third, knobs["power"], casting="same_kind")
-        clipped = None
+        forces = actions
         if self._needs_clip:
             np.minimum(actions, 1.0, out=push)
             np.maximum(push, -1.0, out=push)
-            # a clipped force is a Python float in Gymnasium, of double precision
             clipped = np.not_equal(push, actions, out=self._mask).nonzero()[0]
-            double = np.sign(actions[clipped]) * knobs["power"][clipped] - pull[clipped]
-            actions = push
+            forces = push
         if self._has_false_responses:
             clipped = None
-            np.copyto(push, actions)
+            np.copyto(push, forces)
             self._replace_pushes(push)
-            actions = push
-        np.multiply(actions, third, out=push)
-        np.copyto(third, pull, casting="same_kind")
-        np.subtract(push, third, out=push)
-        if clipped is not None:
-            push[clipped] = double
-        np.add(self._velocity, push, out=self._velocity)
+            forces = push
+        np.multiply(forces, knobs["power_rounded"], push)
+        if self._finds_slope:
+            self._slope = self._find_slope()
+        if self._slope is not None and self._is_within:
+            found, unsure = self._slope.accelerate(self._position, self._velocity, push)
+            if unsure is not None:
+                pull = self._pull_at(unsure).astype(np.float32)
+                found[unsure] = self._velocity[unsure] + (push[unsure] - pull)
+        else:
+            third, pull = self._third, self._pull
+            np.multiply(self._position, self._three, out=third)
+            np.copyto(pull, third)
+            np.cos(pull, out=pull)
+            np.multiply(pull, knobs["gravity"], out=pull)
+            np.copyto(third, pull, casting="same_kind")
+            np.subtract(push, third, out=push)
+            found = np.add(self._velocity, push, out=push)
+            self._is_within = True  # after this step
+        if clipped is not None and len(clipped):
+            # a clipped force is a Python float in Gymnasium, of double precision
+            change = np.sign(actions[clipped]) * knobs["power"][clipped] - self._pull_at(clipped)
+            found[clipped] = self._velocity[clipped] + change.astype(np.float32)
+        return found
 
-    def _accelerate_in_double(self, actions: np.ndarray) -> None:
+    def _pull_at(self, indices: np.ndarray) -> np.ndarray:
+        """The pull of the slope on these cars in double precision, shape `(K,)`."""
+        pull: np.ndarray = np.cos((self._position[indices] * self._three).astype(np.float64))
+        return pull * self._knobs["gravity"][indices]
+
+    def _accelerate_in_double(self, actions: np.ndarray) -> np.ndarray:
         """The same with the type promotion of NumPy 1."""
         push, pull, knobs = self._push, self._pull, self._knobs
         np.multiply(self._position, 3.0, out=pull)
@@ -273,7 +326,7 @@ class VectorMountainCarContinuous(VectorCar):
             self._replace_pushes(push)
         np.multiply(push, knobs["power"], out=push)
         np.subtract(push, pull, out=push)
-        np.add(self._velocity, push, out=self._velocity)
+        return np.add(self._velocity, push, out=push)
 
     def _round(self) -> None:
         if _IS_DOUBLE:
@@ -288,8 +341,7 @@ class VectorMountainCarContinuous(VectorCar):
         push[false] = 2.0 * numbers[false] / transient[false] - 1.0
 
     def _goals(self) -> np.ndarray:
-        np.copyto(self._push, self._knobs["goal_position"], casting="same_kind")
-        return self._push
+        return self._knobs["goal_position" if _IS_DOUBLE else "goal_position_rounded"]
 
     def _rewards(self, actions: np.ndarray, ended: np.ndarray) -> np.ndarray:
         rewards = actions.astype(np.float64)

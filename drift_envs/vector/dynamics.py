@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -180,8 +181,8 @@ class IntegerActions:
         return checked
 
 
-def check_forces(actions: Any, number: int) -> np.ndarray:
-    """Return the forces of the continuous cars as an array of `float32`.
+def check_forces(actions: Any, number: int) -> tuple[np.ndarray, float, float]:
+    """Return the forces of the continuous cars as an array of `float32`, the least of them and the largest.
 
     Args:
         actions: finite numbers of shape `(N, 1)`.
@@ -194,11 +195,12 @@ def check_forces(actions: Any, number: int) -> np.ndarray:
     checked = np.ascontiguousarray(given, np.float32)
     if given.shape != (number, 1):
         raise ArgumentError(f"`actions` should have the shape ({number}, 1). Received {given.shape}")
-    low, high = checked.min(), checked.max()  # two reductions check all at once: a NaN is in both
-    if not (low > -np.inf and high < np.inf):
+    flat = checked.reshape(-1)
+    low, high = float(np.minimum.reduce(flat)), float(np.maximum.reduce(flat))  # a NaN is in both
+    if not (low > -math.inf and high < math.inf):
         index = int(np.isfinite(checked[:, 0]).argmin())
         raise ArgumentError(f"`actions[{index}]` should be a finite number. Received {float(checked[index, 0])}")
-    return checked
+    return checked, low, high
 
 
 def as_action_array(actions: Any, kinds: str) -> np.ndarray:

@@ -252,7 +252,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         """
         if not self._is_reset:
             raise StateError("`step` was called before `reset`; call `reset` first")
-        checked = check_forces(actions, self.num_envs) if self._integers is None else self._integers.check(actions)
+        checked = check_forces(actions, self.num_envs)[0] if self._integers is None else self._integers.check(actions)
         if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
             raise StateError(
                 f"sub-environment {int(self._ended.argmax())} has ended its episode and autoreset is disabled; "

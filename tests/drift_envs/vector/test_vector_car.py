@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from drift_envs.errors import ArgumentError
+from drift_envs.vector import car
+from drift_envs.vector.slope import SlopeTable
 
 CAR, CONTINUOUS = "DriftMountainCar-v0", "DriftMountainCarContinuous-v0"
 ENGINE = {CAR: "force", CONTINUOUS: "power"}
@@ -64,6 +66,60 @@ def test_cars_equal_single_cars_bit_by_bit(make_pair, make_schedule, env_id, mod
                 assert sync.get_attr("drift_state") == native.get_attr("drift_state")
             ended_before = ended
         assert sync.get_attr("drift_log") == native.get_attr("drift_log")
+
+
+def exact_pull(position, gravity):
+    return (gravity * np.cos((position * np.float32(3.0)).astype(np.float64))).astype(np.float32)
+
+
+@pytest.mark.parametrize("gravity", [0.01, 0.0025, 1e-6])
+def test_certain_velocities_of_the_slope_table_have_the_bits_of_the_exact_expression(gravity):
+    rng, number = np.random.default_rng(0), 200_000
+    table = SlopeTable(number, gravity)
+    for low, high, speed in ((-1.3, 1.3, 0.07), (-0.6, -0.4, 0.01), (-0.6, -0.4, 0.0), (-1e-3, 1e-3, 0.07)):
+        position = rng.uniform(low, high, number).astype(np.float32)
+        velocity = rng.uniform(-speed, speed, number).astype(np.float32)
+        push = (0.0015 * rng.uniform(-1, 1, number) * rng.choice([0.0, 0.01, 1.0], number)).astype(np.float32)
+        found, unsure = table.accelerate(position, velocity, push)
+        certain = np.ones(number, bool)
+        certain[[] if unsure is None else unsure] = False
+        expected = velocity + (push - exact_pull(position, gravity))
+        np.testing.assert_array_equal(found[certain], expected[certain])
+        assert certain.mean() > 0.9
+
+
+@pytest.mark.parametrize("transient", [0.0, 0.3])
+def test_cars_with_the_slope_table_equal_those_with_cosines(monkeypatch, transient):
+    number = 300
+    cars = [gym.make_vec(CONTINUOUS, num_envs=number, schedule=None) for _ in range(2)]
+    monkeypatch.setattr(car, "_LEAST_CARS", 1)  # read at the first step
+    rng = np.random.default_rng(1)
+    for each in cars:
+        each.reset(seed=0)
+        each.set_attr("transient", transient)
+        if each is cars[1]:
+            each.unwrapped._finds_slope = False
+    for step in range(1100):
+        if step == 300:  # outside of the table at first
+            observations = [each.reset(options={"low": 1.0, "high": 9.0})[0] for each in cars]
+            assert observations[0].max() > 4.0
+        if step == 600:
+            for each in cars:
+                each.set_attr("gravity", 0.003)
+            cars[1].unwrapped._finds_slope = False
+        if step == 700:
+            for each in cars:
+                each.set_attr("gravity", np.linspace(0.002, 0.003, number).tolist())
+        states = cars[0].reset(options={"reset_mask": np.arange(number) < 5})[0] if step % 40 == 0 else observations[0]
+        if step % 40 == 0:
+            cars[1].reset(options={"reset_mask": np.arange(number) < 5})
+        actions = swing_up_actions(CONTINUOUS, states, rng)
+        found = [each.step(actions) for each in cars]
+        for one, other in zip(found[0][:4], found[1][:4], strict=True):
+            np.testing.assert_array_equal(one, other)
+        observations = [each[0] for each in found]
+        assert (cars[0].unwrapped._slope is None) == (step >= 700 or car._IS_DOUBLE)
+        assert cars[1].unwrapped._slope is None
 
 
 @pytest.mark.parametrize("env_id", [CAR, CONTINUOUS])
