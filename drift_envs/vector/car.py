@@ -191,7 +191,8 @@ class VectorMountainCar(VectorCar):
         np.cos(pull, out=pull)
         np.multiply(pull, knobs["gravity"], out=pull)
         np.subtract(push, pull, out=push)
-        return np.add(self._velocity, push, out=push)
+        np.add(self._velocity, push, out=push)
+        return push
 
     def _replace_pushes(self, push: np.ndarray) -> None:
         """Replace pushes by those of another action, with probability `transient`."""
@@ -242,7 +243,7 @@ class VectorMountainCarContinuous(VectorCar):
         super().write_knob(index, name, value)
         if name in _ROUNDED:
             self._knobs[f"{name}_rounded"][index] = value
-        self._slope, self._finds_slope = None, True
+        self._finds_slope = True
 
     def _make_arrays(self) -> None:
         super()._make_arrays()
@@ -288,11 +289,12 @@ class VectorMountainCarContinuous(VectorCar):
         np.multiply(forces, knobs["power_rounded"], push)
         if self._finds_slope:
             self._slope = self._find_slope()
+        found: np.ndarray
         if self._slope is not None and self._is_within:
             found, unsure = self._slope.accelerate(self._position, self._velocity, push)
             if unsure is not None:
-                pull = self._pull_at(unsure).astype(np.float32)
-                found[unsure] = self._velocity[unsure] + (push[unsure] - pull)
+                change = push[unsure] - self._pull_at(unsure).astype(np.float32)
+                found[unsure] = self._velocity[unsure] + change
         else:
             third, pull = self._third, self._pull
             np.multiply(self._position, self._three, out=third)
@@ -301,18 +303,20 @@ class VectorMountainCarContinuous(VectorCar):
             np.multiply(pull, knobs["gravity"], out=pull)
             np.copyto(third, pull, casting="same_kind")
             np.subtract(push, third, out=push)
-            found = np.add(self._velocity, push, out=push)
+            np.add(self._velocity, push, out=push)
+            found = push
             self._is_within = True  # after this step
         if clipped is not None and len(clipped):
             # a clipped force is a Python float in Gymnasium, of double precision
-            change = np.sign(actions[clipped]) * knobs["power"][clipped] - self._pull_at(clipped)
-            found[clipped] = self._velocity[clipped] + change.astype(np.float32)
+            exact = np.sign(actions[clipped]) * knobs["power"][clipped] - self._pull_at(clipped)
+            found[clipped] = self._velocity[clipped] + exact.astype(np.float32)
         return found
 
     def _pull_at(self, indices: np.ndarray) -> np.ndarray:
         """The pull of the slope on these cars in double precision, shape `(K,)`."""
         pull: np.ndarray = np.cos((self._position[indices] * self._three).astype(np.float64))
-        return pull * self._knobs["gravity"][indices]
+        np.multiply(pull, self._knobs["gravity"][indices], out=pull)
+        return pull
 
     def _accelerate_in_double(self, actions: np.ndarray) -> np.ndarray:
         """The same with the type promotion of NumPy 1."""
@@ -326,7 +330,8 @@ class VectorMountainCarContinuous(VectorCar):
             self._replace_pushes(push)
         np.multiply(push, knobs["power"], out=push)
         np.subtract(push, pull, out=push)
-        return np.add(self._velocity, push, out=push)
+        np.add(self._velocity, push, out=push)
+        return push
 
     def _round(self) -> None:
         if _IS_DOUBLE:
@@ -341,7 +346,8 @@ class VectorMountainCarContinuous(VectorCar):
         push[false] = 2.0 * numbers[false] / transient[false] - 1.0
 
     def _goals(self) -> np.ndarray:
-        return self._knobs["goal_position" if _IS_DOUBLE else "goal_position_rounded"]
+        goals: np.ndarray = self._knobs["goal_position" if _IS_DOUBLE else "goal_position_rounded"]
+        return goals
 
     def _rewards(self, actions: np.ndarray, ended: np.ndarray) -> np.ndarray:
         rewards = actions.astype(np.float64)

@@ -28,15 +28,18 @@ dense row, which has one entry for each tick, the cursor is the tick plus an off
 
 **Who is due.** `due_at` is the count (without lag) or episode at which the cursor of a sub-environment has to
 move. With unit `episode` it is compared when episodes start. With the other units, `_look_ahead` finds every
-32 steps the sub-environments that may be due before the next look-ahead::
+128 steps the sub-environments that may be due before the next look-ahead, and the entries that become valid then::
 
-    count     500                                   532                                   564
+    count     500                                   628                                   756
               |<------------- window -------------->|<------------- window -------------->|
               _look_ahead                           _look_ahead
                  |
                  |  none due           `move` compares integers only
-                 |  up to 64 due       `_queue`: {count: [(index, count, entry), ...]}, popped by `move`
+                 |  up to 128 due      `_queue`: {count: [position in the window, ...]}, popped by `move`
                  |  more               `_due_window`: one byte counter each, compared as an array by `move`
+
+Where a sub-environment changes once in a window, `move` writes only the values, and `settle` the cursor and `due_at`,
+for all of the window at once.
 
 A reset step within the window makes a sub-environment due one step later: `late` counts them since the last merge.
 """
@@ -44,6 +47,7 @@ A reset step within the window makes a sub-environment due one step later: `late
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +57,8 @@ from drift_envs.wrappers.clock import NO_JUMP, ClockJump
 from drift_envs.wrappers.records import VisitedTicks
 
 _MOST_LOOPED = 8  # up to this number of sub-environments, a loop is cheaper than array operations
-_WINDOW = 32  # steps of a window
-_MOST_QUEUED = 64  # beyond this number in a window, a `DueWindow` is cheaper than a queue
+_WINDOW = 128  # steps of a window
+_MOST_QUEUED = 128  # beyond this number in a window, a `DueWindow` is cheaper than a queue
 _MOST_RECENT = 200  # steps between merges of `recent`, so that its counters fit into bytes
 
 
@@ -96,16 +100,20 @@ class Clocks:
         self._lag = self._episode if has_reset_steps else np.zeros(number, np.int64)
         self._late = self._recent if has_reset_steps else np.zeros(number, np.uint8)
         self._shift = np.zeros(number, np.int64)  # from count or episode to tick
-        self._cursor_shift = np.zeros(number, np.int64)  # from count or episode to the cursor of a dense row
+        self._cursor_shift = np.zeros(number, np.int64)  # from count (with lag) or episode to the cursor of a dense row
         self._held_tick = np.zeros(number, np.int64)
         self._held_cursor = np.zeros(number, np.int64)
         self._resume = np.zeros(number, np.int64)  # the tick after a hold
         self._any_held = False
         self._due_at = np.full(number, FAR, np.int64)  # the episode, or count without lag, at which values may change
         self._window_end = 0  # the count of the next look-ahead
-        # By count: index, count without the reset steps of the window, and the next entry if it is known.
-        self._queue: dict[int, list[tuple[int, int, Entry | None]]] = {}
+        self._queue: dict[int, list[int]] = {}  # positions in the arrays of the window, by count
         self._due_window: DueWindow | None = None  # instead of the queue, if many are due
+        self._soon: list[int] = []  # the queued sub-environments, by position ...
+        self._counts: list[int] = []  # ... and the counts at which they are due, without the reset steps of the window
+        self._entries: Entry | None = None  # indices and `next_entries` of the first positions, arrays
+        self._values: list[tuple[np.ndarray, list[Any]]] = []  # the columns of the pool and their next values
+        self._entered: list[int] = []  # the positions of entries that are not settled
         self._no_change_before = 0  # with unit `episode`: the count before which no start of an episode is due
         self._since = np.zeros(number, np.int64)  # the first tick of the current span of visited ticks
         self._furthest = np.zeros(number, np.int64)
@@ -160,8 +168,7 @@ class Clocks:
             self._advance_queued(queued)
         if self.pool.is_dense:
             cursor = self.pool.cursor
-            np.subtract(self._cursor_shift, self._lag, out=cursor)
-            np.add(cursor, self.count, out=cursor)
+            np.add(self._cursor_shift, self.count, out=cursor)
             if self._any_held:
                 np.copyto(cursor, self._held_cursor, where=self._held)
             self.pool.gather()
@@ -177,12 +184,15 @@ class Clocks:
             self.start_at(ended.nonzero()[0], NO_JUMP, in_reset_step)
             return
         # Indices are twice as fast as the mask if many episodes end at random positions.
-        self._ends_at[ended.nonzero()[0]] = self.count + in_reset_step + self.limit
+        indices = ended.nonzero()[0]
+        self._ends_at[indices] = self.count + in_reset_step + self.limit
         pool = self.pool
-        if pool.is_dense:
+        if pool.is_dense and self._counts_episodes:
             np.add(self._episode, ended, out=self._episode)
         else:
             np.add(self._recent, ended.view(np.uint8), out=self._recent)
+            if pool.is_dense and in_reset_step:
+                self._cursor_shift[indices] -= 1
         if self._counts_episodes:
             if self.count >= self._no_change_before:
                 self._advance_due_episodes()
@@ -192,13 +202,13 @@ class Clocks:
         if self.count >= self._merge_at and not self.is_moving:
             self._merge_recent()
         if self.is_moving and not in_reset_step:  # in a reset step `move` has applied the next values
-            indices = ended.nonzero()[0]
+            self.settle()
             due = indices[self._due_at[indices] + self._lag[indices] + self._late[indices] <= self.count]
             if len(due):
                 self._advance(due)
                 self._window_end = self.count
             if pool.is_dense:
-                pool.move_to(indices, self._cursor_shift[indices] + self.count - self._lag[indices])
+                pool.move_to(indices, self._cursor_shift[indices] + self.count)
 
     def start_at(self, indices: np.ndarray, jump: ClockJump, in_reset_step: bool = False) -> None:
         """Start episodes after a rewind or with clock options.
@@ -235,7 +245,7 @@ class Clocks:
         self._shift[indices] = start - time
         self.pool.seek(indices, start)
         self._held_cursor[indices] = self.pool.cursor[indices]
-        self._cursor_shift[indices] = self.pool.cursor[indices] - time
+        self._cursor_shift[indices] = self.pool.cursor[indices] - (time if self._counts_episodes else start_count)
         self._due_at[indices] = np.where(
             self._held[indices], FAR, self.pool.valid_until(indices) - self._shift[indices]
         )
@@ -285,6 +295,7 @@ class Clocks:
 
     def _merge_recent(self) -> None:
         """Add the byte counters of episodes to the others."""
+        self.settle()
         np.add(self._episode, self._recent, out=self._episode)
         self._recent.fill(0)
         self._merge_at = self.count + _MOST_RECENT
@@ -300,68 +311,79 @@ class Clocks:
         else:
             self._advance(np.flatnonzero(self._sum <= 0))
 
+    def settle(self) -> None:
+        """Write the cursors of the entries that are valid; within a window, steps write only their values."""
+        if self._entries is not None and self._entered:
+            entered = np.array(self._entered)
+            indices, cursors, until = (part[entered] for part in self._entries[:3])
+            self.pool.cursor[indices] = cursors
+            self._due_at[indices] = until - self._shift[indices]
+            self._entered.clear()
+
     def _look_ahead(self) -> None:
-        """Find the sub-environments that may be due within the next window."""
+        """Find the sub-environments that may be due within the next window, and their next entries."""
         self._merge_recent()
         self._window_end = self.count + _WINDOW
         np.add(self._due_at, self._lag, out=self._sum)
         soon = np.flatnonzero(self._sum < self._window_end)
-        self._queue, self._due_window = {}, None
+        self._queue, self._due_window, self._entries = {}, None, None
         if not len(soon):
             return
         counts = self._sum[soon]
-        entries: list[Entry | None] = [None] * len(soon)
+        first, others = soon[:0], soon
         if not self.pool.is_dense:
             following = self.pool.next_entries(soon)
-            if len(soon) <= _MOST_QUEUED:
-                entries = list(zip(*(part.tolist() for part in following), strict=True))
-            else:
-                until = following[1]
-                lags = self._lag[soon] - self._shift[soon]
-                once = (until >= 0) & (until + lags >= self._window_end)
-                if len(soon) - np.count_nonzero(once) <= _MOST_QUEUED:
-                    parts = tuple(part[once] for part in following)
-                    self._due_window = DueWindow(soon[once], self.count, counts[once], parts)
-                    soon, counts = soon[~once], counts[~once]
-                    entries = [None] * len(soon)
-        if len(soon) > _MOST_QUEUED:
+            until = following[1]
+            once = (until >= 0) & (until + (self._lag[soon] - self._shift[soon]) >= self._window_end)
+            first, others = soon[once], soon[~once]
+        if len(others) > _MOST_QUEUED:
             self._due_window = DueWindow(soon, self.count, counts)
             return
-        for item in zip(soon.tolist(), counts.tolist(), entries, strict=True):
-            self._queue.setdefault(max(item[1], self.count), []).append(item)
+        if len(first):
+            self._entries = (first, *(part[once] for part in following))
+            counts = np.concatenate((counts[once], counts[~once]))
+        if len(first) > _MOST_QUEUED:
+            self._due_window = DueWindow(first, self.count, counts[: len(first)])
+        else:
+            values = () if self._entries is None else self._entries[3:]
+            self._values = [(column, part.tolist()) for column, part in zip(self.pool.moving(), values, strict=False)]
+        self._soon, self._counts = [*first.tolist(), *others.tolist()], counts.tolist()
+        for place in range(len(first) if self._due_window is not None else 0, len(self._soon)):
+            self._queue.setdefault(max(self._counts[place], self.count), []).append(place)
 
     def _advance_window(self, window: DueWindow, due: np.ndarray) -> None:
         """Advance the sub-environments that are due, given as positions in the window."""
         indices = window.indices[due]
-        if window.entries is None:
+        if self._entries is None:
             self._advance(indices)
             window.postpone(due, self._due_at[indices] + self._lag[indices])
             return
-        entry = tuple(part[due] for part in window.entries)
-        self.pool.apply(indices, entry)
-        self._due_at[indices] = entry[1] - self._shift[indices]
+        for column, values in zip(self.pool.moving(), self._entries[3:], strict=True):
+            column[indices] = values[due]
+        self._entered.extend(due.tolist())
         window.remove(due)
         if self._on_change is not None:
             self._on_change(indices)
 
-    def _advance_queued(self, queued: list[tuple[int, int, Entry | None]]) -> None:
-        """Advance the queued sub-environments, and postpone those with a reset step since they were queued."""
-        due = []
-        for item in queued:
-            index, count, entry = item
+    def _advance_queued(self, queued: list[int]) -> None:
+        """Advance the sub-environments at these positions, and postpone those with a reset step in this window."""
+        due, known = [], 0 if self._entries is None else len(self._entries[0])
+        for place in queued:
+            index = self._soon[place]
             late = self._late.item(index)
-            if count + late > self.count:
-                self._queue.setdefault(count + late, []).append(item)
-                continue
-            if entry is None or entry[1] < 0:
+            count = self._counts[place] + late
+            if count <= self.count:
+                if place < known:
+                    for column, values in self._values:
+                        column[index] = values[place]
+                    self._entered.append(place)
+                    due.append(index)
+                    continue
                 self._advance([index])
-            else:
-                self.pool.apply(index, entry)
-                self._due_at[index] = entry[1] - self._shift.item(index)
-                due.append(index)
-            count = self._due_at.item(index) + self._lag.item(index)
-            if count + late < self._window_end:
-                self._queue.setdefault(count + late, []).append((index, count, None))
+                self._counts[place] = self._due_at.item(index) + self._lag.item(index)
+                count = self._counts[place] + late
+            if count < self._window_end:
+                self._queue.setdefault(count, []).append(place)
         if due and self._on_change is not None:
             self._on_change(np.array(due))
 
@@ -376,7 +398,8 @@ class Clocks:
             if pool.is_dense:
                 until = pool.valid_until(due)
                 pool.seek(due, until)
-                self._cursor_shift[due] = pool.cursor[due] - (until - self._shift[due])
+                lag = self._lag[due] + self._late[due] if self.is_moving else 0
+                self._cursor_shift[due] = pool.cursor[due] - (until - self._shift[due] + lag)
                 self._due_at[due] = pool.valid_until(due) - self._shift[due]
             else:
                 self._due_at[due] = pool.advance(due) - self._shift[due]

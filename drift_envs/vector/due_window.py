@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_NOT_DUE = 200  # beyond the end of a window, and with the reset steps of a window it still fits into a byte
+_NOT_DUE = 180  # beyond the end of a window, and with the reset steps of a window it still fits into a byte
 
 
 class DueWindow:
@@ -21,8 +21,6 @@ class DueWindow:
         indices: sub-environments that may be due within the window, shape `(K,)`.
         start: the step count at which the window begins.
         counts: the step counts at which they are due, without reset steps in between, shape `(K,)`.
-        entries: the pool entries that become valid then, arrays of shape `(K,)`; only if each
-            sub-environment is due at most once within the window.
 
     Example:
         >>> window = DueWindow(np.array([4, 7]), start=100, counts=np.array([101, 102]))
@@ -34,11 +32,8 @@ class DueWindow:
         array([0, 1])
     """
 
-    def __init__(
-        self, indices: np.ndarray, start: int, counts: np.ndarray, entries: tuple[np.ndarray, ...] | None = None
-    ) -> None:
+    def __init__(self, indices: np.ndarray, start: int, counts: np.ndarray) -> None:
         self.indices = indices
-        self.entries = entries
         self._start = start
         self._waits = np.zeros(len(indices), np.uint8)
         self._sum = np.empty(len(indices), np.uint8)
@@ -49,7 +44,7 @@ class DueWindow:
         """The sub-environments that are due, as positions in `indices`; `None` if there are none.
 
         Args:
-            count: the current step count, less than 200 after the start.
+            count: the current step count, less than 180 after the start.
             reset_steps: the reset steps of each sub-environment since the start, shape `(N,)`, `uint8`.
         """
         reset_steps.take(self.indices, out=self._sum, mode="wrap")

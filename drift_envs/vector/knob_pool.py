@@ -186,16 +186,9 @@ class KnobPool:
         cursor += 1
         return (cursor, self._next_tick[cursor], *(values[cursor] for values in self._flat.values()))
 
-    def apply(self, indices: int | np.ndarray, entry: Entry) -> None:
-        """Make entries of `next_entries` the current ones.
-
-        Args:
-            indices: one sub-environment, or several.
-            entry: its entry, or arrays with one for each.
-        """
-        self.cursor[indices] = entry[0]
-        for name, values in zip(self._flat, entry[2:], strict=True):
-            self.columns[name][indices] = values
+    def moving(self) -> list[np.ndarray]:
+        """The columns whose next values are in `next_entries`, in its order."""
+        return [self.columns[name] for name in self._flat]
 
     def advance_one(self, index: int) -> int:
         """The same as `advance` for one sub-environment, without arrays."""

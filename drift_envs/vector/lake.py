@@ -253,6 +253,7 @@ class VectorFrozenLake(DriftVectorEnv):
     def read_knob(self, index: int, name: str) -> Value:
         """Read the current value of a knob back from the arrays of the dynamics."""
         if name == "slip":
+            self.clocks.settle()
             return self.pool.value(name, index) if name in self.pool.pool else float(self._slip[index])
         if name == "transient":
             return float(self._transient[index])

@@ -3,12 +3,14 @@
 * `WorkerVectorEnv` - one native vector environment in each process; results as in one process
 * `WorkerPlan` - what a process builds
 
-Actions, observations, rewards and ends are in shared memory; the pipes carry one short message a step.
+Actions, observations, rewards and ends are in shared memory; the pipes carry one byte a step, and `info` where there
+is any.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import weakref
 from collections.abc import Sequence
 from itertools import pairwise
@@ -35,6 +37,7 @@ from drift_envs.wrappers.drift import DriftWrapper
 MOST_WORKERS = 256
 _LOST = (BrokenPipeError, ConnectionResetError, EOFError)
 _PATIENCE = 5.0  # seconds in which a process ends by itself
+_STEP = b"s"  # the order of a step, and its answer without `info`: no pickle is so short
 
 
 class WorkerPlan(NamedTuple):
@@ -94,14 +97,19 @@ def _serve(pipe: Connection, name: str, fields: dict[str, _Field], plan: WorkerP
     envs: Any = None
     try:
         while True:
-            order, given = pipe.recv()
+            received = pipe.recv_bytes()
+            order, given = ("step", None) if received == _STEP else pickle.loads(received)
             if order == "close":
                 break
             try:
                 if envs is None:
                     envs = plan.make(load_object(plan.build)(**plan.arguments), part)
                     envs._idle_rewinds.is_over = True  # the first process counts for all
-                pipe.send((True, _obey(envs, order, given, mine)))
+                answer = _obey(envs, order, given, mine)
+                if order == "step" and not answer:
+                    pipe.send_bytes(_STEP)
+                else:
+                    pipe.send((True, answer))
             except Exception as error:  # noqa: BLE001 - the first process raises it
                 pipe.send((False, error))
     except (*_LOST, KeyboardInterrupt):
@@ -142,8 +150,8 @@ def _obey(envs: Any, order: str, given: Any, mine: dict[str, np.ndarray]) -> Any
 class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     """Native sub-environments in several processes, with the results of a single process.
 
-    Each process draws the random numbers of all sub-environments and uses those of its own. Processes are started by
-    `spawn`: a program that uses them has to be importable (`if __name__ == "__main__":`).
+    Each process draws the random numbers of its own sub-environments, and skips those of the others. Processes are
+    started by `spawn`: a program that uses them has to be importable (`if __name__ == "__main__":`).
 
     Args:
         single_env: the single environment of which all sub-environments are copies.
@@ -253,7 +261,8 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         if not self._is_reset:
             raise StateError("`step` was called before `reset`; call `reset` first")
         checked = check_forces(actions, self.num_envs)[0] if self._integers is None else self._integers.check(actions)
-        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
+        is_disabled = self.autoreset_mode is AutoresetMode.DISABLED
+        if is_disabled and self._ended.any():
             raise StateError(
                 f"sub-environment {int(self._ended.argmax())} has ended its episode and autoreset is disabled; "
                 "call `reset(options={'reset_mask': terminations | truncations})`"
@@ -263,7 +272,8 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         infos = self._ask([("step", None)] * len(self.parts))
         names = ("observations", "rewards", "terminations", "truncations")
         observations, rewards, terminations, truncations = (self._arrays[name].copy() for name in names)
-        self._ended = terminations | truncations
+        if is_disabled:
+            self._ended = terminations | truncations
         return observations, rewards, terminations, truncations, self._join(infos)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -323,9 +333,10 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
         try:
             for pipe, order in zip(self._pipes, orders, strict=True):
                 if order is not None:
-                    pipe.send(order)
+                    pipe.send_bytes(_STEP if order[0] == "step" else pickle.dumps(order))
             for pipe, order in zip(self._pipes, orders, strict=True):
-                answers.append((True, None) if order is None else pipe.recv())
+                received = _STEP if order is None else pipe.recv_bytes()
+                answers.append((True, None) if received == _STEP else pickle.loads(received))
         except _LOST as error:
             join_ended(self.processes, _PATIENCE)
             ended = ", ".join(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from drift_envs.errors import ArgumentError, DriftWarning, StateError
+from drift_envs.vector.draws import EpisodeDraws, Share, SideDraws, StepDraws
 
 LAKE, CONTINUOUS = "DriftFrozenLake-v0", "DriftMountainCarContinuous-v0"
 SCHEDULES = {
@@ -52,6 +53,24 @@ def same(one: Any, other: Any) -> bool:
             for key in one
         )
     return one.dtype == other.dtype and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("total", [6, 7, 20_001])
+def test_each_part_draws_the_numbers_of_its_columns(total: int) -> None:
+    whole = Share(total, 0, total)
+    parts = [Share(total, 0, 3), Share(total, 3, 1), Share(total, 4, total - 4)]
+    drawn, following = [], []
+    for part in (whole, *parts):
+        generator = np.random.default_rng(3)
+        steps, sides = StepDraws(part), SideDraws(part)
+        count = 3 * len(steps._block)  # over the ends of blocks of both
+        rows = [(steps.step(generator).copy(), sides.step(generator)[1].copy()) for _ in range(count)]
+        episodes = EpisodeDraws(5, part).at(np.arange(part.number), np.full(part.number, 70))
+        drawn.append((*(np.stack(each) for each in zip(*rows, strict=True)), episodes[None]))
+        following.append(generator.random())
+    assert len(set(following)) == 1
+    for kind in range(3):
+        np.testing.assert_array_equal(np.concatenate([own[kind] for own in drawn[1:]], axis=1), drawn[0][kind])
 
 
 @pytest.mark.parametrize(
