@@ -209,7 +209,7 @@ class EntryPoint:
         if backend not in ("numpy", "jax"):
             raise ArgumentError(f"`backend` should be one of numpy, jax. Received {backend!r}")
         if backend == "jax":
-            make_compiled = load_object("drift_envs.functional.vector:make_functional_vector")
+            make_compiled = load_object("drift_envs.functional.entry:make_functional_vector")
             vector: VectorEnv[Any, Any, Any] = make_compiled(self, self.env_id, num_envs, **arguments)
             return vector
         from drift_envs.vector.entry import make_vector, make_workers

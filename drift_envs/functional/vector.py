@@ -1,36 +1,31 @@
 """A `VectorEnv` over the functional form: `gym.make_vec(id, ..., backend="jax")`.
 
-* `make_functional_vector` - builds it, for the entry point of `gymnasium.make_vec`
 * `FunctionalVectorEnv` - the vector environment
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.envs.classic_control import utils
 from gymnasium.spaces import Discrete
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 
-from drift_envs.checks import LARGEST_COUNT, check_integer
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.functional.base import FunctionalEnv, Lifetime, load_all
-from drift_envs.functional.drift_state import DriftCarry, jump_to, name_values, number_of, restart_clock, start_drift
-from drift_envs.functional.knob_arrays import CLOCKS, compile_schedules
-from drift_envs.functional.lake import side_of
-from drift_envs.knobs import KnobTable, Value
-from drift_envs.lazy import load_object
+from drift_envs.functional.base import FunctionalEnv, load_all
+from drift_envs.functional.batch import Batch, ResetOrders
+from drift_envs.functional.drift_state import DriftCarry, name_values
+from drift_envs.functional.knob_arrays import compile_schedules
+from drift_envs.knobs import Value
 from drift_envs.schedule import Phase, Timeline
-from drift_envs.schedule.knob_rules import is_draw
+from drift_envs.vector.checked import CheckedVectorEnv
 from drift_envs.vector.dynamics import IntegerActions, check_forces
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
+from drift_envs.vector.knob_pool import draws_values
 from drift_envs.vector.reset_request import ResetRequest, read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
 from drift_envs.wrappers.clock import IdleRewinds
@@ -41,75 +36,7 @@ _NO_TICK = -1
 _RESET_STREAM = 2**31 - 1  # folded into the key for the draws of `reset`; steps fold in their number
 
 
-def make_functional_vector(
-    build: Callable[..., gym.Env[Any, Any]],
-    env_id: str,
-    num_envs: int = 1,
-    max_episode_steps: int | None = None,
-    autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-    share_timeline: bool = False,
-    **arguments: Any,
-) -> FunctionalVectorEnv:
-    """Build the vector environment.
-
-    Args:
-        build: builds a single environment.
-        env_id: the id.
-        num_envs: the number of sub-environments, at least 1.
-        max_episode_steps: the step limit of an episode, `None` for no limit.
-        autoreset_mode: `NextStep`, `SameStep` or `Disabled`.
-        share_timeline: whether all sub-environments follow the timeline of the first.
-        **arguments: the arguments of the single environment.
-
-    Raises:
-        ArgumentError: if an argument has no compiled form: texts, overlays, windows, knobs of the wrapper, other
-            rewards of the lake, or a velocity at the flag.
-    """
-    single_env: Any = build(**arguments)
-    bare: Any = single_env.unwrapped
-    is_native = isinstance(single_env, DriftWrapper) and single_env.env is bare and single_env.render_mode != "human"
-    if not is_native:
-        single_env.close()
-        raise ArgumentError(
-            '`backend="jax"` should be without texts, overlays, windows and knobs of the wrapper. '
-            f"Received {', '.join(sorted(arguments)) or single_env.schedule}"
-        )
-    velocity: Any = getattr(bare, "goal_velocity", None)
-    rewards = tuple(getattr(bare, "reward_schedule", (1, 0, 0)))
-    if rewards != (1, 0, 0) or velocity:
-        single_env.close()
-        raise ArgumentError(
-            '`reward_schedule` and `goal_velocity` should have their defaults with `backend="jax"`. '
-            f"Received {rewards if velocity is None else velocity!r}"
-        )
-    kinds = load_object("drift_envs.functional:ENVIRONMENTS")
-    now = bare.read_knobs()
-    table = KnobTable(tuple(replace(knob, default=now[knob.name]) for knob in bare.knobs.knobs), rule=bare.knobs.rule)
-    notify = arguments.get("notify", "none")
-    return FunctionalVectorEnv(
-        single_env, kinds[env_id](table), num_envs, max_episode_steps, autoreset_mode, share_timeline, notify
-    )
-
-
-class _Held(NamedTuple):
-    """Sub-environments in which time is stopped, and the drift with which it goes on."""
-
-    mask: Any
-    resume: DriftCarry
-
-
-class _Orders(NamedTuple):
-    """What a reset does to each sub-environment."""
-
-    mask: Any  # whether an episode begins
-    rewinds: Any
-    ended: Any  # whether the episode before has ended by itself
-    holds: Any
-    ticks: Any  # the tick to jump to, or -1
-    keys: Any  # of the schedules
-
-
-class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
+class FunctionalVectorEnv(SubEnvironmentAccess, CheckedVectorEnv):
     """N copies of one drifting environment, stepped by compiled code in double precision.
 
     It has the interface of `DriftVectorEnv`: autoreset modes, options of `reset`, `info`, attributes and frames.
@@ -127,7 +54,7 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
         notify: the contents of `info["drift"]`: `none`, `change` or `full`.
 
     Example:
-        >>> import drift_envs
+        >>> import drift_envs, gymnasium as gym
         >>> lakes = gym.make_vec("DriftFrozenLake-v0", num_envs=3, backend="jax")
         >>> lakes.reset(seed=0)
         (array([0, 0, 0]), {})
@@ -145,24 +72,12 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
         share_timeline: bool = False,
         notify: str = "none",
     ) -> None:
-        self.num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
-        check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
-        modes = [mode.value for mode in AutoresetMode]
-        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
-        self.single_env, self.functional = single_env, functional
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.max_episode_steps, self.render_mode = max_episode_steps, single_env.render_mode
-        self.metadata = {**single_env.metadata, "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = single_env.observation_space
-        self.single_action_space = single_env.action_space
-        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.schedule = single_env.schedule
+        self._set_up(single_env, num_envs, max_episode_steps, autoreset_mode)
+        self.functional = functional
         (self._loaded,) = load_all([self.schedule], functional.knobs)
         self._driven = frozenset(single_env.timeline.names)
         self._is_shared = share_timeline
-        self._draws_values = _draws_values(self._loaded, functional.knobs)
+        self._draws_values = draws_values(self._loaded, functional.knobs)
         self._is_lake = isinstance(self.single_action_space, Discrete) and self.single_action_space.n == 4
         self._seeds = np.zeros(self.num_envs, np.int64)
         self._set_params()
@@ -173,7 +88,6 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
             if isinstance(self.single_action_space, Discrete)
             else None
         )
-        self._is_reset = False
         self._count = 0
         self._ended = np.zeros(self.num_envs, bool)
         self._episodes = np.full(self.num_envs, -1, np.int64)
@@ -189,83 +103,8 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
         self._columns = {name: np.zeros(self.num_envs) for name in self._names()}
         if notify != "none":
             self._drift_infos = DriftInfos(self._columns, self.envs, notify, self._add_info)
-        self._compiled_step = jax.jit(self._step_all)
-        self._compiled_reset = jax.jit(self._reset_all)
-
-    # compiled
-
-    def _axis(self) -> int | None:
-        return self.functional.axis(self._params)
-
-    def _step_all(
-        self, params: Any, states: Lifetime, held: _Held | None, resetting: Any, actions: Any, key: Any
-    ) -> Any:
-        """The step of all sub-environments: observations, states, the drift of the step, and the rest."""
-        env, mode = self.functional, self.autoreset_mode
-        draws = env.draw(key, (self.num_envs,), params)
-        has_ended = resetting is not None
-
-        def one(params: Any, state: Lifetime, held: Any, resetting: Any, draws: Any, action: Any) -> Any:
-            last, after, reward, terminated, truncated = env.transition(draws, state, action, params)
-            if held is not None:
-                drift = _select(held.mask, state.drift, after.drift)
-                after = after._replace(drift=_select(held.mask & (terminated | truncated), held.resume, drift))
-            shown, observation = state.drift, last
-            if has_ended and mode is AutoresetMode.NEXT_STEP:
-                after = _select(resetting, env.begin_episode(draws, state, params), after)
-                reward = jnp.where(resetting, 0.0, reward)
-                terminated, truncated = terminated & ~resetting, truncated & ~resetting
-                observation = _select(resetting, env.observe(after, params), last)
-            elif mode is AutoresetMode.SAME_STEP:
-                ended = terminated | truncated
-                after = _select(ended, env.begin_episode(draws, after, params), after)
-                shown = _select(ended, after.drift, shown)
-                observation = env.observe(after, params)
-            return observation, after, shown, reward, terminated, truncated, last
-
-        axes = (self._axis(), 0, None if held is None else 0, 0 if has_ended else None, 0, 0)
-        found = jax.vmap(one, in_axes=axes)(params, states, held, resetting, draws, actions)
-        return *found, self._probabilities(params, states, resetting, draws)
-
-    def _probabilities(self, params: Any, states: Lifetime, resetting: Any, draws: Any) -> Any:
-        """The probability of each transition of a lake without schedule, as Gymnasium's `info` shows it."""
-        if not getattr(self.single_env.unwrapped, "shows_prob", False):
-            return None
-        slip = number_of(params.drift, states.drift, "slip")
-        found = jnp.where(side_of(draws[0], slip) != 0, 0.5 * slip, 1.0 - slip)
-        return found if resetting is None else jnp.where(resetting, 1.0, found)
-
-    def _reset_all(
-        self, params: Any, states: Lifetime, shown: DriftCarry, held: _Held | None, orders: _Orders, key: Any
-    ) -> Any:
-        """The reset of the sub-environments of a mask: observations, states, their drift, and the held ones."""
-        env = self.functional
-        draws = env.draw(key, (self.num_envs,), params)
-
-        def one(params: Any, state: Lifetime, shown: Any, held: Any, orders: _Orders, draws: Any) -> Any:
-            drift = params.drift
-            first = start_drift(drift, orders.keys)
-            plain = _select(orders.ended, state.drift, restart_clock(drift, state.drift))
-            if held is not None:
-                plain = _select(held.mask, held.resume, plain)
-            plain = _select(orders.rewinds, first, plain)
-            present = _select(orders.rewinds, first, shown)
-            there = jump_to(drift, orders.keys, jnp.maximum(orders.ticks, 0))
-            jumps = orders.ticks >= 0
-            now = _select(jumps, there, _select(orders.holds, present, plain))
-            begun = env.begin_episode(draws, state._replace(drift=now), params)
-            # the clock `episode_step` is at 0 again when it goes on
-            resume = _select(jumps & (drift.clock != CLOCKS["episode_step"]), there, plain)
-            after = _select(orders.mask, begun, state)
-            seen = _select(orders.mask, now, shown)
-            return env.observe(after, params), after, seen, resume
-
-        axes = (self._axis(), 0, 0, None if held is None else 0, 0, 0)
-        observations, states, shown, resume = jax.vmap(one, in_axes=axes)(params, states, shown, held, orders, draws)
-        before = jnp.zeros(self.num_envs, bool) if held is None else held.mask
-        mask = jnp.where(orders.mask, orders.holds, before)
-        kept = resume if held is None else jax.vmap(_select)(orders.mask, resume, held.resume)
-        return observations, states, shown, _Held(mask, kept)
+        shows_prob = getattr(single_env.unwrapped, "shows_prob", False)
+        self._batch = Batch(functional, self.num_envs, self.autoreset_mode, shows_prob)
 
     # the interface of Gymnasium
 
@@ -327,13 +166,13 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
         present = None if not self._is_reset else self._shown_ticks()
         with jax.enable_x64(True):
             keys = jax.vmap(jax.random.PRNGKey)(jnp.asarray(self._seeds % 2**31))
-            orders = _Orders(mask, rewinds | (not self._is_reset), self._ended, holds, ticks, keys)
+            orders = ResetOrders(mask, rewinds | (not self._is_reset), self._ended, holds, ticks, keys)
             if not self._is_reset:
-                axis = self._axis()
+                axis = self.functional.axis(self._params)
                 self._states = jax.jit(jax.vmap(self.functional.reset, in_axes=(0, axis)))(keys, self._params)[1]
                 self._shown, self._held = self._states.drift, None
             key = jax.random.fold_in(jax.random.fold_in(self._stream, _RESET_STREAM), self._count)
-            found = self._compiled_reset(self._params, self._states, self._shown, self._held, orders, key)
+            found = self._batch.reset(self._params, self._states, self._shown, self._held, orders, key)
             observations, self._states, self._shown, held = found
             if bounds is not None and request.options.keys() & {"low", "high"}:
                 low, high = bounds
@@ -365,19 +204,13 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
             ArgumentError: if an action is invalid.
             StateError: before the first `reset`, or after the end of an episode with autoreset disabled.
         """
-        if not self._is_reset:
-            raise StateError("`step` was called before `reset`; call `reset` first")
-        checked = self._check_actions(actions)
         resetting = self._ended if self._ended.any() else None
-        if resetting is not None and self.autoreset_mode is AutoresetMode.DISABLED:
-            raise StateError(
-                f"sub-environment {int(resetting.argmax())} has ended its episode and autoreset is disabled; "
-                "call `reset(options={'reset_mask': terminations | truncations})`"
-            )
+        self._check_step(resetting)
+        checked = self._check_actions(actions)
         present = self._shown_ticks() if self._keeps_visits() else None
         with jax.enable_x64(True):
             key = jax.random.fold_in(self._stream, self._count)
-            found = self._compiled_step(self._params, self._states, self._held, resetting, checked, key)
+            found = self._batch.step(self._params, self._states, self._held, resetting, checked, key)
         used = self._states.drift
         observations, self._states, self._shown, *others, last, prob = found
         self._count += 1
@@ -426,14 +259,6 @@ class FunctionalVectorEnv(SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray])
         """The `info` of the environment's own `reset` for the sub-environments of a mask."""
         shows = getattr(self.single_env.unwrapped, "shows_prob", False)
         return _prob_infos(np.where(mask, 1.0, 0.0), mask.copy()) if shows else {}
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Close the single environment, which renders the frames.
-
-        Args:
-            **kwargs: not used.
-        """
-        self.single_env.close()
 
     # for `SubEnvironment` and `VectorRenderer`
 
@@ -620,16 +445,5 @@ class _FunctionalSubEnvironment(SubEnvironment):
         return self._vector.visited_of(self._index)  # type: ignore[no-any-return]
 
 
-def _select(condition: Any, one: Any, other: Any) -> Any:
-    """Where the condition holds one tree of arrays, otherwise the other."""
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), one, other)
-
-
 def _prob_infos(prob: np.ndarray, mask: np.ndarray) -> dict[str, Any]:
     return {"prob": prob, "_prob": mask}
-
-
-def _draws_values(schedule: Any, table: KnobTable) -> bool:
-    """Whether a schedule leaves values to the seed."""
-    written = [schedule.base, *(drift.set for drift in schedule.drifts)]
-    return any(is_draw(table[name], value) for values in written for name, value in values.items() if name in table)

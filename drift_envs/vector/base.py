@@ -9,16 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Discrete
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 
-from drift_envs.checks import LARGEST_COUNT, check_integer
-from drift_envs.errors import ArgumentError, StateError
+from drift_envs.errors import ArgumentError
 from drift_envs.schedule import Schedule, Timeline
+from drift_envs.vector.checked import CheckedVectorEnv
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.draws import EpisodeDraws, Share, StepDraws
-from drift_envs.vector.dynamics import Dynamics, IntegerActions, refuse_poison
+from drift_envs.vector.dynamics import Dynamics, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
 from drift_envs.vector.reset_request import ResetRequest, read_request
@@ -27,7 +25,7 @@ from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
 
 
-class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
+class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
     """N copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock and its own timeline; the timeline of sub-environment `i` has the
@@ -66,23 +64,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         notify: str = "none",
         part: Share | None = None,
     ) -> None:
-        num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
-        check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
-        modes = [mode.value for mode in AutoresetMode]
-        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
-            raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
+        self._set_up(single_env, num_envs, max_episode_steps, autoreset_mode)
         if not isinstance(single_env.unwrapped, self.kind):
             raise ArgumentError(f"`single_env` should be a drifting `{self.kind.__name__}`. Received {single_env}")
-        self.single_env = single_env
-        self.num_envs = num_envs
-        self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.render_mode = single_env.render_mode
-        self.metadata = {**single_env.metadata, "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = single_env.observation_space
-        self.single_action_space = single_env.action_space
-        self.observation_space = batch_space(single_env.observation_space, self.num_envs)
-        self.action_space = batch_space(single_env.action_space, self.num_envs)
-        self.schedule = single_env.schedule
         schedule = single_env.schedule or Schedule(version=1, name="no-drift")
         self._driven = frozenset(single_env.timeline.names)
         poison = getattr(single_env.unwrapped, "poison_after", 0)
@@ -94,11 +78,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             self.autoreset_mode is AutoresetMode.NEXT_STEP,
             self._update_derived if self._has_derived_arrays() else None,
         )
-        self.max_episode_steps = max_episode_steps
         self._idle_rewinds = IdleRewinds(schedule.name)
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
-        self._is_reset = False
         self.part = Share(self.num_envs, 0, self.num_envs) if part is None else part
         self._start_draws = EpisodeDraws(0, self.part)
         self._response_draws = StepDraws(self.part)
@@ -110,8 +92,6 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
         if notify != "none":
             self._drift_infos = DriftInfos(self.pool.columns, self.envs, notify, self._add_info)
         self._renderer = VectorRenderer(self, self.envs)
-        space = self.single_action_space
-        self._integer_actions = IntegerActions(self.num_envs, int(space.n)) if isinstance(space, Discrete) else None
         self._make_arrays()
 
     def reset(
@@ -187,18 +167,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             ArgumentError: if an action is invalid.
             StateError: before the first `reset`, or after the end of an episode with autoreset disabled.
         """
-        if not self._is_reset:
-            raise StateError("`step` was called before `reset`; call `reset` first")
-        checked = self._check_actions(actions)
-        clocks = self.clocks
-        resetting: np.ndarray | None = None
-        if self._has_ended:
-            if self.autoreset_mode is AutoresetMode.DISABLED:
-                raise StateError(
-                    f"sub-environment {int(self._ended.argmax())} has ended its episode and autoreset is disabled; "
-                    "call `reset(options={'reset_mask': terminations | truncations})`"
-                )
-            resetting = self._ended
+        resetting = self._ended if self._has_ended else None
+        self._check_step(resetting)
+        checked, clocks = self._check_actions(actions), self.clocks
         if clocks.is_moving:
             clocks.move()
         if resetting is not None:
@@ -225,20 +196,6 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndar
             infos = {**merge_infos(infos, reset_infos, self._ended), **last}
             self._has_ended = False
         return observations, rewards, terminations, truncations, infos
-
-    def close_extras(self, **kwargs: Any) -> None:
-        """Close the single environment, which renders the frames.
-
-        Args:
-            **kwargs: not used.
-        """
-        self.single_env.close()
-
-    def _check_actions(self, actions: Any) -> np.ndarray:
-        """Return integer actions as an array; environments with other actions override this."""
-        if self._integer_actions is None:
-            raise NotImplementedError(f"{type(self).__name__} has to check its actions")
-        return self._integer_actions.check(actions)
 
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment, or that of another seed if one is given."""

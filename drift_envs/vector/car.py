@@ -18,7 +18,7 @@ from drift_envs.envs import MountainCar, MountainCarContinuous
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.dynamics import check_forces, refuse_poison
+from drift_envs.vector.dynamics import IntegerActions, check_forces, refuse_poison
 from drift_envs.vector.knob_pool import Columns
 from drift_envs.vector.slope import SlopeTable
 
@@ -179,6 +179,13 @@ class VectorMountainCar(VectorCar):
 
     kind = MountainCar
     precision = np.float64
+
+    def _make_arrays(self) -> None:
+        super()._make_arrays()
+        self._actions = IntegerActions(self.num_envs, int(self._car.action_space.n))
+
+    def _check_actions(self, actions: Any) -> np.ndarray:
+        return self._actions.check(actions)
 
     def _accelerate(self, actions: np.ndarray) -> np.ndarray:
         push, pull, knobs = self._push, self._pull, self._knobs

@@ -1,6 +1,7 @@
 """Knob values of many sub-environments, in arrays that timelines fill for many ticks at once.
 
 * `KnobPool` - the current knob values of each sub-environment, and the tick until which they are valid
+* `draws_values` - whether a schedule leaves values to the seed
 * `FAR` - a tick that is never reached, small enough that sums with it do not overflow
 """
 
@@ -76,7 +77,7 @@ class KnobPool:
         self.columns = columns
         self._encode = encode
         self._width = _DENSE_WIDTH if self.is_dense else _SHARED_WIDTH if self.is_shared else _OWN_WIDTH
-        if not self.is_dense and _draws_far(schedule, table):
+        if not self.is_dense and draws_values(schedule, table):
             self._width = _DRAWN_WIDTH
         self._goes_back = schedule.clock == "episode_step"
         self._timelines: dict[int, Timeline] = {}
@@ -279,7 +280,7 @@ def _driven_names(drift: Drift) -> list[str]:
     return [name for operation in OPERATIONS for name in getattr(drift, operation)]
 
 
-def _draws_far(schedule: Schedule, table: KnobTable) -> bool:
-    """Whether a schedule draws values that are found by search, such as maps."""
+def draws_values(schedule: Schedule, table: KnobTable) -> bool:
+    """Whether a schedule leaves values of these knobs to the seed, such as maps, which are found by search."""
     written = [schedule.base, *(drift.set for drift in schedule.drifts)]
-    return any(is_draw(table[name], value) for values in written for name, value in values.items())
+    return any(is_draw(table[name], value) for values in written for name, value in values.items() if name in table)

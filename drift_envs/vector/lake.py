@@ -15,7 +15,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.draws import SideDraws, half_threshold
-from drift_envs.vector.dynamics import refuse_poison
+from drift_envs.vector.dynamics import IntegerActions, refuse_poison
 from drift_envs.vector.knob_pool import Columns
 from drift_envs.vector.lake_tables import CELLS, LEFT, LakeTableStack
 
@@ -58,6 +58,7 @@ class VectorFrozenLake(DriftVectorEnv):
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
         self._can_slip = "slip" in self._driven or bool(self._half.any())
         self._side_draws = SideDraws(self.part)
+        self._actions = IntegerActions(number, int(self._lake.action_space.n))
         self._make_views()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -189,6 +190,9 @@ class VectorFrozenLake(DriftVectorEnv):
             if resetting is not None:
                 self._lastaction[resetting] = -1
         return observations, rewards, ended, infos
+
+    def _check_actions(self, actions: Any) -> np.ndarray:
+        return self._actions.check(actions)
 
     def _probabilities(self, resetting: np.ndarray | None) -> dict[str, Any]:
         """The probability of the transition, as Gymnasium's `info` shows it."""

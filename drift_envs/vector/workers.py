@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.spaces import Discrete
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
+from gymnasium.vector import AutoresetMode
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.lazy import load_object
 from drift_envs.schedule import Timeline
+from drift_envs.vector.checked import CheckedVectorEnv
 from drift_envs.vector.draws import Share
 from drift_envs.vector.dynamics import Infos, IntegerActions, check_forces
 from drift_envs.vector.reset_request import ResetRequest, read_request
@@ -147,7 +147,7 @@ def _obey(envs: Any, order: str, given: Any, mine: dict[str, np.ndarray]) -> Any
     return envs.call(name, *args, **kwargs)
 
 
-class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
+class WorkerVectorEnv(CheckedVectorEnv):
     """Native sub-environments in several processes, with the results of a single process.
 
     Each process draws the random numbers of its own sub-environments, and skips those of the others. Processes are
@@ -166,21 +166,14 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
     """
 
     def __init__(self, single_env: DriftWrapper, plan: WorkerPlan, num_envs: int, num_workers: int) -> None:
-        self.num_envs = check_integer("num_envs", num_envs, 1, 2**31)
+        self._set_up(single_env, num_envs, plan.max_episode_steps, plan.autoreset_mode)
         workers = check_integer("num_workers", num_workers, 1, min(MOST_WORKERS, num_envs))
         # a native environment of one checks the arguments here, before processes start
         checked = plan.make(single_env, Share(1, 0, 1))
-        self.single_env = single_env
-        self.autoreset_mode, self.metadata = checked.autoreset_mode, checked.metadata
-        self.max_episode_steps, self.render_mode = checked.max_episode_steps, checked.render_mode
-        self.single_observation_space = single_env.observation_space
-        self.single_action_space = single_env.action_space
-        self.observation_space = batch_space(single_env.observation_space, num_envs)
-        self.action_space = batch_space(single_env.action_space, num_envs)
-        self.schedule, self._pool, self._table = single_env.schedule, checked.pool, checked.pool.table
+        self._pool, self._table = checked.pool, checked.pool.table
         self._shares, self._seeds = plan.share_timeline, np.zeros(num_envs, np.int64)
         self._idle_rewinds = IdleRewinds(checked.pool.schedule.name)
-        self._is_reset, self._ended = False, np.zeros(num_envs, bool)
+        self._ended = np.zeros(num_envs, bool)
         space = self.single_action_space
         self._integers = IntegerActions(num_envs, int(space.n)) if isinstance(space, Discrete) else None
         kind = np.int64 if self._integers is not None else np.float32
@@ -258,21 +251,14 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             ArgumentError: if an action is invalid.
             StateError: before the first `reset`, or after the end of an episode with autoreset disabled.
         """
-        if not self._is_reset:
-            raise StateError("`step` was called before `reset`; call `reset` first")
+        self._check_step(self._ended if self._ended.any() else None)
         checked = check_forces(actions, self.num_envs)[0] if self._integers is None else self._integers.check(actions)
-        is_disabled = self.autoreset_mode is AutoresetMode.DISABLED
-        if is_disabled and self._ended.any():
-            raise StateError(
-                f"sub-environment {int(self._ended.argmax())} has ended its episode and autoreset is disabled; "
-                "call `reset(options={'reset_mask': terminations | truncations})`"
-            )
         self._check_open()
         self._arrays["actions"][:] = checked
         infos = self._ask([("step", None)] * len(self.parts))
         names = ("observations", "rewards", "terminations", "truncations")
         observations, rewards, terminations, truncations = (self._arrays[name].copy() for name in names)
-        if is_disabled:
+        if self.autoreset_mode is AutoresetMode.DISABLED:
             self._ended = terminations | truncations
         return observations, rewards, terminations, truncations, self._join(infos)
 
@@ -320,7 +306,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, np.ndarray]):
             **kwargs: not used.
         """
         self._finalizer()
-        self.single_env.close()
+        super().close_extras(**kwargs)
 
     def _check_open(self) -> None:
         if not self._finalizer.alive:

@@ -241,4 +241,4 @@ def test_a_batch_is_compiled_once():
         envs.step(np.array([0, 1, 2, 3]))
     envs.reset(seed=1)
     envs.step(np.zeros(4, int))
-    assert envs.unwrapped._compiled_step._cache_size() == 2  # with and without reset steps
+    assert envs.unwrapped._batch.step._cache_size() == 2  # with and without reset steps
