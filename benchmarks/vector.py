@@ -226,7 +226,8 @@ def main() -> None:
     for number in (1, 16, 64, 256, 1024, 4096, 16_384, 65_536):
         lake, car = (found[f"{plain} {number}"][0] * 1e9 for plain in (LAKE, CAR))
         print(f"{number:>10,}{lake:>12.1f}{car:>12.1f}")
-    print_workers(65_536, 4 * arguments.steps, arguments.repeats)
+    for number in (65_536, 262_144):
+        print_workers(number, 4 * arguments.steps, arguments.repeats)
     print(f"\ntime by the size of the map (4,096 lakes)\n{'map':>10}{'ns':>12}")
     maps = {}
     for size in (4, 8, 16, 32, 64):
