@@ -2,6 +2,7 @@
 
 * `Check` - one figure and its bound
 * `ClaimRun` - a run: its schedules, its players and its tests
+* `count_unplayed` - the comparisons of the experiment that a part of it lacks
 * `NotPlayedError` - a run lacks what a claim needs
 * `ahead`, `surely_above`, `at_least`, `at_most`, `share_of`, `above` - the checks that claims consist of
 * `interval_of` - an interval for any figure over instances
@@ -19,11 +20,20 @@ from drift_agents.analysis.aggregates import LEVEL, RESAMPLES
 from drift_agents.analysis.runs import Measurement, Player, Row, Runs, estimate, group, paired
 from drift_agents.analysis.schedule_runs import ScheduleRuns, part_of
 from drift_agents.analysis.table import format_difference, format_estimate
-from drift_agents.analysis.tables.comparisons import SIGNIFICANT, Comparison, compare, correct, sign_flip
+from drift_agents.analysis.tables.comparisons import (
+    BASELINES,
+    SIGNIFICANT,
+    Comparison,
+    compare,
+    correct,
+    is_glove,
+    sign_flip,
+)
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.experiment.worlds import read_schedule
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
@@ -99,16 +109,38 @@ class Check(NamedTuple):
         return max(self.n + 1, math.ceil(self.n * (half / self.room) ** 2))
 
 
+def count_unplayed(manifest: Mapping[str, Any]) -> int:
+    """The number of comparisons of an experiment's file, drift by drift, that a run of a part of it lacks.
+
+    Args:
+        manifest: of the run.
+    """
+    played = {(one["schedule"], Player.of(one)) for one in manifest["players"]}
+    cells = [cell for cell in plan_cells(load_experiment(manifest["name"])) if cell.reference is None]
+    planned = dict.fromkeys((cell.schedule, cell.place, Player(*cell.labels)) for cell in cells)
+    known = {(place, player) for _, place, player in planned}
+    count = 0
+    for schedule, place, player in filter(lambda one: is_glove(one[2]), planned):
+        pairs = [{(place, player), (place, player._replace(verifier=verifier))} for verifier in BASELINES]
+        missing = sum(pair <= known and not pair <= played for pair in pairs)
+        count += missing * len(read_schedule(schedule).drifts) if missing else 0
+    return count
+
+
 class ClaimRun:
     """A run: its schedules, its players and its tests.
 
     Args:
         manifest: what was played.
         rows: what happened.
+        unplayed: the number of comparisons that the experiment's file has and the run has not. Holm's correction
+            counts them with p-values of 1, the largest family that they could make, so that to play a part of an
+            experiment makes nothing significant.
     """
 
-    def __init__(self, manifest: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    def __init__(self, manifest: Mapping[str, Any], rows: Sequence[Row], unplayed: int = 0) -> None:
         self.manifest = manifest
+        self.unplayed = unplayed
         self.name = str(manifest["name"])
         self.rows = rows
         self.parts = {name: part_of(manifest, name, runs) for name, runs in group(rows).items()}
@@ -173,16 +205,17 @@ class ClaimRun:
         Args:
             more: the p-values of comparisons that a claim adds.
         """
-        return correct(self.comparisons, more)
+        corrected = correct(self.comparisons, [*more, *[1.0] * self.unplayed])
+        return corrected[: len(corrected) - self.unplayed]
 
     def family(self, more: int = 0) -> int:
-        """The number of distinct comparisons that are tested together.
+        """The number of distinct comparisons that are tested together, those that were not played among them.
 
         Args:
             more: those that a claim adds.
         """
         tested = {(one.schedule, one.phase, one.episodes) for one in self.comparisons if not math.isnan(one.p_value)}
-        return len(tested) + more
+        return len(tested) + more + self.unplayed
 
 
 def run_of(part: ScheduleRuns, player: Player) -> Runs:

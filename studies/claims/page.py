@@ -23,7 +23,7 @@ from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
 from studies.claims.decisions import NOT_PLAYED, ClaimDecision, Played, Result, decide, join_parts, judge
-from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun
+from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, count_unplayed
 from studies.claims.registry import CLAIMS, FIRST_CONFIRMATION
 
 LEGEND = (
@@ -39,8 +39,8 @@ LEGEND = (
     "**Intervals** are 95 %, percentile bootstrap over instances, schedule by schedule; no claim pools schedules. With "
     "ten instances and fewer such intervals are somewhat too narrow (Hesterberg 2015). `*`: the interval excludes 0, "
     "whatever the bound is. `**`: the interval excludes 0, "
-    "and so does a two-sided sign-flip test at 5 % after Holm's correction over all distinct comparisons of the runs "
-    "named below; p is corrected.",
+    "and so does a two-sided sign-flip test at 5 % after Holm's correction over all distinct comparisons of the "
+    "experiment, those that were not played counted with p = 1; p is corrected.",
     "**n that decides**: about how many instances bring the interval's nearer end to the bound (for `**` also the "
     "test, at the level of the smallest p-value of its family), if the figure stays. It may move either way, so that "
     "the odds of a decision at that number are about even. Of a claim, the largest number of its undecided checks.",
@@ -95,7 +95,7 @@ def write_claims(folders: Sequence[Path], path: Path | None = None) -> str:
     for name in (one for one in runs if one in tested):
         manifest, rows = join_parts(runs[name])
         memories |= {row["memory"] for row in rows}
-        for number, result in judge(ClaimRun(manifest, rows)).items():
+        for number, result in judge(ClaimRun(manifest, rows, count_unplayed(manifest))).items():
             found[number].append(result)
     verdicts = [decide(claim, found[number]) for number, claim in CLAIMS.items()]
     text = to_page(verdicts, [manifest for parts in runs.values() for manifest, _ in parts], memories)

@@ -8,11 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from drift_agents.experiment.loader import load_experiment
+from drift_agents.experiment.plan import plan_cells
 
 from drift_envs.metrics import Estimate, proportion
 from studies.claims.decisions import decide, judge
 from studies.claims.detection import _enough
-from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, surely_above
+from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, count_unplayed, surely_above
+from studies.claims.page import PARTS
 from studies.claims.registry import CLAIMS
 
 SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"
@@ -376,6 +379,19 @@ def test_there_is_a_test_for_every_claim() -> None:
 
 def check(room: float, low: float, high: float, strict: bool = False) -> Check:
     return Check("a", "b", "c", "d", room > 0, room, (low, high), 10, strict)
+
+
+def test_a_part_of_an_experiment_is_no_easier_to_pass_than_the_whole(make_log: Any) -> None:
+    part = load_experiment(PARTS / "clocks.yaml")
+    players = [
+        {"schedule": cell.place, **dict(zip(("memory", "verifier", "policy"), cell.labels, strict=True))}
+        for cell in plan_cells(part)
+    ]
+    # Two verifiers against two baselines after two drifts on one schedule, and one baseline of two on the other.
+    assert count_unplayed({"name": "clocks", "players": players}) == 8 + 4
+    (log,) = ahead_within_episodes(make_log, "")
+    words = [judge(ClaimRun(log.manifest, log.rows, unplayed))[16].checks[0].word for unplayed in (0, 30)]
+    assert words == [HELD, INCONCLUSIVE]
 
 
 def test_a_single_instance_decides_nothing() -> None:
