@@ -207,20 +207,20 @@ def _fitted(
 @app.command(
     "tune",
     short_help="Choose every memory's options on development instances.",
-    epilog=f"Example: {PROGRAM} tune runs/tuning --out studies/tuned.yaml",
+    epilog=f"Example: {PROGRAM} tune runs/tuning runs/tuning-episodes runs/tuning-cars --out studies/tuned.yaml",
 )
 def _tune(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `tuning`.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of finished runs, `tuning` first.")],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The YAML file (default: print it).")] = None,
     debug: Debug = False,
 ) -> None:
-    """Choose every memory's options and the planner's rule, world by world, from a run on development instances.
+    """Choose every memory's options and the planner's rule, world by world, from runs on development instances.
 
     A run with held-out instances (seeds from 1000) is refused. Equal runs give equal bytes.
     """
     from studies.tuning import write_tuned
 
-    text = write_tuned(folder, out)
+    text = write_tuned(folders, out)
     print(text if out is None else f"wrote {out}")
 
 

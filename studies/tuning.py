@@ -1,13 +1,13 @@
 """Which options every memory plays with, chosen on development instances and written to a file.
 
-* `write_tuned` - the command's work: choose from a finished run and write the choices
-* `choose` - the choices of a run
+* `write_tuned` - the command's work: choose from finished runs and write the choices
+* `choose` - the choices of some runs
 
-A run of the experiment `tuning` plays candidates. In each world the planner's rule for contradicting outcomes is
-chosen first, since all agents of a table share it: the one with which the memories, each with its best candidate,
-keep most on average. Then each memory's candidate is chosen. What counts is the score kept after the first drift as
+Runs of the experiments `tuning`, `tuning-episodes` and `tuning-cars` play candidates. In each world the planner's rule
+for contradicting outcomes is chosen first, since all agents of a table share it: the one with which the memories, each
+with its best candidate, keep most on average. Then each memory's candidate is chosen. What counts is the score kept after the first drift as
 a share of the optimum, averaged over instances and over the plain agent and GLOVE alike; of equals the first in the
-order of the file is taken.
+order of the file is taken. A later run of a world adds memories, played with the rule that was chosen there.
 """
 
 from __future__ import annotations
@@ -30,90 +30,122 @@ HELD_OUT = 1000
 
 HEAD = """\
 # The options that every memory plays with on the board, world by world, and the candidates that they were chosen from
-# with what they kept (percent of the optimum). Made by `python -m studies tune RUN --out studies/tuned.yaml` from a
-# run of `tuning`; do not edit.
+# with what they kept (percent of the optimum). Made by `python -m studies tune RUN... --out studies/tuned.yaml` from
+# runs of `tuning`, `tuning-episodes` and `tuning-cars`; do not edit.
 """
 
 
-def write_tuned(folder: Path, out: Path | None) -> str:
-    """Choose every memory's options from a finished run.
+def write_tuned(folders: Sequence[Path], out: Path | None) -> str:
+    """Choose every memory's options from finished runs.
 
     Args:
-        folder: the run's folder.
+        folders: the runs' folders; the first one that has a world chooses the planner's rule there.
         out: the file; `None` writes none.
 
     Returns:
         The file's text.
 
     Raises:
-        ExperimentError: if the folder holds no finished run, the run has no instances that count, or the file cannot
-            be written.
+        ExperimentError: if a folder holds no finished run, a run has no instances that count, a later run was played
+            with another rule than the chosen one, or the file cannot be written.
     """
-    manifest, rows = read_run(folder)
-    text = HEAD + yaml.safe_dump(choose(manifest, rows), sort_keys=False, width=110)
+    text = HEAD + yaml.safe_dump(choose([read_run(folder) for folder in folders]), sort_keys=False, width=110)
     if out is not None:
         write_text(out, text)
     return text
 
 
-def choose(manifest: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
-    """The choices of a run.
+def choose(runs: Sequence[tuple[Mapping[str, Any], Sequence[Row]]]) -> dict[str, Any]:
+    """The choices of some runs.
 
     Args:
-        manifest: what was played.
-        rows: its rows.
+        runs: what was played, and the rows.
 
     Returns:
-        Plain data: under `run` what was played; under `worlds` for each schedule the options of the planner and of
+        Plain data: under `runs` what was played; under `worlds` for each schedule the options of the planner and of
         each memory, and what each candidate kept.
 
     Raises:
-        ExperimentError: if the run has held-out instances, or an agent was not played beyond a drift.
+        ExperimentError: if a run has held-out instances, an agent was not played beyond a drift, or a later run was
+            played with another rule than the chosen one.
     """
-    experiment = Experiment.model_validate(manifest["experiment"])
-    if max(experiment.seeds) >= HELD_OUT:
-        raise ExperimentError(
-            f"{manifest['name']}: options should be chosen on development instances, seeds below {HELD_OUT}. "
-            f"Received seeds up to {max(experiment.seeds)}"
+    worlds: dict[str, Any] = {}
+    stated = []
+    for manifest, rows in runs:
+        experiment = Experiment.model_validate(manifest["experiment"])
+        if max(experiment.seeds) >= HELD_OUT:
+            raise ExperimentError(
+                f"{manifest['name']}: options should be chosen on development instances, seeds below {HELD_OUT}. "
+                f"Received seeds up to {max(experiment.seeds)}"
+            )
+        figures = measure_instances(rows)
+        for schedule in experiment.schedules:
+            kept = figures["kept"].xs(schedule, level="schedule")
+            if schedule in worlds:
+                _add_memories(worlds[schedule], schedule, kept, experiment)
+            else:
+                worlds[schedule] = _choose_world(schedule, kept, experiment)
+        stated.append(
+            {
+                "experiment": manifest["name"],
+                "config_hash": manifest["config_hash"],
+                "seeds": list(experiment.seeds),
+                "versions": dict(manifest["versions"]),
+            }
         )
-    figures = measure_instances(rows)
-    worlds = {
-        schedule: _choose_world(schedule, figures["kept"].xs(schedule, level="schedule"), experiment)
-        for schedule in experiment.schedules
-    }
-    run = {
-        "experiment": manifest["name"],
-        "config_hash": manifest["config_hash"],
-        "seeds": list(experiment.seeds),
-        "versions": dict(manifest["versions"]),
-    }
-    return {"run": run, "worlds": worlds}
+    return {"runs": stated, "worlds": worlds}
 
 
 def _choose_world(schedule: str, kept: pd.Series, experiment: Experiment) -> dict[str, Any]:
-    memories = _labels([part for block in experiment.agents for part in block.memory])
     policies = _labels([part for block in experiment.agents for part in block.policy])
-    means = kept.groupby(level=["policy", "memory"]).mean()
-
-    def value(policy: str, memory: str) -> float:
-        found = means.get((policy, memory), math.nan)
-        if math.isnan(found):
-            raise ExperimentError(f"{memory} did not play `{schedule}` with {policy} beyond a drift")
-        return round(100 * float(found), 2)
-
-    by_name: dict[str, list[str]] = {}
-    for label, part in memories.items():
-        by_name.setdefault(part.name, []).append(label)
+    found = {policy: _best_options(schedule, policy, kept, experiment) for policy in policies}
     policy = max(
         policies,
-        key=lambda one: math.fsum(max(value(one, label) for label in labels) for labels in by_name.values()),
+        key=lambda one: math.fsum(found[one][1][label] for label in found[one][0].values()),
     )
-    best = {name: max(labels, key=lambda label: value(policy, label)) for name, labels in by_name.items()}
+    memories = _memories(experiment)
     return {
         "policy": {policies[policy].name: dict(policies[policy].options)},
-        "memory": {name: dict(memories[label].options) for name, label in best.items()},
-        "kept": {one: {label: value(one, label) for label in memories} for one in policies},
+        "memory": {name: dict(memories[label].options) for name, label in found[policy][0].items()},
+        "kept": {one: figures for one, (_, figures) in found.items()},
     }
+
+
+def _add_memories(world: dict[str, Any], schedule: str, kept: pd.Series, experiment: Experiment) -> None:
+    """Choose further memories with the rule that an earlier run has chosen in this world."""
+    policies = _labels([part for block in experiment.agents for part in block.policy])
+    ((name, options),) = world["policy"].items()
+    same = [label for label, part in policies.items() if (part.name, dict(part.options)) == (name, options)]
+    if not same:
+        raise ExperimentError(
+            f"{experiment.name}: `{schedule}` should be played with the rule that was chosen there, {name} {options}. "
+            f"Received {', '.join(policies)}"
+        )
+    best, figures = _best_options(schedule, same[0], kept, experiment)
+    memories = _memories(experiment)
+    rule = max(world["kept"], key=lambda label: all(f"{key}={value}" in label for key, value in options.items()))
+    world["memory"] |= {name: dict(memories[label].options) for name, label in best.items()}
+    world["kept"][rule] |= figures
+
+
+def _best_options(
+    schedule: str, policy: str, kept: pd.Series, experiment: Experiment
+) -> tuple[dict[str, str], dict[str, float]]:
+    """Each memory's best candidate with a policy, and what all candidates kept."""
+    means = kept.groupby(level=["policy", "memory"]).mean()
+    figures: dict[str, float] = {}
+    by_name: dict[str, list[str]] = {}
+    for label, part in _memories(experiment).items():
+        found = means.get((policy, label), math.nan)
+        if math.isnan(found):
+            raise ExperimentError(f"{label} did not play `{schedule}` with {policy} beyond a drift")
+        figures[label] = round(100 * float(found), 2)
+        by_name.setdefault(part.name, []).append(label)
+    return {name: max(labels, key=lambda label: figures[label]) for name, labels in by_name.items()}, figures
+
+
+def _memories(experiment: Experiment) -> dict[str, PartSpec]:
+    return _labels([part for block in experiment.agents for part in block.memory])
 
 
 def _labels(parts: Sequence[PartSpec]) -> dict[str, PartSpec]:

@@ -16,6 +16,7 @@ from drift_agents.experiment.logs import FIELDS
 from studies.tuning import choose
 
 LAKE = "frozen_lake/explicit"
+RUNS = ("tuning", "tuning-episodes", "tuning-cars")
 TUNED = Path(__file__).parents[2] / "studies" / "tuned.yaml"
 
 
@@ -51,31 +52,61 @@ def scores(**changed: float) -> dict[tuple[str, str, str], float]:
 def test_the_rule_is_chosen_for_all_memories_and_then_each_memorys_options() -> None:
     # With `newest` the best of vanilla is lower than with `majority`, but voyager gains more than vanilla loses.
     kept = scores(**{"vanilla(k=50)/majority": 0.8, "voyager/newest": 1.0, "vanilla(k=50)/newest": 0.6})
-    chosen = choose(*run(kept))["worlds"][LAKE]
+    chosen = choose([run(kept)])["worlds"][LAKE]
     assert chosen["policy"] == {"planner": {"conflict": "newest"}}
     assert chosen["memory"] == {"vanilla": {"k": 50}, "voyager": {"k": 5}}
     assert chosen["kept"]["planner(conflict=newest)"]["voyager"] == 100
 
 
 def test_of_equals_the_first_of_the_file_is_taken() -> None:
-    chosen = choose(*run(scores()))["worlds"][LAKE]
+    chosen = choose([run(scores())])["worlds"][LAKE]
     assert chosen["policy"] == {"planner": {"conflict": "majority"}}
     assert chosen["memory"]["vanilla"] == {"k": 5}
 
 
 def test_held_out_instances_and_missing_candidates_are_refused() -> None:
     with pytest.raises(ExperimentError, match=re.escape("seeds below 1000. Received seeds up to 1000")):
-        choose(*run(scores(), (999, 1000)))
+        choose([run(scores(), (999, 1000))])
     kept = {key: value for key, value in scores().items() if key[0] != "voyager"}
     with pytest.raises(ExperimentError, match="voyager did not play"):
-        choose(*run(kept))
+        choose([run(kept)])
 
 
 def test_the_shipped_choices_are_those_of_the_shipped_experiment() -> None:
     tuned = yaml.safe_load(TUNED.read_text("utf-8"))
-    experiment: Experiment = load_experiment("tuning")
-    assert list(tuned["worlds"]) == list(experiment.schedules)
-    assert max(experiment.seeds) < 1000
+    experiments: list[Experiment] = [load_experiment(name) for name in RUNS]
+    assert [one["experiment"] for one in tuned["runs"]] == list(RUNS)
+    assert list(tuned["worlds"]) == list(dict.fromkeys(name for one in experiments for name in one.schedules))
+    for stated, experiment in zip(tuned["runs"], experiments, strict=True):
+        played = load_experiment(experiment.name, {"seeds": len(stated["seeds"])})
+        assert stated["config_hash"] == played.config_hash()
+        assert max(stated["seeds"]) < 1000
+        for name in experiment.schedules:
+            candidates = {part.name for block in experiment.agents for part in block.memory}
+            assert candidates <= set(tuned["worlds"][name]["memory"])
+
+
+def test_a_later_run_adds_memories_played_with_the_chosen_rule() -> None:
+    first = run(scores(**{"voyager/newest": 1.0}))
+    manifest, rows = run(scores())
+    agents = {"memory": [{"synapse": {"k": 1}}, {"synapse": {"k": 4}}], "verifier": ["none", "glove"]}
+    kept = {"vanilla(k=5)": "synapse(k=1)", "vanilla(k=50)": "synapse(k=4)"}
+
+    def play(rule: str) -> tuple[dict[str, Any], list[Any]]:
+        file = {**manifest["experiment"], "agents": {**agents, "policy": {"planner": {"conflict": rule}}}}
+        own = [
+            row | {"memory": kept[row["memory"]], "policy": "planner"}
+            for row in rows
+            if row["memory"] in kept and row["policy"] == f"planner(conflict={rule})"
+        ]
+        return {**manifest, "experiment": file}, own
+
+    chosen = choose([first, play("newest")])["worlds"][LAKE]
+    assert chosen["memory"] == {"vanilla": {"k": 5}, "voyager": {"k": 5}, "synapse": {"k": 1}}
+    assert chosen["kept"]["planner(conflict=newest)"]["synapse(k=4)"] == 50
+    assert "synapse(k=4)" not in chosen["kept"]["planner(conflict=majority)"]
+    with pytest.raises(ExperimentError, match="should be played with the rule that was chosen there, planner"):
+        choose([first, play("majority")])
 
 
 LIKE = {
@@ -90,12 +121,14 @@ LIKE = {
 def test_boards_play_with_the_chosen_options(name: str) -> None:
     tuned = yaml.safe_load(TUNED.read_text("utf-8"))["worlds"]
     experiment = load_experiment(name)
+    # The choices of later runs are newer than the boards.
     names = {part.name for block in experiment.agents for part in block.memory}
+    names &= {part.name for part in load_experiment("tuning").agents[0].memory}
     for schedule in experiment.schedules:
         kind = schedule.partition("/")[0]
         world = experiment.world(schedule)
         if kind.startswith("mountain_car"):
-            assert not world.memory, "cars have no candidates"
+            assert not world.memory, "cars play with the defaults"
             continue
         default = {"frozen_lake": "frozen_lake/explicit-family", "webshop": "webshop/explicit"}[kind]
         chosen = tuned[LIKE.get(schedule, default)]
@@ -107,10 +140,17 @@ def test_boards_play_with_the_chosen_options(name: str) -> None:
     assert orders == ["newest", "oldest"]
 
 
-def test_the_chosen_order_is_the_better_one_of_its_candidates() -> None:
-    for world in yaml.safe_load(TUNED.read_text("utf-8"))["worlds"].values():
-        rule = next(one for one in world["kept"] if one.endswith(f"={world['policy']['planner']['conflict']})"))
-        for memory, options in world["memory"].items():
-            own = {label: kept for label, kept in world["kept"][rule].items() if label.startswith(memory)}
-            label = max(own, key=lambda one: own[one])
-            assert all(f"{key}={value}" in label for key, value in options.items())
+def test_the_chosen_options_are_the_best_of_their_candidates() -> None:
+    worlds = yaml.safe_load(TUNED.read_text("utf-8"))["worlds"]
+    for name in RUNS:
+        experiment = load_experiment(name)
+        parts = [part for block in experiment.agents for part in block.memory]
+        for schedule in experiment.schedules:
+            world = worlds[schedule]
+            rule = max(world["kept"], key=lambda one: one.endswith(f"={world['policy']['planner']['conflict']})"))
+            kept = {part.label(parts): world["kept"][rule][part.label(parts)] for part in parts}
+            for memory, options in world["memory"].items():
+                own = [part for part in parts if part.name == memory]
+                if own:
+                    best = max(own, key=lambda part: kept[part.label(parts)])
+                    assert dict(best.options) == options
