@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -55,7 +56,7 @@ def import_openai() -> Any:
 
 
 class ConnectionPool:
-    """One pool of connections for all models and cells, made at its first use.
+    """One pool of connections for all models and cells, made at its first use; deleting it closes them.
 
     Args:
         timeout: seconds for a whole reply.
@@ -69,6 +70,7 @@ class ConnectionPool:
         self.timeout = timeout
         self._lock = threading.Lock()
         self._client: Any = None
+        self._end: Callable[[], object] = lambda: None
 
     def client(self) -> Any:
         """Return the client; the number of requests at a time is limited elsewhere, by `RateLimiter`.
@@ -85,18 +87,15 @@ class ConnectionPool:
                     event_hooks={"response": [_make_hook(self.timeout)]},
                     follow_redirects=True,
                 )
+                # not `__del__`, which the garbage collector may call after it has found a socket that is not closed
+                self._end = weakref.finalize(self, self._client.close)
             return self._client
 
     def close(self) -> None:
         """Close all connections."""
         with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-
-    def __del__(self) -> None:
-        """Close all connections: sockets that are not closed cause warnings."""
-        self.close()
+            self._end()
+            self._client = None
 
 
 def _make_hook(seconds: float) -> Callable[[Any], None]:

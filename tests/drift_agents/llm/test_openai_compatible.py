@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import socket
 import sys
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -245,3 +249,32 @@ def test_without_openai_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[llm]"')):
         OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1").complete(ASK)
+
+
+def test_a_model_in_a_cycle_leaves_no_open_socket(chat: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the collector has met the socket before the model, as while another thread sends a request."""
+    unclosed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: unclosed.append(report.exc_value))
+
+    def is_of_client(found: object) -> bool:
+        with suppress(OSError):  # one that listens, or is closed
+            return type(found) is socket.socket and found.getpeername()[1] == port
+        return False
+
+    def complete_once() -> None:
+        model = OpenAICompatible("tiny", base_url=server.url)
+        model.complete([Message("user", "Go.")])
+        (held,) = [found for found in gc.get_objects() if is_of_client(found)]
+        cycle: list[object] = [model]
+        cycle.append(cycle)
+        roots = [cycle]
+        del model, cycle
+        gc.collect()
+        assert roots, held
+
+    with chat.serve(lambda _: chat.said("ok")) as server, warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        port = int(re.findall(r":(\d+)", server.url)[0])
+        complete_once()
+        gc.collect()
+    assert unclosed == []
