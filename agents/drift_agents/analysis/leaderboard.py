@@ -20,6 +20,7 @@ from drift_agents.analysis.ranking import AXES, SHORT, Key, Standing, Standings,
 from drift_agents.analysis.runs import FAILURE_SHARE, read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
@@ -243,14 +244,30 @@ def _plain(value: float, digits: int = 0) -> str:
 
 
 def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    """The option that repeats a run of a shipped experiment, and a note where the run is not the whole experiment."""
+    """The options that repeat a run of a shipped experiment, and a note where the run is not the whole experiment."""
     name, given = manifest["name"], manifest["config_hash"]
     if name in shipped_experiments():
-        whole, count = load_experiment(name), len(manifest["experiment"]["seeds"])
+        whole, played = load_experiment(name), manifest["experiment"]
         if whole.config_hash() == given:
             return "", ""
-        if load_experiment(name, {"seeds": count}).config_hash() == given:
-            return f" --seeds {count}", f" These are {count} of the {len(whole.seeds)} instances of the file."
+        count = len(played["seeds"])
+        overrides: dict[str, Any] = {"seeds": count}
+        options, note = f" --seeds {count}", f" These are {count} of the {len(whole.seeds)} instances of the file"
+        if load_experiment(name, overrides).config_hash() == given:
+            return options, f"{note}."
+        if "rounds" in played:
+            overrides |= {"rounds": played["rounds"], "episodes": None}
+            options, note = f"{options} --rounds {played['rounds']}", f"{note}, {played['rounds']} rounds a phase"
+            if load_experiment(name, overrides).config_hash() == given:
+                return options, f"{note}."
+        memories = [one["name"] for block in played.get("agents", [])[:1] for one in block["memory"]]
+        overrides["agents"] = [{**block, "memory": memories} for block in whole.to_dict()["agents"]]
+        try:
+            is_same = bool(memories) and load_experiment(name, overrides).config_hash() == given
+        except ExperimentError:  # the file has settings for a memory that was not played
+            is_same = False
+        if is_same:
+            return f"{options} --memory {','.join(memories)}", f"{note}, some of its memories."
     return "", " This is not the experiment of that name as it is shipped: its `run.json` has it."
 
 

@@ -267,22 +267,32 @@ def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "command", "said"),
+    ("name", "changed", "options", "said"),
     [
-        (30, "drift-agents run all-memories --out", None),
-        (2, "drift-agents run all-memories --seeds 2 --out", "These are 2 of the 30 instances of the file."),
+        ("all-memories", {}, "", None),
+        ("all-memories", {"seeds": 2}, " --seeds 2", "These are 2 of the 30 instances of the file."),
+        ("house", {"seeds": 2, "rounds": 6}, " --seeds 2 --rounds 6", "instances of the file, 6 rounds a phase."),
+        (
+            "house",
+            {"seeds": 2, "rounds": 6, "memory": ["none", "vanilla"]},
+            " --seeds 2 --rounds 6 --memory none,vanilla",
+            "6 rounds a phase, some of its memories.",
+        ),
     ],
 )
-def test_the_command_plays_the_instances_that_were_played(
-    tmp_path: Path, seeds: int, command: str, said: str | None
+def test_the_command_plays_what_was_played(
+    tmp_path: Path, name: str, changed: dict[str, Any], options: str, said: str | None
 ) -> None:
-    played = load_experiment("all-memories", {"seeds": seeds})
-    there = manifest() | {"name": played.name, "config_hash": played.config_hash()}
-    (tmp_path / "run.json").write_text(json.dumps(there | {"experiment": {"seeds": list(played.seeds)}}))
+    overrides = {**changed}
+    if (memories := overrides.pop("memory", None)) is not None:
+        overrides["agents"] = [{**block, "memory": memories} for block in load_experiment(name).to_dict()["agents"]]
+    played = load_experiment(name, overrides)
+    there = manifest() | {"name": name, "config_hash": played.config_hash()}
+    (tmp_path / "run.json").write_text(json.dumps(there | {"experiment": played.to_dict()}))
     (tmp_path / "episodes.jsonl").write_text("".join(f"{to_line(one)}\n" for one in rows()))
     write_leaderboard(tmp_path, tmp_path / "board.md")
     page = (tmp_path / "board.md").read_text()
-    assert command in page
+    assert f"drift-agents run {name}{options} --out" in page
     assert "as it is shipped" not in page
     assert said is None or said in page
 
