@@ -3,11 +3,12 @@
 * `write_tuned` - the command's work: choose from finished runs and write the choices
 * `choose` - the choices of some runs
 
-Runs of the experiments `tuning`, `tuning-episodes` and `tuning-cars` play candidates. In each world the planner's rule
-for contradicting outcomes is chosen first, since all agents of a table share it: the one with which the memories, each
-with its best candidate, keep most on average. Then each memory's candidate is chosen. What counts is the score kept after the first drift as
-a share of the optimum, averaged over instances and over the plain agent and GLOVE alike; of equals the first in the
-order of the file is taken. A later run of a world adds memories, played with the rule that was chosen there.
+Runs of the experiments `tuning`, `tuning-episodes` and `tuning-cars` play candidates. In each world the planner's
+rule for contradicting outcomes is chosen first, since all agents of a table share it: the one with which the
+memories, each with its best candidate, keep most on average. Then each memory's candidate is chosen. What counts is
+the score kept after the first drift as a share of the optimum, averaged over instances and over the plain agent and
+GLOVE alike; of equals the first in the order of the file is taken. A later run of a world adds memories, played with
+the rule that was chosen there.
 """
 
 from __future__ import annotations
