@@ -65,8 +65,5 @@ def _none_of(part: ScheduleRuns, what: str, count: int, n: int) -> Check:
 
 
 def ahead_within_episodes(played: ClaimRun) -> Iterator[Check]:
-    """Each drift has a comparison of its own, which needs `**` and a mean above 0, with `replay_live` as prober.
-
-    The family of Holm's correction is that of the report.
-    """
+    """Each drift has a comparison of its own, which needs `**` and a mean above 0, with `replay_live` as prober."""
     yield from ahead(played, played.part(SLEEPLESS), player("vanilla", LIVE), player("vanilla", "none"))

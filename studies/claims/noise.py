@@ -38,7 +38,7 @@ GLOVE, OVERWRITE = player("vanilla", "glove"), player("vanilla", "overwrite")
 def ahead_of_overwrite(played: ClaimRun) -> Iterator[Check]:
     """Each share of false responses from .05 on and each drift has a comparison of its own: all need `**`, above 0.
 
-    GLOVE is the one with its default budget. The family of Holm's correction is that of the report.
+    GLOVE is the one with its default budget.
     """
     for part in played.swept(LAKES, LEAST_NOISE):
         yield from ahead(played, part, GLOVE, OVERWRITE)

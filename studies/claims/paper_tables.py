@@ -37,10 +37,7 @@ def player(memory: str, verifier: str, policy: str = "planner") -> Player:
 
 
 def ahead_of_plain(played: ClaimRun) -> Iterator[Check]:
-    """Each memory, schedule and drift has a comparison of its own: all of them need `**` and a mean above 0.
-
-    The family of Holm's correction is that of the report: all comparisons of the run, on all its schedules.
-    """
+    """Each memory, schedule and drift has a comparison of its own: all of them need `**` and a mean above 0."""
     for schedule in (LAKES, SHOP):
         for memory in FORGETFUL:
             yield from ahead(played, played.part(schedule), player(memory, "glove"), player(memory, "none"))
