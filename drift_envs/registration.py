@@ -10,11 +10,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 
+from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.errors import ArgumentError, MissingDependencyError
 from drift_envs.lazy import load_object
 
@@ -93,20 +93,6 @@ CONTROL_IDS: dict[str, EnvEntry] = {
 }
 """Environments of Gymnasium without an oracle of optima."""
 
-_WEB_LIMITS = {
-    "ClickButton": 10,
-    "ClickDialog": 10,
-    "ClickTab": 10,
-    "EnterText": 10,
-    "LoginUser": 10,
-    "ChooseList": 10,
-    "NavigateTree": 20,
-    "SearchEngine": 10,
-    "BookFlight": 30,
-    "UseAutocomplete": 10,
-}
-"""The task pages of MiniWoB++, with the step limit of an episode."""
-
 EXTRA_IDS: dict[str, EnvEntry] = {
     "DriftLunarLander-v0": EnvEntry(
         "lunar_lander",
@@ -173,14 +159,14 @@ EXTRA_IDS: dict[str, EnvEntry] = {
         extra="minigrid",
     ),
     **{
-        f"DriftMiniWoB{name}-v0": EnvEntry(
-            f"miniwob_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}",
-            limit,
+        f"DriftMiniWoB{name.title().replace('-', '')}-v0": EnvEntry(
+            f"miniwob_{name.replace('-', '_')}",
+            task.limit,
             "miniwob/explicit",
             "drift_envs.envs.miniwob.env:MiniWoB",
             extra="miniwob",
         )
-        for name, limit in _WEB_LIMITS.items()
+        for name, task in TASKS.items()
     },
 }
 """The ids whose environments need an extra."""

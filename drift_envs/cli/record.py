@@ -105,8 +105,8 @@ def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
             f"there is no oracle for {options.env_id} with {world.schedule.name}; use `--policy random`"
         )
     with without_display():
-        # the oracles of shop, house and Minigrid's worlds read text, the others arrays
-        text = options.env_id.startswith(("DriftHouse", "DriftWebShop", "DriftMiniGrid"))
+        # the oracles of shop, house, Minigrid's worlds and task pages read text, the others arrays
+        text = options.env_id.startswith(("DriftHouse", "DriftWebShop", "DriftMiniGrid", "DriftMiniWoB"))
         env = gym.make(options.env_id, schedule=world.schedule, render_mode="rgb_array", overlay=True, text=text)
         try:
             if isinstance(options.episodes, range):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,9 +15,19 @@ import gymnasium as gym
 
 from drift_envs.envs import FrozenLake, House, MountainCar, MountainCarContinuous, WebShop
 from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
+from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import CarOracle, GridOracle, HouseOracle, LakeOracle, Oracle, PlannedWorld, ShopOracle
+from drift_envs.oracle import (
+    CarOracle,
+    GridOracle,
+    HouseOracle,
+    LakeOracle,
+    Oracle,
+    PageOracle,
+    PlannedWorld,
+    ShopOracle,
+)
 from drift_envs.registration import ALL_IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
@@ -133,4 +144,13 @@ def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, tabl
         return ShopOracle(world, shop.shop, lambda: shop.task_pool, limit)
     if getattr(base, "knobs", None) is MINIGRID_KNOBS:
         return GridOracle(world, base(), limit)
+    if getattr(base, "knobs", None) is MINIWOB_KNOBS:
+        return PageOracle(world, cache(partial(_begin_page, env_id, schedule, seed)), limit)
     return None
+
+
+def _begin_page(env_id: str, schedule: Schedule, seed: int) -> Any:
+    """A task page at its first task; it starts a browser."""
+    env = gym.make(env_id, schedule=schedule, text=True)
+    env.reset(seed=seed)
+    return env.unwrapped

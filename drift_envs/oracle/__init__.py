@@ -7,6 +7,7 @@
 * `HouseOracle` - the house: shortest plans by search
 * `ShopOracle` - the shop: exact responses, the best known purchase
 * `GridOracle` - Minigrid's worlds: shortest plans by search
+* `PageOracle` - the task pages of MiniWoB++: exact responses, the scripted solver
 * `TransitionOracle` - classic control and MuJoCo: exact responses, no optimum
 * `make_oracle` - the oracle of a drifting environment
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from drift_envs.oracle.grid import GridOracle
     from drift_envs.oracle.house import HouseOracle
     from drift_envs.oracle.lake import LakeOracle
+    from drift_envs.oracle.page import PageOracle
     from drift_envs.oracle.physics import TransitionOracle
     from drift_envs.oracle.severity import DriftSeverity, measure_drifts
     from drift_envs.oracle.webshop import ShopOracle
@@ -44,6 +46,7 @@ else:
             "lake": ["LakeOracle"],
             "grid": ["GridOracle"],
             "house": ["HouseOracle"],
+            "page": ["PageOracle"],
             "physics": ["TransitionOracle"],
             "severity": ["DriftSeverity", "measure_drifts"],
             "webshop": ["ShopOracle"],
@@ -59,6 +62,7 @@ __all__ = [
     "HouseOracle",
     "LakeOracle",
     "Oracle",
+    "PageOracle",
     "PlannedWorld",
     "PlanningOracle",
     "Response",

@@ -9,6 +9,7 @@ from typing import Any
 
 from drift_envs.envs.attributes import AttributeEnv
 from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
+from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle.base import Oracle
 
@@ -41,19 +42,21 @@ def make_oracle(wrapper: Any) -> Oracle:
         from drift_envs.oracle.physics import TransitionOracle
 
         return TransitionOracle(wrapper)
-    if getattr(base, "knobs", None) is MINIGRID_KNOBS:
-        from drift_envs.oracle.grid import GridOracle
-
-        foreign = [name for name in wrapper.timeline.names if name not in base.knobs]
-        if foreign:
-            raise NoOracleError(f"no oracle is known for {base} while its schedule turns `{'`, `'.join(foreign)}`")
-        return GridOracle(wrapper, base)
-    kind = _kind_of(type(base))
+    kind = _kind_of(base)
     if kind is None:
         raise NoOracleError(f"no oracle is known for {base}")
     foreign = [name for name in wrapper.timeline.names if name not in base.knobs]
     if foreign:
         raise NoOracleError(f"no oracle is known for {base} while its schedule turns `{'`, `'.join(foreign)}`")
+    if kind == "MiniGrid":
+        from drift_envs.oracle.grid import GridOracle
+
+        return GridOracle(wrapper, base)
+    if kind == "MiniWoB":
+        from drift_envs.envs.miniwob.tasks import TASKS
+        from drift_envs.oracle.page import PageOracle
+
+        return PageOracle(wrapper, lambda: base, TASKS[base.task_name].limit)
     limit = None if base.spec is None else base.spec.max_episode_steps
     steps = _LIMITS[kind] if limit is None else limit
     if kind == "FrozenLake":
@@ -73,7 +76,10 @@ def make_oracle(wrapper: Any) -> Oracle:
     return CarOracle(wrapper, steps, base.goal_velocity)
 
 
-def _kind_of(base: type) -> str | None:
-    """The name of the class of this package from which a class of environments is derived, if any."""
-    names = (one.__name__ for one in base.__mro__ if one.__module__.startswith("drift_envs.envs."))
+def _kind_of(base: Any) -> str | None:
+    """The name of the class of this package from which an environment is derived, or of its extra, if any."""
+    for name, knobs in (("MiniGrid", MINIGRID_KNOBS), ("MiniWoB", MINIWOB_KNOBS)):
+        if getattr(base, "knobs", None) is knobs:  # its class cannot be imported without its extra
+            return name
+    names = (one.__name__ for one in type(base).__mro__ if one.__module__.startswith("drift_envs.envs."))
     return next((name for name in names if name in _LIMITS), None)

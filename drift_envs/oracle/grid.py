@@ -22,7 +22,7 @@ from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, DriftingWorld, Response
 
 _FACINGS = ("east", "south", "west", "north")
-_ON_MAP = ("layout", "objects", "words", "opens", "meanings")
+_ON_MAP = ("layout", "objects", "wander", "words", "opens", "meanings")
 """The knobs on which plans depend; what is seen does not change what happens."""
 
 

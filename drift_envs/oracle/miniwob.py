@@ -1,12 +1,13 @@
 """A scripted solver for each task page of MiniWoB++: the reference, which knows the knobs. For evaluators.
 
 * `PageSolver` - the next action of a world
+* `read_words` - what an instruction means
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -17,8 +18,8 @@ from drift_envs.errors import ArgumentError, StateError
 _DATE = re.compile(r"(January|February|March|April|May|June|July|August|September|October|November|December) (\d{4})")
 _DURATION = re.compile(r"(\d+)h (\d+)m")
 _PRICE = re.compile(r"\$(\d+)$")
-_RESULTS = 3
-"""Results on a page of the search engine."""
+_RESULTS, _PAGES = 3, 3
+"""Results on a page of the search engine, and its pages."""
 
 
 class PageSolver:
@@ -28,19 +29,18 @@ class PageSolver:
 
     Args:
         world: a world around `MiniWoB` with text.
+        task: the instruction that it carries out; by default what the page means. Given the instruction as it is
+            shown, it takes every word literally.
 
     Raises:
         ArgumentError: the world is another one, or has no text.
     """
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: Any, task: str | None = None) -> None:
         base = world.unwrapped
         if not isinstance(base, MiniWoB) or base.observation_mode != "state":
             raise ArgumentError(f"`world` should be a task page made with `text=True`. Received {world}")
-        self._env = base
-        self._looked: set[str] = set()
-        """Folders that were opened in this episode."""
-        self._begun: int | None = None
+        self._env, self._task = base, task
 
     def action(self) -> str:
         """The next action.
@@ -49,18 +49,40 @@ class PageSolver:
             StateError: the page shows nothing that solves the task.
         """
         env = self._env
-        if env.goal_index != self._begun or len(env.save_state()["history"]) == 1:
-            self._looked, self._begun = set(), env.goal_index
-        acting, task = env.read_truth()
-        parts = [part for part, acts in zip(env.reading.elements, acting, strict=True) if acts]
+        truth = env.read_truth()
+        task = truth.task if self._task is None else self._task
+        parts = [part for part, acts in zip(env.reading.elements, truth.acting, strict=True) if acts]
         names = [part.name for part in parts]
         if env.interstitial and env.interstitial_right in names and set(env.interstitial_buttons) <= set(names):
             return f"click[{env.interstitial_right}]"
-        steps = _SOLVERS[env.task_name](_PageView(parts, task, dict(env.labels), self._looked))
+        steps = _SOLVERS[env.task_name](_PageView(parts, task, dict(env.labels), _read_clicks(env)))
         found = next(steps, None)
         if found is None:
             raise StateError(f"the page of {env.task_name} shows nothing that solves {task!r}: {names}")
         return found
+
+
+def _read_clicks(env: MiniWoB) -> list[str]:
+    """The names that were clicked in this episode."""
+    actions = [str(action) for _, action in env.save_state()["history"][1:]]
+    return [action[len("click[") : -1] for action in actions if action.startswith("click[")]
+
+
+def read_words(shown: str, words: Mapping[str, str]) -> str:
+    """An instruction as the page means it.
+
+    Args:
+        shown: the instruction as the page shows it.
+        words: the knob: word of an instruction: the word that it means.
+
+    Example:
+        >>> read_words("Book the cheapest flight.", {"cheapest": "shortest", "shortest": "cheapest"})
+        'Book the shortest flight.'
+    """
+    if not words:
+        return shown
+    pattern = "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
+    return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda match: words[match[0]], shown)
 
 
 class _PageView:
@@ -68,13 +90,13 @@ class _PageView:
 
     Args:
         parts: the elements.
-        task: the instruction as the page means it.
+        task: the instruction that is carried out.
         labels: the knob.
-        looked: folders that were opened.
+        clicks: the names that were clicked in this episode.
     """
 
-    def __init__(self, parts: list[PageElement], task: str, labels: dict[str, str], looked: set[str]) -> None:
-        self.parts, self.task, self.looked = parts, task, looked
+    def __init__(self, parts: list[PageElement], task: str, labels: dict[str, str], clicks: list[str]) -> None:
+        self.parts, self.task, self.clicks = parts, task, clicks
         self._labels = labels
         self.quoted: list[str] = re.findall(r'"([^"]*)"', task)
 
@@ -119,8 +141,9 @@ def _enter_text(page: _PageView) -> Iterator[str]:
 
 
 def _log_in(page: _PageView) -> Iterator[str]:
-    yield from page.fill(page.named("Username"), page.quoted[0])
-    yield from page.fill(page.named("Password"), page.quoted[1])
+    values = dict(re.findall(r'(\w+) "([^"]*)"', page.task))
+    yield from page.fill(page.named("Username"), values["username"])
+    yield from page.fill(page.named("Password"), values["password"])
     yield from page.click("Login")
 
 
@@ -134,8 +157,7 @@ def _choose(page: _PageView) -> Iterator[str]:
 def _navigate(page: _PageView) -> Iterator[str]:
     yield from page.click(page.quoted[0])
     for part in page.parts:  # whatever is not a folder has another name, and would end the episode
-        if part.kind == "folder" and part.name not in page.looked:
-            page.looked.add(part.name)
+        if part.kind == "folder" and page.clicks.count(part.name) % 2 == 0:  # a second click closes it
             yield f"click[{part.name}]"
 
 
@@ -147,10 +169,12 @@ def _search(page: _PageView) -> Iterator[str]:
         return
     wanted = int(re.findall(r"the (\d+)\w\w search", page.task)[0]) - 1
     pages = [name for name in links if name.isdecimal() or name in "<>"]
-    here = next(number for number in range(3) if str(number + 1) not in page.looked)
-    if wanted // _RESULTS > here:
-        page.looked.add(str(here + 1))
-        yield "click[>]"
+    here = 0
+    for name in page.clicks:
+        here = {">": min(here + 1, _PAGES - 1), "<": max(here - 1, 0)}.get(name, here)
+        here = int(name) - 1 if name in pages and name.isdecimal() else here
+    if wanted // _RESULTS != here:
+        yield f"click[{'>' if wanted // _RESULTS > here else '<'}]"
         return
     yield f"click[{[name for name in links if name not in pages][wanted % _RESULTS]}]"
 

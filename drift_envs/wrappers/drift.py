@@ -300,6 +300,11 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         """
         return {**self._binder.read(), **self._timeline.values(tick)}
 
+    def close(self) -> None:
+        """Close the environment, and drop the oracle, which may hold a browser."""
+        self._oracle = None
+        super().close()
+
     def _apply_values(self) -> None:
         """Apply the values of the next transition, and store until when they hold."""
         clock = self._clock

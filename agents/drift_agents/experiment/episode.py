@@ -234,6 +234,7 @@ def play(
     try:
         yield from _play(cell, setup, on_episode)
     finally:
+        setup.world.close()  # a browser, if there is one
         if isinstance(setup.memory, DurableMemory):
             setup.memory.close()
 

@@ -23,6 +23,7 @@ ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
 COLORS = ("blue", "green", "grey", "purple", "red", "yellow")
 MOST_LAYOUTS = 1_000_000
 WIDEST_VIEW = 7
+MOST_WANDER = 200
 _CELL = re.compile(r"(0|[1-9][0-9]?),(0|[1-9][0-9]?)")
 _COLORED = re.compile(rf"({'|'.join(COLORS)}) (goal|key|ball|box)|(open|closed|locked) ({'|'.join(COLORS)}) door")
 
@@ -150,6 +151,13 @@ MINIGRID_KNOBS = KnobTable(
             "cells across and ahead that are seen, odd; the others look unseen",
             kind="integer",
             parse=_parse_view,
+        ),
+        Knob(
+            "wander",
+            0,
+            (0, MOST_WANDER),
+            "steps that goals, keys, balls and boxes have gone from where the map has them, from the next episode on",
+            kind="integer",
         ),
         Knob("transient", 0.0, (0.0, 1.0), "probability that an action is lost, once"),
     )

@@ -1,18 +1,15 @@
 """Task pages of MiniWoB++ with knobs.
 
 * `MiniWoB` - a task page in Chromium, with a drifting layer between page and agent
-* `find_action`, `list_actions`, `can_type` - what an action in words does on a page, and which are admissible
-* `write_state` - a page as JSON
+* `PageRoute` - how a page was reached
 """
 
 from __future__ import annotations
 
 import base64
-import json
-import re
 import string
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -20,8 +17,9 @@ from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS, to_layer
-from drift_envs.envs.miniwob.page import PageElement, PageReading, TaskPage, keep_alive
-from drift_envs.envs.miniwob.tasks import TASKS, read_values
+from drift_envs.envs.miniwob.page import PageReading, PageTruth, TaskPage, keep_alive
+from drift_envs.envs.miniwob.tasks import TASKS
+from drift_envs.envs.miniwob.text import MAX_LENGTH, find_action, list_actions, write_state
 from drift_envs.envs.tunable import KnobAttribute, RecurringTasksEnv
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
@@ -36,16 +34,27 @@ PRESETS = ("all_supported", "shi17", "liu18", "humphreys22")
 CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " "
 """Every character that an observation in words can have."""
 
-MAX_LENGTH = 16_384
 MAX_ACTION = 200
 MOST_TASKS = 2**31
 """Tasks have numbers below this; the number seeds the page."""
 
 _MOST_POOL = 1000
+_MOST_ROUTES = 10_000
+"""The states whose routes are kept."""
 _SCALE = 3
 """Pixels of a picture for each pixel of the page."""
 
-_ACTION = re.compile(r"(click|type)\[(.*)\]", re.DOTALL)
+
+class PageRoute(NamedTuple):
+    """How a page was reached.
+
+    Args:
+        number: the number of the task.
+        history: the layer's settings and the action of each step; the first entry has no action.
+    """
+
+    number: int
+    history: tuple[tuple[dict[str, Any], Any], ...]
 
 
 class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
@@ -150,6 +159,7 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         """The settings that the page has; those of the knobs reach it with the next action."""
         self._history: list[tuple[dict[str, Any], Any]] = []
         """The settings and the action of each step; the first entry has no action."""
+        self._routes: dict[str, PageRoute] = {}
         self._stream: np.random.Generator | None = None
         self._pool: tuple[int, ...] | None = None
         self._queue: list[int] = []
@@ -267,15 +277,24 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
 
     def _act(self, page: TaskPage, settings: dict[str, Any], action: Any) -> PageReading:
         """Bring the page to these settings, and execute an action there."""
-        if settings is not self._shown:
-            page.configure(settings)
-            self._shown = settings
-            self._reading = page.look()
+        self._show(page, settings)
         if self.observation_mode == "package":
             self.form.act(page, action)
             return page.look()
         found, self._error = find_action(self.reading, action)
         return self.reading if found is None else page.act(*found)
+
+    def _show(self, page: TaskPage, settings: dict[str, Any]) -> None:
+        """Bring the page to these settings."""
+        if settings != self._shown:
+            page.configure(settings)
+            self._shown = settings
+            self._reading = page.look()
+
+    def refresh(self) -> None:
+        """Bring the page to the present knobs, which it otherwise has with the next action. For evaluators."""
+        page = self.page
+        keep_alive(page, lambda: self._show(page, self._settings), lambda: self._repeat(page))
 
     def _repeat(self, page: TaskPage) -> None:
         """Begin the episode again, and repeat its actions under the settings that they had."""
@@ -346,11 +365,28 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
             "score": max(0.0, reading.reward) if reading.done else 0.0,
             "last_action_error": self._error,
         }
-        return write_state(self.task_name, reading), info
+        state = write_state(self.task_name, reading)
+        self._routes.pop(state, None)  # the last entry is the newest
+        self._routes[state] = PageRoute(int(self.goal_index or 0), tuple(self._history))
+        if len(self._routes) > _MOST_ROUTES:
+            del self._routes[next(iter(self._routes))]
+        return state, info
 
-    def read_truth(self) -> tuple[list[bool], str]:
-        """Whether each element of `reading` acts, and the instruction as the page means it. For evaluators."""
+    def find_route(self, state: str) -> PageRoute | None:
+        """How a state in words was reached last; `None` if it was not shown. For evaluators.
+
+        Args:
+            state: the state.
+        """
+        return self._routes.get(state)
+
+    def read_truth(self) -> PageTruth:
+        """What no agent sees of `reading`. For evaluators."""
         return self.page.read_truth()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the browser and the routes of an evaluator."""
+        return {**super().__getstate__(), "_routes": {}}
 
     def render(self) -> Any:
         """Show the page: as text (`ansi`), as an array (`rgb_array`), or in a window (`human`)."""
@@ -381,85 +417,3 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         if page is not None:
             page.close()
             self._reading, self.goal_index = None, None
-
-
-def find_action(reading: PageReading, action: str) -> tuple[tuple[int, str | None] | None, str | None]:
-    """What an action in words does on a page.
-
-    Args:
-        reading: the page.
-        action: the action.
-
-    Returns:
-        The place of the element and the text to type (`None` to click), or `None` and the reason why not.
-
-    Example:
-        >>> from drift_envs.envs.miniwob.page import PageElement
-        >>> parts = PageElement("field", "Name"), PageElement("button", "Login")
-        >>> page = PageReading(False, 0.0, "Press Login.", parts)
-        >>> find_action(page, "click[Login]"), find_action(page, "type[Name = Tula]")
-        (((1, None), None), ((0, 'Tula'), None))
-        >>> find_action(page, "click[Logout]")
-        (None, "there is no 'Logout' to click on this page")
-    """
-    match = _ACTION.fullmatch(action.strip())
-    if match is None:
-        return None, "an action should have the form click[name] or type[field = text]"
-    verb, argument = match.groups()
-    if verb == "click":
-        name, text = argument, None
-    else:
-        name, equals, text = argument.partition(" = ")
-        if not equals:
-            return None, "an action should have the form type[field = text]"
-    for index, part in enumerate(reading.elements):
-        if part.name == name.strip() and (part.kind != "text" if verb == "click" else can_type(part)):
-            return (index, text), None
-    return None, f"there is no {name.strip()!r} to {verb} on this page" if verb == "click" else (
-        f"there is no field {name.strip()!r} on this page"
-    )
-
-
-def can_type(part: PageElement) -> bool:
-    """Whether text can be typed into an element."""
-    return part.kind == "field" and not part.fixed
-
-
-def list_actions(task: str, reading: PageReading) -> list[str]:
-    """The admissible actions of a page: clicks, and the values of the instruction typed into each field.
-
-    Args:
-        task: one of `TASKS`.
-        reading: the page.
-    """
-    values = read_values(task, reading.task)
-    found = []
-    for part in reading.elements:
-        if can_type(part):
-            found += [f"type[{part.name} = {value}]" for value in dict.fromkeys(values)]
-        if part.kind != "text":
-            found.append(f"click[{part.name}]")
-    return found
-
-
-def write_state(task: str, reading: PageReading) -> str:
-    """A page as JSON, without the last elements if there are too many.
-
-    Args:
-        task: one of `TASKS`.
-        reading: the page.
-    """
-    elements: list[dict[str, Any]] = []
-    for part in reading.elements:
-        entry: dict[str, Any] = {part.kind: part.name}
-        if part.kind == "field":
-            entry["value"] = part.value
-        if part.kind == "option":
-            entry["chosen"] = part.chosen
-        elements.append(entry)
-    state = {"page": task, "task": reading.task, "values": list(read_values(task, reading.task)), "elements": elements}
-    text = json.dumps(state)
-    while len(text) > MAX_LENGTH:
-        del elements[-max(1, len(elements) // 8) :]
-        text = json.dumps(state)
-    return text

@@ -1,7 +1,7 @@
 """A task page in Chromium, as the drifting layer shows it.
 
 * `TaskPage` - begins tasks, acts and reads; after a crash a new browser repeats the episode
-* `PageReading`, `PageElement` - what it reads
+* `PageReading`, `PageElement`, `PageTruth` - what it reads
 """
 
 from __future__ import annotations
@@ -69,6 +69,20 @@ class PageReading(NamedTuple):
     reward: float
     task: str
     elements: tuple[PageElement, ...]
+
+
+class PageTruth(NamedTuple):
+    """What no agent sees of a page.
+
+    Args:
+        acting: whether each element acts.
+        task: the instruction as the page means it.
+        shown: the instruction as the page shows it, in the same form.
+    """
+
+    acting: tuple[bool, ...]
+    task: str
+    shown: str
 
 
 class TaskPage:
@@ -152,10 +166,10 @@ class TaskPage:
         """
         return self._call("act", index, text)
 
-    def read_truth(self) -> tuple[list[bool], str]:
-        """Whether each element of the last reading acts, and the instruction as the page means it. For evaluators."""
-        acting, task = self.driver.execute_script("return driftLayer.truth()")
-        return list(acting), str(task)
+    def read_truth(self) -> PageTruth:
+        """What no agent sees of the last reading. For evaluators."""
+        acting, task, shown = self.driver.execute_script("return driftLayer.truth()")
+        return PageTruth(tuple(acting), str(task), str(shown))
 
     def photograph(self, scale: float) -> str:
         """The task as a PNG image, in base 64.

@@ -17,10 +17,12 @@ class WebTask(NamedTuple):
     Args:
         controls: the CSS selector of the controls that the knob `copies` copies.
         values: a pattern whose groups are the values that an instruction names.
+        limit: the steps of an episode.
     """
 
     controls: str
     values: str
+    limit: int = 10
 
 
 TASKS = {
@@ -30,9 +32,9 @@ TASKS = {
     "enter-text": WebTask("#subbtn", r'"([^"]*)"'),
     "login-user": WebTask("#subbtn", r'"([^"]*)"'),
     "choose-list": WebTask("#area button", r"Select (.*) from the list"),
-    "navigate-tree": WebTask(".file, .folder", r'named "([^"]+)"'),
+    "navigate-tree": WebTask(".file, .folder", r'named "([^"]+)"', 20),
     "search-engine": WebTask("#search", r'enter "([^"]+)"|the (\w+) search'),
-    "book-flight": WebTask("#search", r"the (\w+) one-way|from: (.*?)(?= to:)|to: (.*?)(?= on )|on (\S*)\.$"),
+    "book-flight": WebTask("#search", r"the (\w+) one-way|from: (.*?)(?= to:)|to: (.*?)(?= on )|on (\S*)\.$", 30),
     "use-autocomplete": WebTask("#subbtn", r'"([^"]*)"'),
 }
 """The tasks, by the name of their page in MiniWoB++."""

@@ -119,6 +119,14 @@
       control.style.setProperty("display", "none", "important");
     }
   }
+  function discard() {
+    for (const box of document.querySelectorAll("span.copies")) {
+      const control = box.previousElementSibling;
+      copied.delete(control);
+      control.style.removeProperty("display");
+      box.remove();
+    }
+  }
   function press(twin) {
     const [control, number] = copyOf.get(twin);
     if (number !== settings.acting_copy) {
@@ -291,6 +299,7 @@
     },
     configure(given) {
       const added = given.interstitial && !settings.interstitial;
+      if (given.copies !== settings.copies) discard();
       settings = given;
       if (added) open = true;
       if (!given.interstitial) open = false;
@@ -308,7 +317,7 @@
       else type(part, text);
       return this.look();
     },
-    // For evaluators: which of the elements are copies that fail, and the instruction as the page means it.
+    // For evaluators: which of the elements act, the instruction as the page means it, and as it is shown.
     truth() {
       const own = document.createElement("p");
       own.innerHTML = query;
@@ -316,7 +325,8 @@
         for (let at = part; at; at = at.parentElement) if (copyOf.has(at)) return copyOf.get(at)[1];
         return settings.acting_copy;
       };
-      return [parts.map(([part]) => number(part) === settings.acting_copy), plain(own.textContent)];
+      const shown = plain(document.getElementById("query").textContent);
+      return [parts.map(([part]) => number(part) === settings.acting_copy), plain(own.textContent), shown];
     },
   };
 })();
