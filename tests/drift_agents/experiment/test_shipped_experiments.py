@@ -18,10 +18,15 @@ DEVELOPMENT = ("glove-quick", "tuning", "tuning-cars", "tuning-episodes")
 """Experiments on the instances that things are set on."""
 STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
-FOR_EXTRA = {"stores": "chromadb", "stores-board": "chromadb", "physics": "mujoco"}
+FOR_EXTRA = {
+    **dict.fromkeys(("stores", "stores-board"), "chromadb"),
+    "physics": "mujoco",
+    "minigrid": "minigrid",
+    "web-pages": "miniwob",
+}
 """Experiments of an extra, with the package that it needs."""
 
-FEWER = {"readers-kinds": 10}
+FEWER = {"readers-kinds": 10, "minigrid": 10, "web-pages": 5}
 """Experiments with fewer than 30 instances."""
 
 FIRST = {"families": 2000}

@@ -1,20 +1,18 @@
 """What every environment with attribute knobs should do; collected where it is subclassed.
 
-* `PhysicsContract` - bit identity, knobs, schedules, text, copies, snapshots, twins, specs, the oracle's `changed`
+* `PhysicsContract` - `RegisteredContract`, and knobs, schedules, text, snapshots, twins, the oracle's `changed`
 """
 
 import copy
 import json
-import pickle
 import re
-import warnings
 from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.world import to_env
-from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.utils.env_checker import data_equivalence
 
 from drift_envs import twin
 from drift_envs.cli.listing import KNOB_TABLES
@@ -22,62 +20,27 @@ from drift_envs.envs.attributes import AttributeKnobs
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
 from drift_envs.lazy import load_object
 from drift_envs.registration import ALL_IDS, knob_table_of
-from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.schedule import load_schedule
 from drift_envs.wrappers.field_text import find_field_text
 from drift_envs.wrappers.snapshot import snapshot
+from tests.drift_envs.envs.registered_contract import RegisteredContract, actions_of, play, shipped
 
 SHIPPED = {
     *("explicit", "implicit", "explicit-family", "implicit-family", "gradual", "gradual-family", "harmless", "null"),
 }
 """What every family of schedules has."""
-CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
 
-def actions_of(env, count):
-    env.action_space.seed(0)
-    return [env.action_space.sample() for _ in range(count)]
-
-
-def play(env, actions, seed=None):
-    answers = [env.reset(seed=seed)]
-    for action in actions:
-        answers.append(env.step(action))
-        if answers[-1][2] or answers[-1][3]:
-            answers.append(env.reset())
-    return answers
-
-
-def shipped(env_id):
-    return [name for name in shipped_schedules() if load_schedule(name).env == env_id]
-
-
-class PhysicsContract:
+class PhysicsContract(RegisteredContract):
     """The contract of one environment.
 
-    A subclass names the id, Gymnasium's id, and for each knob a value that acts on the response to the first steps.
+    A subclass names, for each knob, a value that acts on the response to the first steps.
     """
 
-    env_id: str
-    plain_id: str
+    families: ClassVar[set[str]] = SHIPPED
     values: ClassVar[dict[str, object]]
     silent: ClassVar[tuple[str, ...]] = ()
     """Knobs that change the reward alone."""
-
-    def test_without_a_schedule_it_is_gymnasiums(self):
-        ours, base = gym.make(self.env_id, schedule=None), gym.make(self.plain_id)
-        assert (ours.observation_space, ours.action_space) == (base.observation_space, base.action_space)
-        assert ours.spec.max_episode_steps == base.spec.max_episode_steps == ALL_IDS[self.env_id].limit
-        actions = actions_of(base, 400)
-        assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
-
-    def test_gymnasiums_checker_is_content(self):
-        for schedule in (None, *shipped(self.env_id)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
-                warnings.filterwarnings("ignore", message=".*we recommend using a symmetric and normalized space.*")
-                warnings.filterwarnings("ignore", message=".*Box observation space m.*imum value is.*infinity.*")
-                check_env(gym.make(self.env_id, schedule=schedule), skip_render_check=True)
 
     def test_its_table_is_that_of_its_attributes(self):
         env = gym.make(self.env_id, schedule=None).unwrapped
@@ -100,21 +63,6 @@ class PhysicsContract:
             count = min(map(len, seen))
             same = all(np.array_equal(one, other) for one, other in zip(*(run[:count] for run in seen), strict=True))
             assert same == (name in self.silent), name
-
-    def test_each_shipped_schedule_plays_and_its_spec_builds_the_same(self):
-        names = shipped(self.env_id)
-        assert {name.split("/")[1] for name in names} >= SHIPPED
-        for name in names:
-            env = gym.make(self.env_id, schedule=name, notify="full")
-            again = gym.make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-            runs = []
-            for one in (env, again):
-                run = play(one, actions_of(env, 10), seed=1)
-                run.append(one.reset(options={"drift_tick": 20}))
-                run += [one.step(action) for action in actions_of(env, 3)]
-                runs.append(run)
-            assert data_equivalence(*runs, exact=True)
-            assert env.observation_space.contains(runs[0][-1][0])
 
     def test_control_is_what_changes_nothing(self):
         for name in shipped(self.env_id):
@@ -173,18 +121,6 @@ class PhysicsContract:
             oracle.changed('{"score": 0}', info["actions"][0], 0, 20)
         with pytest.raises(ArgumentError, match=re.escape("`action` should be an action as text")):
             oracle.changed(state, "left", 0, 20)
-
-    @pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
-    def test_clones_have_the_same_future(self, clone):
-        env = gym.make(self.env_id)
-        actions = actions_of(env, 60)
-        env.reset(seed=2)
-        env.step(actions[0])
-        other = clone(env)
-        assert data_equivalence(
-            [env.step(action) for action in actions[:5]], [other.step(action) for action in actions[:5]], exact=True
-        )
-        assert data_equivalence(play(env, actions), play(other, actions), exact=True)
 
     def test_a_snapshot_brings_the_episode_back(self):
         env = gym.make(self.env_id)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.analysis.leaderboard import write_leaderboard
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.episode import play
+from drift_agents.experiment.loader import load_experiment, parse_experiment
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import plan_cells
+from drift_agents.experiment.runner import run_experiment
 
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
@@ -261,3 +266,15 @@ def test_what_the_oracle_does_not_know(make: Any) -> None:
     env = make("EnterText", schedule={"version": 1, "name": "s", "drifts": [drift]}, text=True)
     with pytest.raises((NoOracleError, AttributeError), match="while its schedule turns `reward_sign`"):
         oracle_of(env)
+
+
+def test_the_experiment_is_played_and_ranked(tmp_path: Path) -> None:
+    data = load_experiment("web-pages").to_dict()
+    data["agents"][0] |= {"memory": ["vanilla"], "verifier": ["none", "glove"]}
+    data["sweep"] = {"env": ["DriftMiniWoBEnterText-v0"]}
+    rows = read_rows(run_experiment(parse_experiment({**data, "seeds": 1, "rounds": 2}), tmp_path / "run", jobs=1))
+    assert {row["env"] for row in rows} == {"DriftMiniWoBEnterText-v0"}
+    second = {(row["verifier"], row["policy"]): row["score"] for row in rows if row["phase"] == "second"}
+    assert second["none", "clairvoyant"] == second["glove", "planner"] == 1.0
+    write_leaderboard(tmp_path / "run", tmp_path / "board.md")
+    assert "Vanilla + GLOVE" in (tmp_path / "board.md").read_text("utf-8")
