@@ -276,12 +276,13 @@ def _origin(manifest: Mapping[str, Any], standings: Standings) -> list[str]:
     name, seeds = manifest["name"], manifest["experiment"]["seeds"]
     option, note = _played(manifest)
     lengths = manifest["schedules"]
+    page = "leaderboard" if name == "board" else f"leaderboard_{name.replace('-', '_')}"
     return [
         "## Reproduction",
         "",
         "```sh",
         f"drift-agents run {name}{option} --out runs/{name}",
-        f"drift-agents leaderboard runs/{name} --out docs/leaderboard.md",
+        f"drift-agents leaderboard runs/{name} --out docs/{page}.md",
         "```",
         "",
         f"- Configuration: hash `{manifest['config_hash']}`.{note} Seeds: {_seeds(seeds)}.",
