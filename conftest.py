@@ -3,7 +3,9 @@
 collect_ignore = [
     "drift_envs/browsergym.py",
     "drift_envs/envs/lunar_lander.py",
+    "drift_envs/envs/minigrid/base.py",
     "drift_envs/envs/minigrid/env.py",
+    "drift_envs/envs/minigrid/things.py",
     "drift_envs/envs/miniwob/package_form.py",
     "drift_envs/envs/mujoco.py",
     "drift_envs/functional",

@@ -13,8 +13,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import drift_envs
+from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
-from drift_envs.registration import IDS, EnvEntry, knob_table_of
+from drift_envs.registration import EXTRA_IDS, IDS, EnvEntry, knob_table_of
 from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
 
 PLAIN = {
@@ -357,3 +358,8 @@ def test_an_environment_without_its_extra_says_what_to_install() -> None:
         entry.base  # noqa: B018  reading it is the test
     with pytest.raises(ModuleNotFoundError):
         entry._replace(extra=None).base  # noqa: B018
+
+
+def test_task_pages_have_the_limits_of_their_table() -> None:
+    limits = {name: entry.limit for name, entry in EXTRA_IDS.items() if name.startswith("DriftMiniWoB")}
+    assert limits == {f"DriftMiniWoB{name.title().replace('-', '')}-v0": task.limit for name, task in TASKS.items()}
