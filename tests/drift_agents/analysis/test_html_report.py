@@ -199,7 +199,8 @@ def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
     assert browser.find_element(By.TAG_NAME, "h1").text == "puddle"
     images = browser.find_elements(By.TAG_NAME, "img")
     assert len(images) == 7, "a picture with two forms is one image"
-    assert all(browser.execute_script("return arguments[0].naturalWidth > 100", image) for image in images)
+    wide = "return [...document.images].every(image => image.naturalWidth > 100)"
+    WebDriverWait(browser, 10).until(lambda b: b.execute_script(wide), "pictures are decoded after the page's load")
     assert all(image.get_attribute("alt") for image in images)
     link = browser.find_element(By.PARTIAL_LINK_TEXT, "vanilla + glove")
     link.click()
