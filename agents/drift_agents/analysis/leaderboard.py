@@ -2,13 +2,13 @@
 
 * `write_leaderboard` - reads a run's folder and writes the page
 * `to_page` - the page as Markdown
+* `MEASURED`, `measured_cells` - the columns and cells of what was measured of an agent
 
 The figures are those of `drift_agents.analysis.ranking`. Equal runs give equal bytes.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,26 @@ from drift_agents.analysis.plots.board import draw_board
 from drift_agents.analysis.ranking import AXES, SHORT, Key, Standing, Standings, make_standings
 from drift_agents.analysis.runs import FAILURE_SHARE, read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
-from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
+from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
 """Default parts, which names leave out."""
+
+MEASURED = (
+    "at equal interactions",
+    "kept",
+    "gain",
+    "before",
+    "lost",
+    "probes, %",
+    "steps",
+    "tokens",
+    "dollars",
+)
+"""The columns of `measured_cells`."""
 
 LEGEND = (
     "**Kept**: the score collected after the first drift, as a share of what the optimum of the same ticks collects "
@@ -161,8 +174,7 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 
 
 def _main(standings: Standings) -> Table:
-    heads = ("agent", "rank", "ranks", "at equal interactions", "kept", "gain", "before", "lost", "probes, %", "steps")
-    table = Table("All drifts", (*heads, "tokens", "dollars", "records", "supervision"))
+    table = Table("All drifts", ("agent", "rank", "ranks", *MEASURED, "records", "supervision"))
     names = _rows(standings)
     ranked = [one for one in standings.ranked if one.key in names]
     for one in (*ranked, *standings.references):
@@ -170,19 +182,30 @@ def _main(standings: Standings) -> Table:
             names[one.key],
             MISSING if one.reference else str(1 + sum(other.ranked_by > one.ranked_by for other in ranked)),
             MISSING if one.reference else _span(*one.ranks),
-            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
-            format_estimate(one.kept, 1),
-            MISSING if one.gain is None else format_difference(one.gain, 1),
-            _plain(one.before),
-            _plain(one.lost),
-            _plain(one.probing, 1),
-            _plain(one.interactions),
-            _plain(one.tokens),
-            _plain(one.dollars, 4),
-            _plain(one.records),
+            *measured_cells(one),
+            format_plain(one.records),
             one.supervision,
         )
     return table.used()
+
+
+def measured_cells(one: Standing) -> tuple[str, ...]:
+    """What was measured of an agent, in the order of `MEASURED`.
+
+    Args:
+        one: the agent's standing.
+    """
+    return (
+        MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
+        format_estimate(one.kept, 1),
+        MISSING if one.gain is None else format_difference(one.gain, 1),
+        format_plain(one.before),
+        format_plain(one.lost),
+        format_plain(one.probing, 1),
+        format_plain(one.interactions),
+        format_plain(one.tokens),
+        format_plain(one.dollars, 4),
+    )
 
 
 def _rows(standings: Standings) -> dict[Key, str]:
@@ -237,10 +260,6 @@ def _by_part(standings: Standings) -> Table:
 
 def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}-{high}"
-
-
-def _plain(value: float, digits: int = 0) -> str:
-    return MISSING if math.isnan(value) else f"{value + 0.0:,.{digits}f}"
 
 
 def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 * `Table` - a title, columns, rows and notes
 * `to_markdown`, `to_rich` - the two forms
 * `print_table` - in a terminal, in parts where it is too narrow for all columns
-* `show`, `format_difference`, `format_count` - an estimate in a few characters
+* `format_estimate`, `format_difference`, `format_count` - an estimate in a few characters
+* `format_plain` - a number without an interval
 """
 
 from __future__ import annotations
@@ -191,6 +192,16 @@ def format_count(value: Estimate) -> str:
     if value.n == 0:
         return MISSING
     return _number(value.mean, 1 if abs(value.mean) < 100 and value.mean != round(value.mean) else 0)
+
+
+def format_plain(value: float, digits: int = 0) -> str:
+    """A number without an interval.
+
+    Example:
+        >>> format_plain(12345.6), format_plain(float("nan"))
+        ('12,346', '-')
+    """
+    return MISSING if math.isnan(value) else f"{value + 0.0:,.{digits}f}"
 
 
 def _number(value: float, digits: int, sign: str = "") -> str:

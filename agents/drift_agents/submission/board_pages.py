@@ -22,11 +22,11 @@ from markupsafe import Markup
 
 from drift_agents.analysis.aggregates import RESAMPLES
 from drift_agents.analysis.inspect.page import hash_source, script_json
-from drift_agents.analysis.leaderboard import LEGEND
+from drift_agents.analysis.leaderboard import LEGEND, MEASURED, measured_cells
 from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.ranking import SHORT
 from drift_agents.analysis.runs import FAILURE_SHARE
-from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, to_markdown
+from drift_agents.analysis.table import MISSING, Table, format_estimate, format_plain, to_markdown
 from drift_agents.experiment.folder import write_text
 from drift_agents.submission.board import BoardRow, BoardView, TrackBoard, gather_board
 from drift_agents.submission.board_map import (
@@ -82,28 +82,15 @@ def _span(row: BoardRow) -> str:
     return MISSING if row.standing.reference else str(low) if low == high else f"{low}-{high}"
 
 
-def _number(value: float, digits: int = 0) -> str:
-    return MISSING if math.isnan(value) else f"{value + 0.0:,.{digits}f}"
-
-
 def _main_table(view: BoardView, title: str) -> Table:
-    columns = ("agent", "rank", "ranks", "at equal interactions", "kept", "gain", "before", "lost", "probes, %")
-    table = Table(title, (*columns, "steps", "tokens", "dollars", "supervision"))
+    table = Table(title, ("agent", "rank", "ranks", *MEASURED, "supervision"))
     for row in view.rows:
         one = row.standing
         table.add(
             row.name,
             _rank(row, view.rows),
             _span(row),
-            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
-            format_estimate(one.kept, 1),
-            MISSING if one.gain is None else format_difference(one.gain, 1),
-            _number(one.before),
-            _number(one.lost),
-            _number(one.probing, 1),
-            _number(one.interactions),
-            _number(one.tokens),
-            _number(one.dollars, 4),
+            *measured_cells(one),
             one.supervision,
         )
     return table.used()
@@ -121,7 +108,12 @@ def _drifts_table(board: TrackBoard) -> Table:
     """Where each schedule stands on the map."""
     table = Table("Drifts by severity and visibility", ("schedule", "kind", "severity, %", "visibility, %"))
     for name, place in board.places.items():
-        table.add(name, board.abouts[name]["visibility"] or MISSING, _number(place.severity), _number(place.visibility))
+        table.add(
+            name,
+            board.abouts[name]["visibility"] or MISSING,
+            format_plain(place.severity),
+            format_plain(place.visibility),
+        )
     return table
 
 
