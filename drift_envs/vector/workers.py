@@ -3,8 +3,9 @@
 * `WorkerVectorEnv` - one native vector environment in each process; results as in one process
 * `WorkerPlan` - what a process builds
 
-Actions, observations, rewards and ends are in shared memory; the pipes carry one byte a step, and `info` where there
-is any.
+The calling process computes the first part itself, while the others compute theirs: it would wait otherwise, and what
+it computes has not to be copied. Actions, observations, rewards and ends of the other parts are in shared memory; the
+pipes carry one byte a step, and `info` where there is any.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ MOST_WORKERS = 256
 _LOST = (BrokenPipeError, ConnectionResetError, EOFError)
 _PATIENCE = 5.0  # seconds in which a process ends by itself
 _STEP = b"s"  # the order of a step, and its answer without `info`: no pickle is so short
+_RESULTS = ("observations", "rewards", "terminations", "truncations")  # of a step, before `info`
 
 
 class WorkerPlan(NamedTuple):
@@ -63,7 +65,9 @@ class WorkerPlan(NamedTuple):
         """The vector environment of a part."""
         notify = self.arguments.get("notify", "none")
         limit, mode, shared = self.max_episode_steps, self.autoreset_mode, self.share_timeline
-        return load_object(self.native)(single_env, part.number, limit, mode, shared, notify, part)
+        envs = load_object(self.native)(single_env, part.number, limit, mode, shared, notify, part)
+        envs._idle_rewinds.is_over = True  # `WorkerVectorEnv` counts for all parts
+        return envs
 
 
 class _Field(NamedTuple):
@@ -104,7 +108,6 @@ def _serve(pipe: Connection, name: str, fields: dict[str, _Field], plan: WorkerP
             try:
                 if envs is None:
                     envs = plan.make(load_object(plan.build)(**plan.arguments), part)
-                    envs._idle_rewinds.is_over = True  # the first process counts for all
                 answer = _obey(envs, order, given, mine)
                 if order == "step" and not answer:
                     pipe.send_bytes(_STEP)
@@ -122,10 +125,10 @@ def _serve(pipe: Connection, name: str, fields: dict[str, _Field], plan: WorkerP
 
 
 def _obey(envs: Any, order: str, given: Any, mine: dict[str, np.ndarray]) -> Any:
-    """Carry out one order; arrays are written to the shared memory, all else is returned."""
+    """Carry out one order on a part; arrays are read from and written to `mine`, all else is returned."""
     if order == "step":
         results = envs.step(mine["actions"])
-        for name, result in zip(("observations", "rewards", "terminations", "truncations"), results[:4], strict=True):
+        for name, result in zip(_RESULTS, results[:4], strict=True):
             mine[name][:] = result
         return results[4]
     if order == "reset":
@@ -157,7 +160,7 @@ class WorkerVectorEnv(CheckedVectorEnv):
         single_env: the single environment of which all sub-environments are copies.
         plan: what each process builds.
         num_envs: the number of sub-environments.
-        num_workers: the number of processes, from 1 to the number of sub-environments.
+        num_workers: the number of processes with this one, from 1 to the number of sub-environments.
 
     Raises:
         ArgumentError: if an argument is invalid.
@@ -168,11 +171,11 @@ class WorkerVectorEnv(CheckedVectorEnv):
     def __init__(self, single_env: DriftWrapper, plan: WorkerPlan, num_envs: int, num_workers: int) -> None:
         self._set_up(single_env, num_envs, plan.max_episode_steps, plan.autoreset_mode)
         workers = check_integer("num_workers", num_workers, 1, min(MOST_WORKERS, num_envs))
-        # a native environment of one checks the arguments here, before processes start
-        checked = plan.make(single_env, Share(1, 0, 1))
-        self._pool, self._table = checked.pool, checked.pool.table
+        edges = np.linspace(0, num_envs, workers + 1).astype(int).tolist()
+        self.parts = tuple(Share(num_envs, low, high - low) for low, high in pairwise(edges))
+        self._first = plan.make(single_env, self.parts[0])  # checks the arguments, before processes start
         self._shares, self._seeds = plan.share_timeline, np.zeros(num_envs, np.int64)
-        self._idle_rewinds = IdleRewinds(checked.pool.schedule.name)
+        self._idle_rewinds = IdleRewinds(self._first.pool.schedule.name)
         self._ended = np.zeros(num_envs, bool)
         space = self.single_action_space
         self._integers = IntegerActions(num_envs, int(space.n)) if isinstance(space, Discrete) else None
@@ -187,15 +190,13 @@ class WorkerVectorEnv(CheckedVectorEnv):
                 "truncations": ((num_envs,), bool),
             }
         )
-        edges = np.linspace(0, num_envs, workers + 1).astype(int).tolist()
-        self.parts = tuple(Share(num_envs, low, high - low) for low, high in pairwise(edges))
         memory = SharedMemory(create=True, size=size)
         self._arrays = _arrays(memory, fields)
         context = multiprocessing.get_context("spawn")
         self.processes: list[Any] = []
         self._pipes: list[Connection] = []
         self._finalizer = weakref.finalize(self, _end, self.processes, self._pipes, self._arrays, memory)
-        for part in self.parts:
+        for part in self.parts[1:]:
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, memory.name, fields, plan, part), daemon=True)
             try:
@@ -233,7 +234,7 @@ class WorkerVectorEnv(CheckedVectorEnv):
             super().reset(seed=entropy)
         orders = [self._part_of(request._replace(entropy=entropy, seeds=seeds), part) for part in self.parts]
         found = self._ask([None if order is None else ("reset", order) for order in orders])
-        if self._is_reset and seeds and self._pool.can_change and not self._idle_rewinds.is_over:
+        if self._is_reset and seeds and self._first.pool.can_change and not self._idle_rewinds.is_over:
             self._idle_rewinds.count(any(each[0] for each in found if each is not None), stacklevel=2)
         for index, own in seeds.items():
             self._seeds[index] = own
@@ -254,10 +255,14 @@ class WorkerVectorEnv(CheckedVectorEnv):
         self._check_step(self._ended if self._ended.any() else None)
         checked = check_forces(actions, self.num_envs)[0] if self._integers is None else self._integers.check(actions)
         self._check_open()
-        self._arrays["actions"][:] = checked
-        infos = self._ask([("step", None)] * len(self.parts))
-        names = ("observations", "rewards", "terminations", "truncations")
-        observations, rewards, terminations, truncations = (self._arrays[name].copy() for name in names)
+        own = self.parts[0].number
+        self._arrays["actions"][own:] = checked[own:]
+        results = {name: np.empty_like(self._arrays[name]) for name in _RESULTS}
+        mine = {"actions": checked[:own], **{name: result[:own] for name, result in results.items()}}
+        infos = self._ask([("step", None)] * len(self.parts), mine)
+        for name, result in results.items():
+            result[own:] = self._arrays[name][own:]
+        observations, rewards, terminations, truncations = results.values()
         if self.autoreset_mode is AutoresetMode.DISABLED:
             self._ended = terminations | truncations
         return observations, rewards, terminations, truncations, self._join(infos)
@@ -312,31 +317,54 @@ class WorkerVectorEnv(CheckedVectorEnv):
         if not self._finalizer.alive:
             raise StateError("the vector environment is closed, and has to be made anew")
 
-    def _ask(self, orders: Sequence[tuple[str, Any] | None]) -> list[Any]:
-        """Send an order to each process, and return the answers; `None` where there is no order."""
+    def _ask(self, orders: Sequence[tuple[str, Any] | None], mine: dict[str, np.ndarray] | None = None) -> list[Any]:
+        """Send an order to each process, carry out that of the first part, and return the answers.
+
+        Args:
+            orders: one for each part, `None` where there is none, which has the answer `None`.
+            mine: the arrays of the first part, by default in the shared memory.
+        """
         self._check_open()
-        answers: list[Any] = []
+        others = list(zip(self._pipes, orders[1:], strict=True))
+        failed: Exception | None = None
+        answers: list[Any] = [None]
         try:
-            for pipe, order in zip(self._pipes, orders, strict=True):
+            for pipe, order in others:
                 if order is not None:
                     pipe.send_bytes(_STEP if order[0] == "step" else pickle.dumps(order))
-            for pipe, order in zip(self._pipes, orders, strict=True):
+            if orders[0] is not None:
+                try:
+                    answers[0] = self._obey_first(*orders[0], mine)
+                except Exception as error:  # noqa: BLE001 - raised below, when the other processes have answered
+                    failed = error
+            for pipe, order in others:
                 received = _STEP if order is None else pipe.recv_bytes()
-                answers.append((True, None) if received == _STEP else pickle.loads(received))
+                succeeded, answer = (True, None) if received == _STEP else pickle.loads(received)
+                answers.append(answer)
+                if not succeeded:
+                    failed = failed or answer
         except _LOST as error:
             join_ended(self.processes, _PATIENCE)
             ended = ", ".join(
                 f"the process of sub-environments {part.first} to {part.first + part.number - 1} ended with exit code "
                 f"{process.exitcode}"
-                for part, process in zip(self.parts, self.processes, strict=True)
+                for part, process in zip(self.parts[1:], self.processes, strict=True)
                 if not process.is_alive()
             )
             self._finalizer()
             raise StateError(f"{ended}; the vector environment is closed, and has to be made anew") from error
-        for succeeded, answer in answers:
-            if not succeeded:
-                raise answer
-        return [answer for _, answer in answers]
+        except BaseException:
+            self._finalizer()  # interrupted: the answers that are still to come would be taken for later ones
+            raise
+        if failed is not None:
+            raise failed
+        return answers
+
+    def _obey_first(self, order: str, given: Any, mine: dict[str, np.ndarray] | None) -> Any:
+        if mine is None:
+            columns = self.parts[0].columns
+            mine = {name: array[columns] for name, array in self._arrays.items()}
+        return _obey(self._first, order, given, mine)
 
     def _part_of(self, request: ResetRequest, part: Share) -> ResetRequest | None:
         """A request for the sub-environments of one process, `None` if it has none of them."""
@@ -352,7 +380,8 @@ class WorkerVectorEnv(CheckedVectorEnv):
 
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment, for the phases of reset options."""
-        return Timeline(self._pool.schedule, self._table, int(self._seeds[index]) if seed is None else seed)
+        pool = self._first.pool
+        return Timeline(pool.schedule, pool.table, int(self._seeds[index]) if seed is None else seed)
 
     def _join(self, infos: Sequence[Infos | None]) -> Infos:
         """`info` of all sub-environments."""
