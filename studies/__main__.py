@@ -49,10 +49,15 @@ def _status_of(error: Exception) -> int | None:
 @app.command(
     "claims",
     short_help="Decide the claims from finished runs.",
-    epilog=f"Example: {PROGRAM} claims runs/glove-explicit runs/glove-implicit --out docs/claims_results.md",
+    epilog=f"Example: {PROGRAM} claims runs/glove-explicit runs/glove-implicit --store --out docs/claims_results.md",
 )
 def _claims(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of the runs.")],
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="RUN...", help="Folders of the runs (default: what is stored).")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--store", help="Store what the runs say in results/claims; the page is of all stored.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
     debug: Debug = False,
 ) -> None:
@@ -61,9 +66,10 @@ def _claims(
     Each is held, refuted, inconclusive or not played, with the figures, as one Markdown page. Several runs of one
     experiment are parts of it. Equal runs give equal bytes.
     """
+    from studies.claims.findings import RESULTS
     from studies.claims.page import write_claims
 
-    text = write_claims(folders, out)
+    text = write_claims(folders or [], out, RESULTS if keep else None)
     print(text if out is None else f"wrote {out}")
 
 

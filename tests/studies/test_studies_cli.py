@@ -26,7 +26,7 @@ def test_the_help_of_study_names_all_studies(capsys: pytest.CaptureFixture[str])
     ("arguments", "status", "expected"),
     [
         ([], 2, "Missing command"),
-        (["claims"], 2, "Missing argument"),
+        (["tune"], 2, "Missing argument"),
         (["claims", "absent"], 1, "holds no run"),
         (["study", "belief"], 2, "no study is called 'belief'"),
         (["study", "belief-corpus", "--seeds", "31"], 2, "should be in the interval [1, 30]"),

@@ -15,7 +15,7 @@ from drift_envs.metrics import Estimate, proportion
 from studies.claims.decisions import decide, judge
 from studies.claims.detection import _enough
 from studies.claims.evidence import HELD, INCONCLUSIVE, REFUTED, Check, ClaimRun, count_unplayed, surely_above
-from studies.claims.page import PARTS
+from studies.claims.findings import PARTS
 from studies.claims.registry import CLAIMS
 
 SHOP, LAKES, CAR = "webshop/explicit", "frozen_lake/explicit-family", "mountain_car/reversed"

@@ -17,8 +17,11 @@ from drift_agents.experiment.worlds import read_schedule
 from studies.__main__ import main
 from studies.claims.decisions import NOT_PLAYED, decide, judge
 from studies.claims.evidence import HELD, REFUTED, ClaimRun
-from studies.claims.page import PARTS, command_of, write_claims
+from studies.claims.findings import PARTS, command_of
+from studies.claims.page import write_claims
 from studies.claims.registry import CLAIMS
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "claims_results.md"
 
 CAR = "mountain_car/reversed"
 IMPLICIT = ("webshop/implicit", "frozen_lake/implicit", "frozen_lake/implicit-family")
@@ -225,3 +228,24 @@ def test_refusals(make_log: Any, tmp_path: Path) -> None:
         write_claims([folder])
     with pytest.raises(ExperimentError, match="holds no run"):
         write_claims([tmp_path])
+
+
+def test_stored_findings_give_the_page_and_what_is_decided_stays(make_log: Any, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    decided = write(cars(make_log("glove-explicit", 2)), tmp_path / "cars")
+    page = write_claims([decided], results=results)
+    assert page == write_claims([decided])
+    undecided = write(cars(make_log("glove-explicit", 2), memories=MEMORIES[:2]), tmp_path / "part")
+    assert overview(write_claims([undecided]), 3)[0] == f"**{NOT_PLAYED}**"
+    assert write_claims([undecided], results=results) == page
+    log = make_log("glove-implicit", 1)
+    log.play_all(IMPLICIT, [f"{m}/{v}" for m in MEMORIES for v in ("glove", "overwrite")], {"source": 9})
+    more = write_claims([write(log, tmp_path / "implicit")], results=results)
+    assert overview(more, 3) == overview(page, 3)
+    assert overview(more, 10) != overview(page, 10)
+    with pytest.raises(ExperimentError, match="has no findings"):
+        write_claims([], results=tmp_path / "empty")
+
+
+def test_the_documents_have_what_is_stored() -> None:
+    assert DOCUMENT.read_text("utf-8") == write_claims()
