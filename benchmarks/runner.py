@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from drift_agents.experiment import runner
+from drift_agents.experiment import dispatch
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
+from drift_agents.experiment.runner import run_experiment
 
 SEEDS = (10, 100, 1_000)
 PLAYED = {
@@ -58,7 +59,7 @@ def measure(seeds: int, folder: Path) -> RunCost:
         folder: where to.
     """
     experiment = parse_experiment({**PLAYED, "seeds": seeds})
-    play = runner.__dict__["play"]
+    play = dispatch.__dict__["play"]
     spent, episodes, first = 0.0, 0, 0.0
 
     def timed(cell: Cell, *rest: Any, **options: Any) -> Iterator[dict[str, Any]]:
@@ -75,8 +76,8 @@ def measure(seeds: int, folder: Path) -> RunCost:
             yield row
 
     begin = time.perf_counter()
-    with patch.object(runner, "play", timed):
-        runner.run_experiment(experiment, folder)
+    with patch.object(dispatch, "play", timed):
+        run_experiment(experiment, folder)
     return RunCost(episodes, time.perf_counter() - begin, spent, first - begin)
 
 

@@ -251,6 +251,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         "studies.experience.command",
         "studies.injection",
     ),
+    "one check of a submission a file, collected by one file": (
+        "drift_agents.submission.cell_lines",
+        "drift_agents.submission.run_statement",
+    ),
     "one group of commands a file, as its siblings": ("drift_agents.cli.remembering",),
     "the entry point of the program": ("drift_agents.cli.app",),
     "compiled functions apart from the interface that calls them": ("drift_envs.functional.batch",),

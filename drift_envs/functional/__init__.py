@@ -17,15 +17,11 @@ except ImportError as error:
 
 from drift_envs.functional.base import FunctionalEnv, Lifetime
 from drift_envs.functional.car import CarParams, CarWorld, FunctionalCar, FunctionalCarContinuous
-from drift_envs.functional.drift_state import DriftCarry, advance_drift, follow_clock, replay, start_drift
+from drift_envs.functional.compiler import CompiledSchedule, compile_schedule, compile_schedules
+from drift_envs.functional.drift_carry import DriftCarry
+from drift_envs.functional.drift_params import DriftParams, Features
+from drift_envs.functional.drift_state import advance_drift, follow_clock, replay, start_drift
 from drift_envs.functional.gymnax import DriftedEnv, DriftedParams, DriftedState, drift
-from drift_envs.functional.knob_arrays import (
-    CompiledSchedule,
-    DriftParams,
-    Features,
-    compile_schedule,
-    compile_schedules,
-)
 from drift_envs.functional.lake import FunctionalLake, LakeParams, LakeWorld
 
 ENVIRONMENTS: dict[str, type[FunctionalEnv]] = {

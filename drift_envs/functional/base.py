@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 
 from drift_envs.errors import ArgumentError
-from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
-from drift_envs.functional.knob_arrays import compile_schedules
+from drift_envs.functional.compiler import compile_schedules
+from drift_envs.functional.drift_carry import DriftCarry
+from drift_envs.functional.drift_state import follow_clock, name_values, start_drift
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.rules import OPERATIONS

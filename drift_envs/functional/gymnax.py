@@ -32,8 +32,10 @@ from drift_envs.envs.attributes import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.functional.base import Source, load_all
-from drift_envs.functional.drift_state import DriftCarry, follow_clock, name_values, start_drift
-from drift_envs.functional.knob_arrays import DriftParams, compile_schedules
+from drift_envs.functional.compiler import compile_schedules
+from drift_envs.functional.drift_carry import DriftCarry
+from drift_envs.functional.drift_params import DriftParams
+from drift_envs.functional.drift_state import follow_clock, name_values, start_drift
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Knobs
 from drift_envs.wrappers.binding import driven_names

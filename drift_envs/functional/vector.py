@@ -18,8 +18,9 @@ from gymnasium.vector import AutoresetMode
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.functional.base import FunctionalEnv, load_all
 from drift_envs.functional.batch import Batch, ResetOrders
-from drift_envs.functional.drift_state import DriftCarry, name_values
-from drift_envs.functional.knob_arrays import compile_schedules
+from drift_envs.functional.compiler import compile_schedules
+from drift_envs.functional.drift_carry import DriftCarry
+from drift_envs.functional.drift_state import name_values
 from drift_envs.knobs import Value
 from drift_envs.schedule import Phase, Timeline
 from drift_envs.vector.checked import CheckedVectorEnv

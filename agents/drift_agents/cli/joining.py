@@ -195,8 +195,8 @@ def _enter(
 
     Every part is made once on every schedule. Try the agent with `track run --practice` first.
     """
+    from drift_agents.experiment.manifest import describe
     from drift_agents.experiment.plan import plan_cells
-    from drift_agents.experiment.runner import describe
     from drift_agents.submission.bundle import write_json
     from drift_agents.submission.track import combine, read_agent, read_track
 

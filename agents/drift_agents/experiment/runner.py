@@ -1,38 +1,30 @@
-"""All cells of an experiment, in parallel, with resume.
+"""All cells of an experiment, with resume.
 
 * `run_experiment` - plays an experiment into a folder
-* `describe` - what is played: the content of `run.json`
 * `Progress` - callbacks about the progress
 """
 
 from __future__ import annotations
 
-import json
-import signal
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 from drift_agents.agent import LOOP, NOTABLE_LOOPS
-from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
-from drift_agents.experiment.clusters import BACKENDS, open_cluster, play_on_cluster
-from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.errors import ArgumentError, ExperimentError
+from drift_agents.experiment.clusters import BACKENDS
+from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.construction import has_construction
-from drift_agents.experiment.episode import CellSetup, make_setup, play
-from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash, find_differences, versions
-from drift_agents.experiment.logs import TEST, CellLog, read_rows, to_line
-from drift_agents.experiment.packages import run_versions
+from drift_agents.experiment.dispatch import WorkPlace, play_cells
+from drift_agents.experiment.folder import REPLIES, RunFolder, file_hash
+from drift_agents.experiment.logs import TEST, read_rows
+from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
-from drift_agents.experiment.trace_writer import CellTracer
-from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
-from drift_agents.experiment.worlds import read_schedule
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
-from drift_envs.errors import DriftEnvsError
 from drift_envs.tracking import EpisodeSeries, Tracker
 
 TRACKED = {
@@ -140,20 +132,6 @@ def run_experiment(
         return _run(experiment, folder, cells, used, where, resume, fresh, trace, progress, trackers)
 
 
-class WorkPlace(NamedTuple):
-    """Where cells are played.
-
-    Args:
-        jobs: how many at the same time, `None` for one a core.
-        backend: one of `BACKENDS`.
-        address: of a cluster.
-    """
-
-    jobs: int | None
-    backend: str
-    address: str | None
-
-
 @contextmanager
 def _service_for(experiment: Experiment, folder: Path, service: Service | None) -> Iterator[Service | None]:
     """The service of a run, `None` without language models; by default it records replies in the folder."""
@@ -199,7 +177,7 @@ def _run(
                 progress.advance(schedule, sum(length(cell) for cell in done if cell.schedule == schedule))
             try:
                 loops = _LoopWatch(progress)
-                for cell in _play_all(experiment, held, left, where, trace, service):
+                for cell in play_cells(experiment, held, left, where, trace, service):
                     held.note_finished(cell.key)
                     progress.advance(cell.schedule, length(cell))
                     loops.add(cell, held.cell(cell.key))
@@ -214,88 +192,6 @@ def _run(
                 raise
     except OSError as error:
         raise ExperimentError(f"{error.filename or folder}: cannot be used: {error.strerror}") from error
-
-
-def describe(
-    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None = None
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """What is played: the content of `run.json`, and how many episodes a cell of each place has.
-
-    Every player is made once, so that errors are raised before anything is played.
-
-    Args:
-        experiment: the experiment.
-        cells: its cells.
-        service: the service of language models, if there are any.
-
-    Raises:
-        ExperimentError: if a part cannot be made, or two schedules have one name.
-    """
-    schedules: dict[str, dict[str, Any]] = {}
-    players: list[dict[str, Any]] = []
-    lengths: dict[str, int] = {}
-    for cell in cells:
-        if cell.seed != experiment.seeds_of(cell.schedule)[0]:
-            continue
-        player = _make(cell, experiment.world(cell.schedule), service)
-        schedule = player.schedule
-        if cell.place not in lengths:
-            if schedule.name in schedules:
-                raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
-            lengths[cell.place] = len(player.episodes)
-            schedules[schedule.name] = {
-                "env": schedule.env,
-                "hash": schedule.content_hash(),
-                "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
-                "visibility": schedule.visibility,
-                "clock": schedule.clock,
-                "control": schedule.control,
-                "description": schedule.description,
-                "episodes": len(player.episodes),
-            }
-            construct = experiment.world(cell.schedule).construction
-            if construct is not None and construct.episodes:
-                schedules[schedule.name]["construct"] = construct.model_dump(mode="json", exclude_defaults=True)
-            if player.frozen:
-                schedules[schedule.name]["learning"] = "frozen"
-            if cell.change is not None:
-                schedules[schedule.name]["sweep"] = {
-                    "of": read_schedule(cell.schedule).name,
-                    "path": cell.change.path,
-                    "value": cell.change.value,
-                }
-        memory, verifier, policy = cell.labels
-        players.append(
-            {
-                "schedule": schedule.name,
-                "memory": memory,
-                "verifier": verifier,
-                "policy": policy,
-                "controller": cell.decision.labels[0],
-                "team": cell.decision.labels[1],
-                "reference": cell.reference,
-                "supervision": player.supervision,
-            }
-        )
-    manifest = {
-        "name": experiment.name,
-        "config_hash": experiment.config_hash(),
-        "versions": run_versions(experiment),
-        "experiment": experiment.to_dict(),
-        "schedules": schedules,
-        "players": players,
-        "cells": len(cells),
-    }
-    return manifest, lengths
-
-
-def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> CellSetup:
-    try:
-        return make_setup(cell, settings, service)
-    except (DriftAgentsError, DriftEnvsError) as error:
-        raise ExperimentError(
-            f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
-        ) from error
 
 
 def _track(cell: Cell, path: Path, trackers: Sequence[Tracker]) -> None:
@@ -372,99 +268,3 @@ def _left(folder: RunFolder, cells: tuple[Cell, ...]) -> list[Cell]:
                 "put it back, or begin anew with --fresh"
             )
     return left
-
-
-def _play_all(
-    experiment: Experiment,
-    folder: RunFolder,
-    cells: list[Cell],
-    where: WorkPlace,
-    trace: str,
-    service: Service | None,
-) -> Iterator[Cell]:
-    """Play the cells, as many at a time as there are jobs; yields each one when it is done."""
-
-    def play_here(cell: Cell) -> None:
-        _play_cell(cell, experiment.world(cell.schedule), folder.path, trace, service)
-
-    if not cells:
-        return
-    jobs = count_cores() if where.jobs is None else where.jobs
-    if service is not None:
-        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
-    elif where.backend != "processes":
-        ours = versions()
-        calls = ((cell, experiment.world(cell.schedule), trace, ours) for cell in cells)
-        with open_cluster(where.backend, where.address, where.jobs) as cluster:
-            for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, where.jobs):
-                folder.keep_cell(cell.key, lines, files)
-                yield cell
-    elif jobs == 1 or len(cells) < 2:
-        for cell in cells:
-            play_here(cell)
-            yield cell
-    else:
-        yield from play_in_processes(
-            _play_in_worker,
-            ((cell, experiment.world(cell.schedule), folder.path, trace) for cell in cells),
-            min(jobs, len(cells)),
-        )
-
-
-def _play_in_worker(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str) -> Cell:
-    # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
-    with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _play_cell(cell, settings, folder, trace)
-    return cell
-
-
-def _play_elsewhere(
-    cell: Cell, settings: ScheduleSettings, trace: str, expected: Mapping[str, str]
-) -> tuple[Cell, list[bytes], dict[str, bytes]]:
-    """Play a cell on another machine.
-
-    Returns:
-        The cell, its lines, and the other files that it has made, by their paths in the run's folder.
-
-    Raises:
-        ExperimentError: if this machine has other versions than the one that began the run, or something goes wrong.
-    """
-    differences = find_differences(dict(expected), versions())
-    if differences:
-        raise ExperimentError(
-            f"{cell.key}: a worker has other versions than the run (there: the run, here: the worker): "
-            f"{'; '.join(differences)}"
-        )
-    with _named(cell), TemporaryDirectory(prefix="drift-cell-") as scratch:
-        place = RunFolder(Path(scratch))
-        with CellTracer(place.trace(cell.key), cell, trace) as tracer:
-            rows = play(cell, settings, tracer.on_episode, folder=place.memories(cell.key))
-            lines = [to_line(row).encode("utf-8") for row in rows]
-        paths = [path for path in place.path.rglob("*") if path.is_file()]
-        return cell, lines, {path.relative_to(place.path).as_posix(): path.read_bytes() for path in sorted(paths)}
-
-
-def _play_cell(
-    cell: Cell, settings: ScheduleSettings, folder: Path, trace: str, service: Service | None = None
-) -> None:
-    """Play a cell to the end of its file, and of those with its steps and memory if there are to be any.
-
-    Raises:
-        ExperimentError: if something goes wrong, with the cell's name.
-    """
-    place = RunFolder(folder)
-    steps = CellTracer(place.trace(cell.key), cell, trace)
-    with _named(cell), CellLog(place.cell(cell.key)) as log, steps as tracer:
-        for row in play(cell, settings, tracer.on_episode, service, place.memories(cell.key)):
-            log.write(to_line(row).encode("utf-8"))
-        log.close_after(log.written)
-
-
-@contextmanager
-def _named(cell: Cell) -> Iterator[None]:
-    """Put a cell's name before what goes wrong in it."""
-    try:
-        yield
-    except (DriftAgentsError, DriftEnvsError) as error:
-        raise ExperimentError(f"{cell.key}: {error}") from error

@@ -10,7 +10,7 @@
 * `schema` - the subset of JSON Schema that answers are checked against
 * `reask` - repeats a request after an invalid answer, or falls back on rules
 * `monitor` - stops a run whose answers are not usable
-* `retry` - retries, rate limits and the circuit breaker of a server
+* `retry`, `rate_limit`, `circuit_breaker` - retries, and the limits on requests to a server; `wait_clock`, their time
 * `budget` - prices, budgets and meters
 * `cache` - recorded replies
 * `template` - prompts in text files

@@ -15,11 +15,14 @@ from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.budget import Budget, Price, check_price
 from drift_agents.llm.cache import ReplayModel, ReplyStore
+from drift_agents.llm.circuit_breaker import CircuitBreaker
 from drift_agents.llm.connection import ConnectionPool
 from drift_agents.llm.monitor import AnswerMonitor
 from drift_agents.llm.openai_compatible import OpenAICompatible
-from drift_agents.llm.retry import Backoff, CircuitBreaker, RateLimiter, RetryingModel, WaitClock, WallClock
+from drift_agents.llm.rate_limit import RateLimiter
+from drift_agents.llm.retry import Backoff, RetryingModel
 from drift_agents.llm.server_access import KeySource
+from drift_agents.llm.wait_clock import WaitClock, WallClock
 
 
 class Totals(NamedTuple):

@@ -29,7 +29,8 @@ from drift_agents.submission.bundle import (
     write_json,
     write_zip,
 )
-from drift_agents.submission.validate import check_submission, count_lines
+from drift_agents.submission.line_values import count_lines
+from drift_agents.submission.validate import check_submission
 
 ZIP = ".zip"
 

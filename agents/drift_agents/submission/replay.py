@@ -26,10 +26,10 @@ from drift_agents.experiment.episode import play
 from drift_agents.experiment.folder import MANIFEST, REPLIES, RunFolder, find_differences
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import first_difference, to_line
+from drift_agents.experiment.manifest import describe
 from drift_agents.experiment.packages import run_versions
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.players import needs_model
-from drift_agents.experiment.runner import describe
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
 from drift_agents.submission.bundle import (
@@ -40,8 +40,9 @@ from drift_agents.submission.bundle import (
     parse_model,
     read_json,
 )
+from drift_agents.submission.checked import Checked
 from drift_agents.submission.prepare import state_packages
-from drift_agents.submission.validate import CHECKS, MOST_FINDINGS, Checked
+from drift_agents.submission.validate import CHECKS, MOST_FINDINGS
 from drift_envs.errors import DriftEnvsError
 
 REPRODUCED: Literal["reproduced"] = "reproduced"

@@ -27,8 +27,8 @@ from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.logs import TEST
 from drift_agents.experiment.worlds import read_schedule
 from drift_agents.submission.bundle import CountStatement, Hash, PackageStatement, parse_model, read_json
+from drift_agents.submission.checked import Checked
 from drift_agents.submission.replay import REPRODUCED, Certificate
-from drift_agents.submission.validate import Checked
 from drift_agents.types import SUPERVISION
 from drift_envs.errors import DriftEnvsError
 

@@ -34,8 +34,8 @@ from drift_agents.experiment.config import SEED_STOP, Experiment
 from drift_agents.experiment.loader import parse_experiment, read_yaml
 from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.submission.bundle import Hash, PackageStatement, parse_model, read_json
+from drift_agents.submission.checked import Checked
 from drift_agents.submission.prepare import state_packages
-from drift_agents.submission.validate import Checked
 from drift_envs._version import __version__
 
 SALT_BYTES = 32

@@ -141,7 +141,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         raise KeyboardInterrupt
 
     folder = file.parent / "run"
-    monkeypatch.setattr("drift_agents.experiment.runner.CellLog.write", interrupt)
+    monkeypatch.setattr("drift_agents.experiment.dispatch.CellLog.write", interrupt)
     assert run(file, "--fresh") == 130
     expected = f"continue with: drift-agents run {file} --out {folder} --jobs 1 --resume"
     assert expected in capsys.readouterr().err

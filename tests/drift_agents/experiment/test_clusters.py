@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError, MissingDependencyError
-from drift_agents.experiment import runner
+from drift_agents.experiment import dispatch
 from drift_agents.experiment.clusters import LostWorkerError, check_reachable, open_cluster, play_on_cluster
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.runner import run_experiment
@@ -58,7 +58,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
     def connect(*_: Any) -> Iterator[Threads]:
         yield cluster
 
-    monkeypatch.setattr(runner, "open_cluster", connect)
+    monkeypatch.setattr(dispatch, "open_cluster", connect)
     return cluster
 
 
@@ -102,13 +102,13 @@ def test_lines_that_stand_there_are_compared(threads: Threads, data: dict[str, A
 def test_a_worker_with_other_versions_is_refused(
     threads: Threads, data: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ours, calls = runner.versions(), []
+    ours, calls = dispatch.versions(), []
 
     def differ() -> dict[str, str]:
         calls.append(None)
         return ours if len(calls) <= 2 else {**ours, "numpy": "0.1"}
 
-    monkeypatch.setattr(runner, "versions", differ)
+    monkeypatch.setattr(dispatch, "versions", differ)
     message = r"other versions than the run .*: numpy: there \"\d\S+\", here \"0\.1\""
     with pytest.raises(ExperimentError, match=message) as caught:
         run_experiment(parse_experiment(data), tmp_path / "run", backend="ray")

@@ -17,7 +17,9 @@ from drift_agents.errors import (
 )
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.budget import Budget, Price, check_price
-from drift_agents.llm.retry import Backoff, CircuitBreaker, OpenCircuitError, RateLimiter, RetryingModel
+from drift_agents.llm.circuit_breaker import CircuitBreaker, OpenCircuitError
+from drift_agents.llm.rate_limit import RateLimiter
+from drift_agents.llm.retry import Backoff, RetryingModel
 from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.llm.server_errors import read_retry_after
 from drift_agents.types import Usage

@@ -18,8 +18,9 @@ from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.monitor import AnswerMonitor
 from drift_agents.llm.openai_compatible import OpenAICompatible
+from drift_agents.llm.rate_limit import RateLimiter
 from drift_agents.llm.reask import ReaskingModel
-from drift_agents.llm.retry import Backoff, RateLimiter, RetryingModel
+from drift_agents.llm.retry import Backoff, RetryingModel
 from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.llm.server_access import OPENAI
 from drift_agents.llm.service import Service

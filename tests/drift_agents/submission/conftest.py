@@ -16,8 +16,8 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import from_line
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.submission.bundle import STATEMENT, state_file
+from drift_agents.submission.line_values import count_lines
 from drift_agents.submission.prepare import prepare_submission
-from drift_agents.submission.validate import count_lines
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
 

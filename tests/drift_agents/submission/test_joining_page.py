@@ -24,7 +24,7 @@ def test_the_commands_of_the_page_work(
     tmp_path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("drift_agents.experiment.runner.count_cores", lambda: 1)  # starting workers takes longest
+    monkeypatch.setattr("drift_agents.experiment.dispatch.count_cores", lambda: 1)  # starting workers takes longest
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     first, *others = commands()
     assert first == "pip install ./examples/submission", "which the fixture has done"

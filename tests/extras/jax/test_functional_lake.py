@@ -136,7 +136,7 @@ def test_a_value_drawn_for_each_occurrence_is_refused():
         functional.FunctionalLake().params({"version": 1, "drifts": drifts})
 
 
-@pytest.mark.parametrize("name", ["knob_arrays", "drift_state", "base", "lake", "car", "gymnax", "vector"])
+@pytest.mark.parametrize("name", ["compiler", "drift_params", "drift_state", "base", "lake", "car", "gymnax", "vector"])
 def test_examples(name):
     from importlib import import_module
 

@@ -1,10 +1,7 @@
-"""A schedule as arrays: what `jit`, `vmap` and `scan` need of it.
+"""From schedules to arrays.
 
 * `compile_schedule`, `compile_schedules` - from schedules to `CompiledSchedule`
 * `CompiledSchedule` - the arrays, and the values of knobs that are no numbers
-* `DriftParams` - the arrays, a pytree: thousands of schedules stack into one batch
-* `is_ever_set` - whether a knob is ever other than 0
-* `Features` - what the schedules of a batch use; the compiled code leaves out the rest
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from drift_envs.errors import ArgumentError, KnobError
+from drift_envs.functional.drift_params import CLOCKS, CODES, CURVES, FAR, STEPS, DriftParams, Features
 from drift_envs.knobs import Knob, KnobTable, Value, freeze
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.schedule.knob_rules import is_draw
@@ -29,19 +27,6 @@ from drift_envs.schedule.occurrences import occurrences_of
 from drift_envs.schedule.ramps import weight
 from drift_envs.schedule.rules import OPERATIONS
 from drift_envs.schedule.streams import RandomStream
-
-FAR = 2**30 - 1
-"""The tick that does not come: ticks are 32-bit integers here, and sums of two of them have to fit."""
-
-SET, ADD, SCALE, WALK, CHOICE, SWAP = range(1, 7)
-"""Codes of the operations; 0 is none."""
-
-CODES = {"set": SET, "add": ADD, "scale": SCALE, "walk": WALK, "choice": CHOICE, "swap": SWAP}
-CURVES = {"linear": 0, "sigmoid": 1, "exponential": 2}
-STEPS = 3
-"""The code of a curve that rises in steps; the others are in `CURVES`."""
-
-CLOCKS = {"episode": 0, "step": 1, "episode_step": 2}
 
 _KNOB_AXES = {
     **dict.fromkeys(("base", "low", "high", "whole"), 1),
@@ -57,120 +42,6 @@ _MOST_OBJECTS = 4096
 _LONGEST_TABLE = 4096  # ticks of a ramp whose weights are tabulated, with NumPy's own rounding
 _MOST_POWERS = 64  # repetitions of a factor that are tabulated
 _MOST_DEVIATIONS = 6.0  # random ramps that overlap: so many standard deviations above their mean have room
-
-
-@dataclass(frozen=True)
-class Features:
-    """What the schedules of a batch use; the compiled code leaves out the rest.
-
-    Args:
-        slots: the most occurrences of a drift that count in part at a tick.
-        curves: the codes of the curves of ramps that are computed.
-        tabulated: whether there is a ramp whose weights are tabulated.
-        random: whether a drift has a `rate`.
-        gradual: whether a drift is gradual.
-        walk: whether a drift walks.
-        choice: whether a drift chooses.
-        scale: whether a drift scales.
-        bounded: whether numbers can leave their bounds.
-        periodic: whether a drift has a period.
-        clocks: the codes of the clocks, see `CLOCKS`.
-    """
-
-    slots: int
-    curves: tuple[int, ...]
-    tabulated: bool
-    random: bool
-    gradual: bool
-    walk: bool
-    choice: bool
-    scale: bool
-    bounded: bool
-    periodic: bool
-    clocks: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class DriftParams:
-    """A schedule as arrays, of D drifts; M options of a choice, V values of a knob.
-
-    K numeric knobs and J others drift in some schedule of the batch; only these are computed tick by tick.
-
-    Args:
-        clock: what a tick counts, see `CLOCKS`.
-        seed: the seed that pins the random parts, or -1.
-        first: the first (possible) occurrence, shape `(D,)`.
-        period: ticks between two occurrences, `(D,)`; `FAR` for a single one.
-        rate: the probability of an occurrence at a tick, `(D,)`; 0 for regular ones.
-        duration: ticks after which an occurrence is undone, `(D,)`; 0 if it stays.
-        over: ticks of the ramp, `(D,)`; 0 without one.
-        curve: its curve, `(D,)`.
-        steps: its steps, `(D,)`.
-        gradual: whether the ramp is a probability, `(D,)`.
-        base: the numbers without any drift, `(K,)`.
-        low: lower bounds, `(K,)`.
-        high: upper bounds, `(K,)`.
-        whole: whether a number is rounded, `(K,)`.
-        weights: the weight at each elapsed tick, `(D, W)`; beyond them it is computed.
-        operation: codes, `(D, K)`.
-        argument: numbers, `(D, K)`.
-        powers: factors by how often they apply, `(D, K, C)`; beyond them they are computed.
-        options: of choices, `(D, K, M)`.
-        option_count: `(D, K)`.
-        object_base: the index of the value without any drift, `(J,)`.
-        object_operation: codes, `(D, J)`.
-        object_argument: indices of values, `(D, J)`.
-        object_options: `(D, J, M)`.
-        object_option_count: `(D, J)`.
-        swaps: the index of the value after the swap, by index before, `(D, J, V)`.
-        fixed: the numbers without any drift, of all numeric knobs.
-        object_fixed: the indices of the values without any drift, of all other knobs.
-        features: what the batch uses; equal for all schedules of a batch.
-        names: the K numeric knobs that drift.
-        object_names: the J others that drift.
-        all_names: all numeric knobs.
-        all_object_names: all other knobs.
-    """
-
-    clock: Any
-    seed: Any
-    first: Any
-    period: Any
-    rate: Any
-    duration: Any
-    over: Any
-    curve: Any
-    steps: Any
-    gradual: Any
-    base: Any
-    low: Any
-    high: Any
-    whole: Any
-    weights: Any
-    operation: Any
-    argument: Any
-    powers: Any
-    options: Any
-    option_count: Any
-    object_base: Any
-    object_operation: Any
-    object_argument: Any
-    object_options: Any
-    object_option_count: Any
-    swaps: Any
-    fixed: Any
-    object_fixed: Any
-    features: Features
-    names: tuple[str, ...]
-    object_names: tuple[str, ...]
-    all_names: tuple[str, ...]
-    all_object_names: tuple[str, ...]
-
-
-_META = ("features", "names", "object_names", "all_names", "all_object_names")
-jax.tree_util.register_dataclass(
-    DriftParams, [name for name in DriftParams.__dataclass_fields__ if name not in _META], list(_META)
-)
 
 
 class CompiledSchedule(NamedTuple):
@@ -271,16 +142,6 @@ def compile_schedules(
         all_object_names=tuple(knob.name for knob in others),
     )
     return params, [{name: tuple(found.values) for name, found in each.objects.items()} for each in raw]
-
-
-def is_ever_set(params: DriftParams, name: str) -> bool:
-    """Whether a number is ever other than 0, in any schedule of a batch.
-
-    Args:
-        params: the schedules.
-        name: the knob.
-    """
-    return name in params.names or bool(np.asarray(params.fixed[..., params.all_names.index(name)]).any())
 
 
 def _features(schedules: Sequence[Schedule]) -> Features:

@@ -1,0 +1,151 @@
+"""Where cells are played: in this process, in several, in threads, or on a cluster.
+
+* `play_cells` - plays cells into a run's folder
+* `WorkPlace` - where
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from drift_agents.errors import DriftAgentsError, ExperimentError
+from drift_agents.experiment.clusters import open_cluster, play_on_cluster
+from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.experiment.episode import play
+from drift_agents.experiment.folder import RunFolder, find_differences, versions
+from drift_agents.experiment.logs import CellLog, to_line
+from drift_agents.experiment.plan import Cell
+from drift_agents.experiment.trace_writer import CellTracer
+from drift_agents.experiment.workers import count_cores, play_in_processes, play_in_threads
+from drift_agents.llm.service import Service
+from drift_envs.errors import DriftEnvsError
+
+
+class WorkPlace(NamedTuple):
+    """Where cells are played.
+
+    Args:
+        jobs: how many at the same time, `None` for one a core.
+        backend: one of `BACKENDS`.
+        address: of a cluster.
+    """
+
+    jobs: int | None
+    backend: str
+    address: str | None
+
+
+def play_cells(
+    experiment: Experiment,
+    folder: RunFolder,
+    cells: list[Cell],
+    where: WorkPlace,
+    trace: str,
+    service: Service | None,
+) -> Iterator[Cell]:
+    """Play cells, as many at a time as there are jobs.
+
+    Args:
+        experiment: what is played.
+        folder: where to.
+        cells: those that are not done.
+        where: where they are played.
+        trace: which episodes are kept step by step.
+        service: the service of language models, if there are any; cells are then played in threads.
+
+    Yields:
+        Each cell when it is done.
+
+    Raises:
+        ExperimentError: if something goes wrong in a cell, with its name.
+    """
+
+    def play_here(cell: Cell) -> None:
+        _play_cell(cell, experiment.world(cell.schedule), folder.path, trace, service)
+
+    if not cells:
+        return
+    jobs = count_cores() if where.jobs is None else where.jobs
+    if service is not None:
+        yield from play_in_threads(cells, min(jobs, len(cells)), service, play_here)
+    elif where.backend != "processes":
+        ours = versions()
+        calls = ((cell, experiment.world(cell.schedule), trace, ours) for cell in cells)
+        with open_cluster(where.backend, where.address, where.jobs) as cluster:
+            for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, where.jobs):
+                folder.keep_cell(cell.key, lines, files)
+                yield cell
+    elif jobs == 1 or len(cells) < 2:
+        for cell in cells:
+            play_here(cell)
+            yield cell
+    else:
+        yield from play_in_processes(
+            _play_in_worker,
+            ((cell, experiment.world(cell.schedule), folder.path, trace) for cell in cells),
+            min(jobs, len(cells)),
+        )
+
+
+def _play_in_worker(cell: Cell, settings: ScheduleSettings, folder: Path, trace: str) -> Cell:
+    # Ctrl-C reaches every process of the terminal; the parent ends the workers in good order.
+    with suppress(ValueError):  # not in the main thread, where there are no signals to ignore
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _play_cell(cell, settings, folder, trace)
+    return cell
+
+
+def _play_elsewhere(
+    cell: Cell, settings: ScheduleSettings, trace: str, expected: Mapping[str, str]
+) -> tuple[Cell, list[bytes], dict[str, bytes]]:
+    """Play a cell on another machine.
+
+    Returns:
+        The cell, its lines, and the other files that it has made, by their paths in the run's folder.
+
+    Raises:
+        ExperimentError: if this machine has other versions than the one that began the run, or something goes wrong.
+    """
+    differences = find_differences(dict(expected), versions())
+    if differences:
+        raise ExperimentError(
+            f"{cell.key}: a worker has other versions than the run (there: the run, here: the worker): "
+            f"{'; '.join(differences)}"
+        )
+    with _named(cell), TemporaryDirectory(prefix="drift-cell-") as scratch:
+        place = RunFolder(Path(scratch))
+        with CellTracer(place.trace(cell.key), cell, trace) as tracer:
+            rows = play(cell, settings, tracer.on_episode, folder=place.memories(cell.key))
+            lines = [to_line(row).encode("utf-8") for row in rows]
+        paths = [path for path in place.path.rglob("*") if path.is_file()]
+        return cell, lines, {path.relative_to(place.path).as_posix(): path.read_bytes() for path in sorted(paths)}
+
+
+def _play_cell(
+    cell: Cell, settings: ScheduleSettings, folder: Path, trace: str, service: Service | None = None
+) -> None:
+    """Play a cell to the end of its file, and of those with its steps and memory if there are to be any.
+
+    Raises:
+        ExperimentError: if something goes wrong, with the cell's name.
+    """
+    place = RunFolder(folder)
+    steps = CellTracer(place.trace(cell.key), cell, trace)
+    with _named(cell), CellLog(place.cell(cell.key)) as log, steps as tracer:
+        for row in play(cell, settings, tracer.on_episode, service, place.memories(cell.key)):
+            log.write(to_line(row).encode("utf-8"))
+        log.close_after(log.written)
+
+
+@contextmanager
+def _named(cell: Cell) -> Iterator[None]:
+    """Put a cell's name before what goes wrong in it."""
+    try:
+        yield
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(f"{cell.key}: {error}") from error

@@ -1,0 +1,100 @@
+"""What a run plays, in words that another run can be compared with: the content of `run.json`.
+
+* `describe` - makes every player once, so that errors are raised before anything is played
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drift_agents.errors import DriftAgentsError, ExperimentError
+from drift_agents.experiment.config import Experiment, ScheduleSettings
+from drift_agents.experiment.episode import CellSetup, make_setup
+from drift_agents.experiment.packages import run_versions
+from drift_agents.experiment.plan import Cell
+from drift_agents.experiment.worlds import read_schedule
+from drift_agents.llm.service import Service
+from drift_envs.errors import DriftEnvsError
+
+
+def describe(
+    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None = None
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """What is played: the content of `run.json`, and how many episodes a cell of each place has.
+
+    Every player is made once, so that errors are raised before anything is played.
+
+    Args:
+        experiment: the experiment.
+        cells: its cells.
+        service: the service of language models, if there are any.
+
+    Raises:
+        ExperimentError: if a part cannot be made, or two schedules have one name.
+    """
+    schedules: dict[str, dict[str, Any]] = {}
+    players: list[dict[str, Any]] = []
+    lengths: dict[str, int] = {}
+    for cell in cells:
+        if cell.seed != experiment.seeds_of(cell.schedule)[0]:
+            continue
+        player = _make(cell, experiment.world(cell.schedule), service)
+        schedule = player.schedule
+        if cell.place not in lengths:
+            if schedule.name in schedules:
+                raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
+            lengths[cell.place] = len(player.episodes)
+            schedules[schedule.name] = {
+                "env": schedule.env,
+                "hash": schedule.content_hash(),
+                "content": json.loads(json.dumps(schedule.to_dict())),  # as it is read again
+                "visibility": schedule.visibility,
+                "clock": schedule.clock,
+                "control": schedule.control,
+                "description": schedule.description,
+                "episodes": len(player.episodes),
+            }
+            construct = experiment.world(cell.schedule).construction
+            if construct is not None and construct.episodes:
+                schedules[schedule.name]["construct"] = construct.model_dump(mode="json", exclude_defaults=True)
+            if player.frozen:
+                schedules[schedule.name]["learning"] = "frozen"
+            if cell.change is not None:
+                schedules[schedule.name]["sweep"] = {
+                    "of": read_schedule(cell.schedule).name,
+                    "path": cell.change.path,
+                    "value": cell.change.value,
+                }
+        memory, verifier, policy = cell.labels
+        players.append(
+            {
+                "schedule": schedule.name,
+                "memory": memory,
+                "verifier": verifier,
+                "policy": policy,
+                "controller": cell.decision.labels[0],
+                "team": cell.decision.labels[1],
+                "reference": cell.reference,
+                "supervision": player.supervision,
+            }
+        )
+    manifest = {
+        "name": experiment.name,
+        "config_hash": experiment.config_hash(),
+        "versions": run_versions(experiment),
+        "experiment": experiment.to_dict(),
+        "schedules": schedules,
+        "players": players,
+        "cells": len(cells),
+    }
+    return manifest, lengths
+
+
+def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> CellSetup:
+    try:
+        return make_setup(cell, settings, service)
+    except (DriftAgentsError, DriftEnvsError) as error:
+        raise ExperimentError(
+            f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
+        ) from error
