@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from drift_agents.errors import ExperimentError
@@ -27,21 +29,34 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def wait_for(sizes: list[int], count: int) -> None:
-    assert wait_until(lambda: len(sizes) >= count)
-    assert len(sizes) == count
+class HandTimer:
+    """A `threading.Timer` that runs out when the test calls `run_out`, not by the clock."""
+
+    started: ClassVar[list[HandTimer]] = []
+
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self.seconds, self.run_out = seconds, call
+
+    def start(self) -> None:
+        self.started.append(self)
 
 
-def test_half_a_second_is_the_most(synced: list[int], tmp_path: Path) -> None:
-    assert SYNC_SECONDS < 0.5
+def test_half_a_second_is_the_most(synced: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[HandTimer] = []
+    monkeypatch.setattr(HandTimer, "started", started)
+    monkeypatch.setattr(appended_file, "Timer", HandTimer)
     file = AppendedFile(tmp_path / "file")
     for _ in range(100):
         file.append(b"line")
         assert (tmp_path / "file").read_bytes().endswith(b"line\n")  # before anything is synced
-    wait_for(synced, 1)  # without another line, and without `close`
+    (first,) = started
+    assert first.seconds == SYNC_SECONDS < 0.5
+    assert not synced
+    first.run_out()  # without another line, and without `close`
     assert synced == [500]
     file.append(b"line")
-    wait_for(synced, 2)
+    _, second = started
+    second.run_out()
     assert synced == [500, 505]
     file.close()
     assert synced == [500, 505]  # nothing was left
@@ -74,7 +89,7 @@ def test_a_disk_that_fails_later_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pa
     def play() -> None:
         with CellLog(tmp_path / "cell") as log:
             log.write(b"{}")
-            wait_for(calls, 1)
+            assert wait_until(lambda: calls)
             if then == "append":
                 log.write(b"{}")
 
