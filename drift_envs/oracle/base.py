@@ -143,8 +143,12 @@ class Oracle(Protocol):
         """All possible responses, most probable first."""
         ...
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
-        """Whether this outcome is a possible true response; false responses (`transient`) do not hold."""
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
+        """Whether this outcome is a possible true response; false responses (`transient`) do not hold.
+
+        `score` is that of the episode after the response. It is compared where states do not show it and oracles
+        derive it (MiniGrid, MiniWoB++), unless it is `None`.
+        """
         ...
 
     def action(self, state: Any, tick: int, left: int | None = None) -> Any:

@@ -100,7 +100,7 @@ class CarOracle(PlanningOracle[CarSetting]):
             for position, velocity, ended, probability in ordered
         )
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this outcome is a possible true response; false responses (`transient`) do not hold.
 
         Args:
@@ -109,6 +109,7 @@ class CarOracle(PlanningOracle[CarSetting]):
             outcome: the next state as JSON text.
             ended: whether the episode terminated.
             tick: the tick.
+            score: not used, since the next state shows it.
         """
         setting = self.setting(tick)._replace(transient=0.0)
         claimed = _read_state(outcome)

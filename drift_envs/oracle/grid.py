@@ -170,7 +170,7 @@ class GridOracle:
         ]
         return tuple(sorted(answers, key=lambda one: -one.probability))
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the true response; lost actions (`transient`) are not.
 
         Args:
@@ -179,9 +179,10 @@ class GridOracle:
             outcome: the next state as JSON text.
             ended: whether the episode was over.
             tick: the tick.
+            score: the score of the episode after it, which the next state does not show; not compared if not given.
         """
-        after, _, over = self._respond(state, action, tick)
-        return (after, over) == (self._read(outcome), ended)
+        after, paid, over = self._respond(state, action, tick)
+        return (after, over) == (self._read(outcome), ended) and score in (None, float(paid))
 
     def action(self, state: Any, tick: int, left: int | None = None) -> int:
         """The first action of a shortest plan from here; 6 (done) where there is no way.

@@ -107,7 +107,7 @@ class HouseOracle:
         episode.lose()
         return order_responses(Response(*answer, 1.0 - lost), Response(episode.write_state(), 0.0, False, lost))
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the true response; lost commands (`transient`) are not.
 
         Args:
@@ -116,6 +116,7 @@ class HouseOracle:
             outcome: the next state as JSON text.
             ended: whether the episode was over.
             tick: the tick.
+            score: not used.
         """
         answer = self._respond(state, action, tick)
         return (answer.state, answer.ended) == (outcome, ended)

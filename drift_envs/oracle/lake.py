@@ -121,7 +121,7 @@ class LakeOracle(PlanningOracle[LakeSetting]):
             for response, probability in ordered
         )
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this outcome is a possible true response; false responses (`transient`) do not hold.
 
         Args:
@@ -130,6 +130,7 @@ class LakeOracle(PlanningOracle[LakeSetting]):
             outcome: the next state as JSON text.
             ended: whether the episode terminated.
             tick: the tick.
+            score: not used, since the next state shows it.
         """
         setting = self.setting(tick)._replace(transient=0.0)
         tile, gold = _read_state(state, setting.columns)

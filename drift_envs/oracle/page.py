@@ -100,7 +100,7 @@ class PageOracle:
         kept = Response(*self._respond(state, action, tick), 1.0 - lost)
         return order_responses(kept, Response(str(state), 0.0, False, lost))
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the true response; lost actions (`transient`) are not.
 
         Args:
@@ -109,9 +109,10 @@ class PageOracle:
             outcome: the next state as JSON text.
             ended: whether the episode was over.
             tick: the tick.
+            score: the score of the episode after it, which the next state does not show; not compared if not given.
         """
         reply = self._respond(state, action, tick)
-        return (reply.state, reply.ended) == (outcome, ended)
+        return (reply.state, reply.ended) == (outcome, ended) and score in (None, reply.score)
 
     def action(self, state: Any, tick: int, left: int | None = None) -> str:
         """The solver's action; one that changes nothing where it has none.

@@ -91,7 +91,7 @@ class TransitionOracle:
         seen, reward, ended = self._step(state, action, tick)
         return (Response(json.dumps(seen), reward, ended, 1.0),)
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the response.
 
         Args:
@@ -100,6 +100,7 @@ class TransitionOracle:
             outcome: the next observation as a JSON list; the next state as text where `state` is a text.
             ended: whether the episode was over.
             tick: the tick.
+            score: not used, since the next state shows it.
         """
         seen, reward, over = self._step(state, action, tick)
         if not isinstance(state, str):

@@ -106,7 +106,7 @@ class ShopOracle:
         reply, lost = self._respond(state, action, to_settings(knobs)), knobs["transient"]
         return order_responses(Response(*reply, 1.0 - lost), Response(state, 0.0, False, lost))
 
-    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int) -> bool:
+    def holds(self, state: Any, action: Any, outcome: str, ended: bool, tick: int, score: float | None = None) -> bool:
         """Whether this is the true response; lost actions (`transient`) are not.
 
         Args:
@@ -115,6 +115,7 @@ class ShopOracle:
             outcome: the next state as JSON text.
             ended: whether the episode was over.
             tick: the tick.
+            score: not used.
         """
         reply = self._respond(state, action, self.settings(tick))
         return (reply.state, reply.ended) == (outcome, ended)

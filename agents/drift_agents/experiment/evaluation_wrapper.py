@@ -123,7 +123,7 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
             tick: the tick.
         """
         return any(
-            self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+            self.oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
             for outcome, _ in record.outcomes
         )
 

@@ -56,7 +56,7 @@ def true_share(oracle: Any, record: Record, tick: int) -> float:
         sum(
             p
             for outcome, p in record.outcomes
-            if oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+            if oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
         )
     )
 
@@ -210,7 +210,7 @@ class ItemAudit:
             for record in memory.records():
                 if record.id in missing:
                     self._true[record.id] = all(
-                        oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick)
+                        oracle.holds(record.state, record.action, outcome.state, outcome.ended, tick, outcome.score)
                         for outcome, _ in record.outcomes
                     )
         return sum(all(self._true.get(number, True) for number in item.evidence) for item in items) / len(items)

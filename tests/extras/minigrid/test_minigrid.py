@@ -127,7 +127,8 @@ def test_shortest_plans_pay_and_no_shorter_ones_are_found_by_chance(env_id):
             action = oracle.action(state, 0)
             expected = oracle.response(state, action, 0)[0]
             before, (state, _, over, _, info) = state, env.step(action)
-            assert oracle.holds(before, action, state, over, 0)
+            assert oracle.holds(before, action, state, over, 0, info["score"])
+            assert not oracle.holds(before, action, state, over, 0, 1.0 - info["score"])
             assert json.loads(expected.state).items() <= json.loads(state).items()
             steps += 1
         assert (steps, info["score"]) == (length, 1.0)
@@ -320,6 +321,23 @@ def test_which_goal_pays_and_that_the_other_one_ends_the_episode():
         for _ in range(5):
             _, reward, terminated, _, _ = env.step(2)
         assert (reward > 0, terminated) == (paid, True)
+
+
+def test_what_is_false_in_its_score_alone_does_not_hold():
+    drift = {"name": "blue", "at": 1, "set": {"words": {"green": "blue"}}}
+    base = {"layout": 1, "objects": {"1,6": "blue goal"}}
+    env = make("DriftMiniGrid-Empty-v0", schedule={"version": 1, "name": "w", "base": base, "drifts": [drift]}, text=True)
+    oracle = env.get_wrapper_attr("oracle")
+    for tick, score in enumerate((0.0, 1.0)):
+        env.reset(seed=0 if tick == 0 else None)
+        env.step(1)
+        for _ in range(4):
+            before = env.step(2)[0]
+        after, _, over, _, info = env.step(2)
+        assert (over, info["score"]) == (True, score)
+        for other in (0, 1):
+            assert oracle.holds(before, 2, after, over, other)
+            assert oracle.holds(before, 2, after, over, other, score) == (other == tick)
 
 
 def test_which_ball_pays():

@@ -202,7 +202,8 @@ def test_responses_are_those_of_the_world_and_change_where_the_drift_acts(make: 
             (expected,) = oracle.response(state, action, tick)
             before, (state, reward, ended, _, info) = state, env.step(action)
             assert (expected.state, expected.score, expected.ended) == (state, info["score"], ended)
-            assert oracle.holds(before, action, state, ended, tick)
+            assert oracle.holds(before, action, state, ended, tick, info["score"])
+            assert not oracle.holds(before, action, state, ended, tick, 1.0 - info["score"])
         assert reward == 1.0
 
 
