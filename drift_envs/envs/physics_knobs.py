@@ -41,6 +41,14 @@ RUNNER_ATTRIBUTES = (
         "reward of the speed; negative rewards running backward",
         1.0,
     ),
+    AttributeKnob(
+        "brightness",
+        "model.vis.headlight.diffuse",
+        "factor",
+        (0.0, 1.0),
+        "factor of the brightness of the lamp in pictures; no force, state or reward is computed from it",
+        1.0,
+    ),
 )
 BALANCER_ATTRIBUTES = (_GRAVITY, _MASS, _DAMPING, _GAIN)
 REACHER_ATTRIBUTES = (

@@ -18,7 +18,15 @@ from tests.drift_envs.envs.physics_contract import PhysicsContract
 
 pytest.importorskip("mujoco", reason="needs the extra `mujoco`")
 pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment.*")
-RUNNER = {"gravity": -5.0, "friction": 0.1, "mass": 2.0, "damping": 3.0, "gain": -1.0, "forward_reward": -1.0}
+RUNNER = {
+    "gravity": -5.0,
+    "friction": 0.1,
+    "mass": 2.0,
+    "damping": 3.0,
+    "gain": -1.0,
+    "forward_reward": -1.0,
+    "brightness": 0.5,
+}
 
 
 class MujocoContract(PhysicsContract):
@@ -34,13 +42,13 @@ class MujocoContract(PhysicsContract):
 class TestHalfCheetah(MujocoContract):
     env_id, plain_id = "DriftHalfCheetah-v0", "HalfCheetah-v5"
     values: ClassVar = RUNNER
-    silent = ("forward_reward",)
+    silent, pictured = ("forward_reward",), ("brightness",)
 
 
 class TestHopper(MujocoContract):
     env_id, plain_id = "DriftHopper-v0", "Hopper-v5"
     values: ClassVar = RUNNER
-    silent = ("forward_reward",)
+    silent, pictured = ("forward_reward",), ("brightness",)
 
 
 class TestInvertedPendulum(MujocoContract):
@@ -104,12 +112,11 @@ def test_the_drifts_matter_to_reference_controllers():
     assert min(found["reacher/explicit"][0], found["reacher/implicit"][2]) > -10.0
 
 
-def test_the_harmless_ones_cost_the_references_next_to_nothing():
-    shares = {"half_cheetah": 0.05, "hopper": 0.05, "inverted_pendulum": 0.0, "reacher": 0.0}
-    for world, share in shares.items():
-        policy = mujoco()[f"{world}/explicit"].old
-        before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
-        assert after >= before - share * abs(before), world
+@pytest.mark.parametrize("world", ["half_cheetah", "hopper", "inverted_pendulum", "reacher"])
+def test_the_harmless_ones_cost_the_references_nothing(world):
+    policy = mujoco()[f"{world}/explicit"].old
+    before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
+    assert after == before  # bit by bit: a runner enlarges the smallest difference
 
 
 def test_the_reference_controllers_read_the_knobs():
