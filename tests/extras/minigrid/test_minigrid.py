@@ -326,7 +326,8 @@ def test_which_goal_pays_and_that_the_other_one_ends_the_episode():
 def test_what_is_false_in_its_score_alone_does_not_hold():
     drift = {"name": "blue", "at": 1, "set": {"words": {"green": "blue"}}}
     base = {"layout": 1, "objects": {"1,6": "blue goal"}}
-    env = make("DriftMiniGrid-Empty-v0", schedule={"version": 1, "name": "w", "base": base, "drifts": [drift]}, text=True)
+    schedule = {"version": 1, "name": "w", "base": base, "drifts": [drift]}
+    env = gym.make("DriftMiniGrid-Empty-v0", schedule=schedule, text=True)
     oracle = env.get_wrapper_attr("oracle")
     for tick, score in enumerate((0.0, 1.0)):
         env.reset(seed=0 if tick == 0 else None)
