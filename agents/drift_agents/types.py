@@ -447,8 +447,5 @@ SHOWN = 100
 
 _CELL = '<td style="text-align:left;vertical-align:top;white-space:pre-wrap">'
 
-EpisodeResult = Episode
-"""The name that memories use for what `end_episode` is given."""
-
 Plain = Mapping[str, Any]
 """Data made of dicts, lists, strings, numbers, booleans and None: what a snapshot consists of."""

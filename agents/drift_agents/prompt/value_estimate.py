@@ -1,7 +1,6 @@
 """Value estimates: the highest score reachable according to memory, by value iteration over its records.
 
 * `ValueEstimate` - the values of all states of one memory content
-* `estimate_value` - the value of one record's outcome
 * `PathEstimate` - the highest score with the fewest steps to it, updated step by step
 
 GLOVE's appendix B.6 prints it beside every record ("Max score achievable from this path"):
@@ -37,6 +36,13 @@ class ValueEstimate:
 
     Raises:
         ArgumentError: if there is no such rule.
+
+    Example:
+        >>> from drift_agents.types import AgentClock
+        >>> there = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
+        >>> gold = Record(1, "b", "1", ((Outcome("c", 0.5, True), 1.0),), 1, AgentClock())
+        >>> ValueEstimate([there, gold])(there.outcome)
+        0.5
     """
 
     def __init__(
@@ -72,36 +78,6 @@ class ValueEstimate:
         if outcome.ended:
             return outcome.score
         return max(outcome.score, self._best.get(self._key(outcome.state), 0.0))
-
-
-def estimate_value(
-    record: Record,
-    records: Iterable[Record],
-    conflict: str = "majority",
-    key: Callable[[str], Hashable] = _identity,
-) -> float:
-    """The highest score reachable after a record's outcome, according to memory (GLOVE, appendix B.6).
-
-    Args:
-        record: the record; of several outcomes the most probable one.
-        records: the content of the memory, as in `memory.records()`.
-        conflict: how several outcomes of one (state, action) are weighed.
-        key: states with equal keys count as the same.
-
-    Returns:
-        A score in [0, 1].
-
-    Raises:
-        ArgumentError: if there is no such rule.
-
-    Example:
-        >>> from drift_agents.types import AgentClock
-        >>> there = Record(0, "a", "1", ((Outcome("b", 0.0, False), 1.0),), 1, AgentClock())
-        >>> gold = Record(1, "b", "1", ((Outcome("c", 0.5, True), 1.0),), 1, AgentClock())
-        >>> estimate_value(there, [there, gold])
-        0.5
-    """
-    return ValueEstimate(records, conflict, key)(record.outcome)
 
 
 _Place = tuple[Hashable, float, bool]

@@ -80,10 +80,6 @@ class Blueprint:
     things: tuple[Thing, ...]
     habits: Mapping[tuple[str, str], float]
 
-    def of_kind(self, kind: str) -> tuple[int, ...]:
-        """The receptacles of a kind, by position."""
-        return tuple(index for index, one in enumerate(self.furniture) if one.kind == kind)
-
 
 @lru_cache(maxsize=256)
 def draw_house(number: int) -> Blueprint:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from drift_envs.envs.house.blueprint import Blueprint
@@ -114,10 +114,6 @@ class HouseLayout:
         same = [one for one in self.shown if self.furniture[one].kind == kind]
         offset = int(self.blueprint.habits[self.things[thing].kind, kind] * len(same))
         return same[(offset + self._habit) % len(same)] == place
-
-    def furniture_of(self, word: str) -> Iterator[int]:
-        """The receptacles that are there and have this word for their kind."""
-        return (place for place in self.shown if self.kinds[place] == word)
 
 
 class HouseRules(HouseLayout):

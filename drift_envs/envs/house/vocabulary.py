@@ -142,6 +142,3 @@ LAMPS = {"desklamp": ("desk", "sidetable", "dresser"), "floorlamp": ("sofa", "ar
 
 MOST_OF_A_KIND = 3
 """How many things of one kind a house may have, at most."""
-
-CONFUSABLE = (("mug", "cup"), ("pen", "pencil"), ("fork", "spoon"), ("knife", "butterknife"), ("plate", "bowl"))
-"""Kinds with words that are easily taken for each other."""

@@ -392,7 +392,3 @@ def _render_archive(attribute: BeliefAttribute, number: int) -> str:
     return " ".join(
         f"Until step {version.until.step}, with probability {version.p:.2g}: {text}." for text, version in past[:number]
     )
-
-
-def _statement(record: Record) -> str:
-    return render_statement(record.state, record.action, record.outcomes)

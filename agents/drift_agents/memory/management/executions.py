@@ -3,7 +3,6 @@
 * `ADDITIONS`, `DELETIONS`, `COUNTS` - the policies by name
 * `ExecutionEntry` - one execution (or verified summary) with its retrievals and its utility
 * `ExecutionLedger` - all of them; it holds numbers of records, not their content
-* `size_bound` - the number of executions that periodical deletion leaves
 
 Source: Xiong et al., "How memory management impacts LLM agents", sections 4.1, 5.1 and 6.2.
 `docs/memories/management.md` says how its query-execution pairs map to records of transitions.
@@ -204,22 +203,3 @@ class ExecutionLedger:
             executions._entries[key] = entry
             executions._entry_of.update(dict.fromkeys(ids, key))
         return executions
-
-
-def size_bound(period: int, alpha: int, retrieved: int, new: int) -> float:
-    """The number of executions that periodical deletion leaves: M <= (t - t') K / (alpha + 1), and the new ones.
-
-    The paper prints alpha (t' - t) K, which is zero at its own alpha = 0. Every older execution was retrieved at
-    least alpha + 1 times in the period, and there were at most (t - t') K retrievals.
-
-    Args:
-        period: t - t', in executions.
-        alpha: as for `ExecutionLedger`.
-        retrieved: K, the largest number of executions retrieved in one execution.
-        new: the number of executions written within the grace period.
-
-    Example:
-        >>> size_bound(200, 0, 4, 0), size_bound(300, 1, 3, 10)
-        (800.0, 460.0)
-    """
-    return period * retrieved / (alpha + 1) + new

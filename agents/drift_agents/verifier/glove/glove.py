@@ -2,7 +2,7 @@
 
 * `Glove` - detects surprises, probes, and realigns memory
 * `GloveSpread` - GLOVE with `spread`; ours, not the paper's
-* `DETERMINISTIC`, `STOCHASTIC` - its options for the two kinds of environments
+* `STOCHASTIC` - its options for stochastic environments; the defaults are for deterministic ones
 * `DoubtSpread` - the time before which records are in doubt, and the pairs probed since
 """
 
@@ -22,9 +22,6 @@ from drift_agents.verifier.base import Prober, later_doubt
 from drift_agents.verifier.glove.evidence import contradicts
 from drift_agents.verifier.glove.probing import Budget, ProbingVerifier, RealignmentResult, insert_all, realign
 from drift_agents.verifier.glove.surprise import DetectedSurprise, write_all
-
-DETERMINISTIC: Mapping[str, Any] = {"epsilon": 0.5, "persistence": 1, "budget": 1, "minimum": 1}
-"""The defaults, for deterministic environments: the first different outcome is a surprise."""
 
 STOCHASTIC: Mapping[str, Any] = {
     "epsilon": 0.05,

@@ -1,7 +1,6 @@
 """The statistics of detection and verification: pure functions.
 
 * `deviation_bound` - the deviation of a share of `n` responses from its probability (theorem 4.1, corrected)
-* `printed_deviation_bound` - the same as the paper prints it, for comparison
 * `probe_budget` - the number of probes for an accurate summary (theorem 4.2)
 * `log_evidence` - the evidence of counts under a Dirichlet-multinomial
 * `log_ratio` - the evidence for two distributions against one
@@ -49,32 +48,6 @@ def deviation_bound(n: int, delta: float) -> float:
     check_integer("n", n)
     check_number("delta", delta, "(0, 1)")
     return math.sqrt(math.log(2 / delta) / (2 * n))
-
-
-def printed_deviation_bound(n: int, delta: float) -> float:
-    """Theorem 4.1 as the paper prints it (equation 4), which loses the factor 2 of its own proof.
-
-    The two-sided probability of a larger deviation is `2 * delta`, not `delta`. With a fair coin, n = 2 and
-    delta = .4 it is violated in 50 % of trials (the corrected bound never); at n = 10 and
-    delta = .5 in 34 % (the corrected one in 11 %). It is for comparison; no verifier uses it.
-
-    Args:
-        n: the number of responses; positive.
-        delta: the probability that the paper states, in (0, 1).
-
-    Returns:
-        The half width as printed.
-
-    Raises:
-        ArgumentError: if an argument is outside its range.
-
-    Example:
-        >>> round(printed_deviation_bound(10, 0.5), 4)
-        0.1862
-    """
-    check_integer("n", n)
-    check_number("delta", delta, "(0, 1)")
-    return math.sqrt(math.log(1 / delta) / (2 * n))
 
 
 def probe_budget(outcomes: int, accuracy: float, confidence: float) -> int:

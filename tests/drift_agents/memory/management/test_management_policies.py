@@ -11,7 +11,7 @@ import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.llm.rules import RuleModel
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.memory.management.executions import ExecutionLedger, size_bound
+from drift_agents.memory.management.executions import ExecutionLedger
 from drift_agents.memory.management.management import Managed
 from drift_agents.memory.management.supervision import JUDGEMENT, judge_by_end, noisy_oracle, render_execution
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
@@ -275,7 +275,10 @@ def test_the_noisy_oracle_is_wrong_at_its_rate() -> None:
 def test_periodical_deletion_bounds_the_size(
     period: int, alpha: int, grace: int, history: list[tuple[int, list[int]]]
 ) -> None:
-    """M <= (t - t') K / (alpha + 1), and what is in its grace period."""
+    """M <= (t - t') K / (alpha + 1), and what is in its grace period.
+
+    Every older execution was retrieved at least alpha + 1 times in the period, in at most (t - t') K retrievals.
+    """
     executions = ExecutionLedger(period=period, alpha=alpha, uses=5, beta=0.5, grace=grace)
     written = 0
     for number, (new, wanted) in enumerate(history):
@@ -285,7 +288,7 @@ def test_periodical_deletion_bounds_the_size(
             written += 1
         executions.remove([i for entry in executions.seldom_used() for i in entry.ids])
         young = sum(executions.time - entry.written < grace for entry in executions)
-        assert len(executions) <= size_bound(period, alpha, 3, young)
+        assert len(executions) <= period * 3 / (alpha + 1) + young
         assert all(
             entry.recent and len(entry.recent) > alpha for entry in executions if number + 1 - entry.written >= grace
         )

@@ -12,7 +12,7 @@ from drift_agents.matching.base import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, ProbeCost, Verdict
 from drift_agents.verifier.base import make_verifier
-from drift_agents.verifier.glove.glove import DETERMINISTIC, STOCHASTIC, Glove
+from drift_agents.verifier.glove.glove import STOCHASTIC, Glove
 
 
 def bound(prober: Any, **options: Any) -> Glove:
@@ -227,9 +227,8 @@ def test_binding_again_forgets_the_quarantine(ScriptedProber, lived) -> None:
 
 
 def test_the_two_sets_of_options(ScriptedProber) -> None:
-    plain, named = Glove(prober=ScriptedProber()), Glove(prober=ScriptedProber(), **DETERMINISTIC)
-    for glove in (plain, named):
-        assert (glove.epsilon, glove.persistence, glove.budget, glove.minimum) == (0.5, 1, 1, 1)
+    glove = Glove(prober=ScriptedProber())
+    assert (glove.epsilon, glove.persistence, glove.budget, glove.minimum) == (0.5, 1, 1, 1)
     glove = Glove(prober=ScriptedProber(), **STOCHASTIC)
     assert (glove.epsilon, glove.persistence, glove.budget, glove.minimum) == (0.05, 2, 254, 10)
 
