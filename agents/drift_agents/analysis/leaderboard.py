@@ -110,9 +110,9 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
     """
     seeds = manifest["experiment"]["seeds"]
     missing = ", ".join(f"{count} of `{schedule}`" for schedule, count in standings.left_out.items())
-    rest = f" Left out, since an agent did not play them up to a drift: {missing}."
+    rest = f" Left out, since not every agent played beyond a drift there: {missing}."
     lines = [
-        "# Leaderboard",
+        f"# Leaderboard of the experiment `{manifest['name']}`",
         "",
         *([] if _asked_models(manifest) else [describe_rules(one.key[0] for one in standings.ranked), ""]),
         f"{len(standings.ranked)} agents on {len(standings.schedules)} schedules whose drifts matter, {len(seeds)} "

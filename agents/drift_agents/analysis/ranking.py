@@ -114,7 +114,7 @@ class Standings(NamedTuple):
         references: the privileged references.
         schedules: what counts, in the order of the run.
         instances: how many instances count.
-        left_out: by schedule, how many instances do not count since an agent did not play them up to a drift.
+        left_out: by schedule, how many instances do not count since not every agent played beyond a drift there.
         short: schedules that do not count since they have two episodes or fewer.
         saturated: schedules that do not count since more than half of the agents keep everything.
         same: agents that played the same episodes with the same probes: the first one -> the others.

@@ -128,7 +128,7 @@ def test_what_somebody_did_not_play_to_a_drift_is_left_out() -> None:
     cut += [row("vanilla", "glove", SHOP, 0, 0, 1.0)]
     standings = make_standings(manifest(), cut)
     assert standings.left_out == {LAKE: 1, SHOP: 1}
-    wanted = f"Left out, since an agent did not play them up to a drift: 1 of `{LAKE}`, 1 of `{SHOP}`."
+    wanted = f"Left out, since not every agent played beyond a drift there: 1 of `{LAKE}`, 1 of `{SHOP}`."
     assert wanted in to_page(manifest(), standings)
     with pytest.raises(ExperimentError, match="no instance that every agent played beyond a drift"):
         make_standings(manifest(), [one for one in rows() if one["episode"] == 0])
