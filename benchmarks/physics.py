@@ -8,20 +8,17 @@ the controller for the phase before in both phases, and of the controller for th
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 import drift_envs
-from drift_envs.oracle.controllers import balance_cart, balance_pole, land, pump, reach, spin, swing
+from drift_envs.oracle.controllers import balance_cart, balance_pole, land, pump, reach, run, spin, swing
 
 Policy = Callable[[np.ndarray], Any]
-LINEAR = Path(__file__).parents[1] / "examples" / "linear_policies.json"
 
 
 class Reference(NamedTuple):
@@ -36,14 +33,9 @@ class Reference(NamedTuple):
     new: Policy | None
 
 
-def run(env_id: str) -> Policy:
-    """A linear policy of `examples/linear_policies.json`."""
-    found = {name: np.array(value) for name, value in json.loads(LINEAR.read_text(encoding="utf-8"))[env_id].items()}
-
-    def act(seen: np.ndarray) -> np.ndarray:
-        return np.clip(found["weights"] @ ((seen - found["mean"]) / found["scale"]), -1, 1).astype(np.float32)
-
-    return act
+def run_as(name: str) -> Policy:
+    """A linear policy of the runners."""
+    return lambda seen: run(seen, name)
 
 
 def reversed_(policy: Policy) -> Policy:
@@ -77,7 +69,7 @@ def box2d() -> dict[str, Reference]:
 
 def mujoco() -> dict[str, Reference]:
     """The references of MuJoCo's environments."""
-    cheetah, hopper = run("DriftHalfCheetah-v0"), run("DriftHopper-v0")
+    cheetah, hopper = run_as("half_cheetah/forward"), run_as("hopper/forward")
     return {
         "half_cheetah/explicit": Reference(cheetah, reversed_(cheetah)),
         "half_cheetah/implicit": Reference(cheetah, None),

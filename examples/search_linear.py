@@ -1,84 +1,168 @@
 """Linear policies for the runners of MuJoCo, by random search; needs the extra `mujoco`.
 
-Augmented random search (Mania et al., 2018, version 2: states normalized, the best directions, the step divided by the
-deviation of returns). `python -m examples.search_linear DriftHopper-v0` prints the mean return now and then, and
-writes the weights to `examples/linear_policies.json`, beside those of other environments.
+Augmented random search (Mania et al., 2018, arXiv:1803.07055, version V2-t: states normalized, the best directions
+alone, the step divided by the deviation of their returns; without the bonus for not falling, as in section 4.1). The
+policy takes the action of the text form that is nearest to a linear function of the observation. Of all policies on
+the way the one with the best mean return in `CHECKS` episodes is kept; what is written as `return` is measured in
+others. The normalization is part of the weights.
+
+`python -m examples.search_linear` searches for all of them, one after the other; `python -m examples.search_linear
+hopper/forward` for one. Weights, origin and return are written to the oracle's file and to the planner's.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 
 import drift_envs  # noqa: F401 - registers the ids
+from drift_envs.wrappers.field_text import find_field_text
 
-OUT = Path(__file__).with_name("linear_policies.json")
-STEP, NOISE, DIRECTIONS, BEST = 0.02, 0.03, 8, 4
+ROOT = Path(__file__).parents[1]
+FILES = (ROOT / "drift_envs/oracle/gaits.json", ROOT / "agents/drift_agents/policy/control/gaits.json")
+EVERY = 10
+"""The rounds between two checks."""
+CHECKS, MEASURED = range(4), range(100, 120)
+"""The seeds of the episodes that choose a policy, and of those that measure the one chosen."""
 
-
-def play(env: Any, weights: np.ndarray, mean: np.ndarray, scale: np.ndarray, seen: list, limit: int) -> float:
-    """The return of an episode of at most `limit` steps."""
-    observation, _ = env.reset()
-    total = 0.0
-    for _ in range(limit):
-        seen.append(observation)
-        action = np.clip(weights @ ((observation - mean) / scale), env.action_space.low, env.action_space.high)
-        observation, reward, terminated, truncated, _ = env.step(action.astype(np.float32))
-        total += float(reward)
-        if terminated or truncated:
-            break
-    return total
+Policy = Callable[[np.ndarray], np.ndarray]
 
 
-def search(env_id: str, rounds: int, limit: int, seed: int) -> dict:
-    """Weights, mean and deviation of observations, and the mean return of 5 episodes."""
-    env: Any = gym.make(env_id, schedule=None)
-    rng = np.random.default_rng(seed)
-    env.reset(seed=seed)
+class Search(NamedTuple):
+    """What is searched for, and how.
+
+    Args:
+        env_id: the environment.
+        forward_reward: the knob: 1 rewards running forward, -1 backward.
+        rounds: the steps of the search.
+        directions: the directions of a round; each is played both ways.
+        best: how many of them are used.
+        step: the size of a step.
+        noise: the size of a direction.
+        limit: the steps of an episode while searching.
+    """
+
+    env_id: str
+    forward_reward: float
+    rounds: int
+    directions: int
+    best: int
+    step: float
+    noise: float
+    limit: int
+
+
+CHEETAH, HOPPER = (8, 4, 0.03, 0.05, 500), (8, 4, 0.02, 0.04, 1000)
+SEARCHES = {
+    "half_cheetah/forward": Search("DriftHalfCheetah-v0", 1.0, 240, *CHEETAH),
+    "half_cheetah/backward": Search("DriftHalfCheetah-v0", -1.0, 240, *CHEETAH),
+    "hopper/forward": Search("DriftHopper-v0", 1.0, 250, *HOPPER),
+    "hopper/backward": Search("DriftHopper-v0", -1.0, 120, *HOPPER),
+}
+
+
+def make_policy(actions: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Policy:
+    """The action nearest to a linear function of the observation.
+
+    Args:
+        actions: shape `(actions, actuators)`.
+        weights: shape `(actuators, numbers of an observation)`.
+        bias: shape `(actuators,)`.
+    """
+    lengths, given = np.square(actions).sum(axis=1) / 2, actions.astype(np.float32)
+    return lambda seen: given[int(np.argmax(actions @ (weights @ seen + bias) - lengths))]
+
+
+def play(env: Any, policy: Policy, seed: int, limit: int, seen: list | None = None) -> tuple[float, int]:
+    """The return of an episode and its steps; observations are added to `seen`."""
+    observation, _ = env.reset(seed=seed)
+    total, steps, over = 0.0, 0, False
+    while not over and steps < limit:
+        if seen is not None:
+            seen.append(observation)
+        observation, reward, over, *_ = env.step(policy(observation))
+        total, steps = total + float(reward), steps + 1
+    return total, steps
+
+
+def search(name: str, seed: int) -> dict[str, Any]:
+    """The weights of a policy, with their origin and return."""
+    setup = SEARCHES[name]
+    env: Any = gym.make(setup.env_id, schedule=None).unwrapped  # type: ignore[arg-type]
+    env.turn({"forward_reward": setup.forward_reward})
+    actions = np.array([json.loads(action) for action in find_field_text(env).actions])  # type: ignore[union-attr]
+    bonus, rng = getattr(env, "_healthy_reward", 0.0), np.random.default_rng(seed)
     size = env.observation_space.shape[0]
-    weights, mean, scale = np.zeros((env.action_space.shape[0], size)), np.zeros(size), np.ones(size)
+    weights = np.zeros((actions.shape[1], size))
     count, total, squares = 0, np.zeros(size), np.zeros(size)
-    best: tuple[float, dict] = (-np.inf, {})
-    for number in range(rounds):
+    mean, scale = np.zeros(size), np.ones(size)
+
+    def fold(given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and bias for observations as they are, in six digits."""
+        folded = np.concatenate([given / scale, -(given / scale) @ mean[:, None]], axis=1)
+        rounded = np.array([[float(f"{number:.6g}") for number in row] for row in folded])
+        return rounded[:, :-1], rounded[:, -1]
+
+    best: tuple[float, Any] = (-np.inf, fold(weights))
+    for number in range(setup.rounds):
         seen: list = []
         tries = []
-        for _ in range(DIRECTIONS):
-            noise = rng.standard_normal(weights.shape)
-            up, down = (play(env, weights + sign * NOISE * noise, mean, scale, seen, limit) for sign in (1, -1))
-            tries.append((up, down, noise))
-        tries.sort(key=lambda one: -max(one[:2]))
-        chosen = tries[:BEST]
-        deviation = float(np.std([value for up, down, _ in chosen for value in (up, down)])) + 1e-8
-        weights = weights + STEP / (BEST * deviation) * sum((up - down) * noise for up, down, noise in chosen)
+        for _ in range(setup.directions):
+            noise, start = rng.standard_normal(weights.shape), int(rng.integers(1 << 31))
+            pair = []
+            for sign in (1, -1):
+                policy = make_policy(actions, *fold(weights + sign * setup.noise * noise))
+                value, steps = play(env, policy, start, setup.limit, seen)
+                pair.append(value - bonus * steps)
+            tries.append((*pair, noise))
+        chosen = sorted(tries, key=lambda one: -max(one[:2]))[: setup.best]
+        deviation = float(np.std([one[:2] for one in chosen])) + 1e-8
+        weights = weights + setup.step / (setup.best * deviation) * sum((up - down) * way for up, down, way in chosen)
         found = np.asarray(seen)
         count, total, squares = count + len(found), total + found.sum(0), squares + (found**2).sum(0)
         mean = total / count
         scale = np.sqrt(np.maximum(squares / count - mean**2, 1e-8))
-        if number % 20 == 19:
-            value = float(np.mean([play(env, weights, mean, scale, [], 1000) for _ in range(5)]))
-            print(f"{env_id} round {number + 1}: {value:.1f}", flush=True)
-            if value > best[0]:
-                rounded = {"weights": weights, "mean": mean, "scale": scale}
-                best = (value, {name: np.round(array, 5).tolist() for name, array in rounded.items()})
-    return best[1]
+        if (number + 1) % EVERY == 0:
+            policy = make_policy(actions, *fold(weights))
+            value = float(np.mean([play(env, policy, one, 1000)[0] for one in CHECKS]))
+            print(f"{name} round {number + 1}: {value:.1f}", flush=True)
+            best = max(best, (value, fold(weights)), key=lambda one: one[0])
+    policy = make_policy(actions, *best[1])
+    return {
+        "env": setup.env_id,
+        "forward_reward": setup.forward_reward,
+        "return": round(float(np.mean([play(env, policy, one, 1000)[0] for one in MEASURED])), 1),
+        "script": "examples/search_linear.py",
+        "seed": seed,
+        "rounds": setup.rounds,
+        "versions": {package: version(package) for package in ("gymnasium", "mujoco", "numpy")},
+        "actions": "text",
+        "weights": best[1][0].tolist(),
+        "bias": best[1][1].tolist(),
+    }
 
 
 def main() -> None:
     """Search, and write the weights."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("env_id")
-    parser.add_argument("--rounds", type=int, default=300)
-    parser.add_argument("--limit", type=int, default=1000, help="steps of an episode while searching")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", default=list(SEARCHES), choices=list(SEARCHES))
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    policies = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
-    policies[options.env_id] = search(options.env_id, options.rounds, options.limit, options.seed)
-    OUT.write_text(json.dumps(policies, sort_keys=True) + "\n", encoding="utf-8")
+    for name in options.names:
+        found = search(name, options.seed)
+        print(f"{name}: {found['return']}")
+        for file in FILES:
+            gaits = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+            gaits[name] = found
+            rows = [f"{json.dumps(one)}: {json.dumps(gaits[one])}" for one in sorted(gaits)]
+            file.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,27 @@
 """Reference controllers of classic control, LunarLander and MuJoCo: they are no optima.
 
-* `balance_cart`, `pump`, `swing`, `spin`, `land`, `balance_pole`, `reach` - controllers of undisturbed worlds
+* `balance_cart`, `pump`, `swing`, `spin`, `land`, `balance_pole`, `reach`, `run` - controllers of undisturbed worlds
 * `REFERENCES` - the controllers that read the knobs of a tick, by the name of the class
 * `Reference` - one of them
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from drift_envs.knobs import Value
+from drift_envs.wrappers.field_text import FIELD_TEXTS
+
+GAITS = Path(__file__).with_name("gaits.json")
+"""The runners' linear policies, found by `examples/search_linear.py`; their origin and returns stand there."""
 
 Knobs = Mapping[str, Value]
 
@@ -76,6 +83,38 @@ def reach(seen: np.ndarray, turn: float = 0.0) -> np.ndarray:
     return clipped
 
 
+class _Gait(NamedTuple):
+    weights: np.ndarray
+    bias: np.ndarray
+    actions: np.ndarray | None
+    """The actions of the text form, of which the nearest is taken; `None` where torques are cut at 1."""
+
+
+@lru_cache(maxsize=1)
+def _read_gaits() -> dict[str, _Gait]:
+    gaits = {}
+    for name, gait in json.loads(GAITS.read_text(encoding="utf-8")).items():
+        text = FIELD_TEXTS[gait["env"].removeprefix("Drift").removesuffix("-v0")]
+        actions = np.array([json.loads(action) for action in text.actions]) if gait["actions"] == "text" else None
+        gaits[name] = _Gait(np.array(gait["weights"]), np.array(gait["bias"]), actions)
+    return gaits
+
+
+def run(seen: np.ndarray, name: str) -> np.ndarray:
+    """HalfCheetah and Hopper: a linear function of the observation, cut, or the nearest action of the text form.
+
+    Args:
+        seen: the observation.
+        name: of the policy in `GAITS`, as `hopper/forward`.
+    """
+    weights, bias, actions = _read_gaits()[name]
+    wanted = weights @ seen + bias
+    if actions is None:
+        return np.clip(wanted, -1, 1).astype(np.float32)
+    nearest: np.ndarray = actions[int(np.argmax(actions @ wanted - np.square(actions).sum(axis=1) / 2))]
+    return nearest.astype(np.float32)
+
+
 class Reference(NamedTuple):
     """A controller that reads the knobs of a tick.
 
@@ -83,11 +122,23 @@ class Reference(NamedTuple):
         act: the action for an observation and the knobs.
         limit: the steps of an episode.
         reads_sign: whether it plays for costs where `reward_sign` turns rewards into costs.
+        gait: the runner whose gaits it plays.
     """
 
     act: Callable[[np.ndarray, Knobs], Any]
     limit: int
     reads_sign: bool = False
+    gait: str | None = None
+
+    def plays(self, knobs: Knobs) -> bool:
+        """Whether it has an answer to these knobs.
+
+        Args:
+            knobs: of a tick.
+        """
+        if knobs.get("reward_sign", "+") == "-" and not self.reads_sign:
+            return False
+        return self.gait is None or _gait_for(self.gait, knobs) in _read_gaits()
 
 
 def _scaled(action: np.ndarray, gain: float, limit: float) -> np.ndarray:
@@ -118,11 +169,24 @@ def _reacher(seen: np.ndarray, knobs: Knobs) -> np.ndarray:
     return _scaled(reach(seen, knobs.get("target_turn", 0.0)), knobs.get("gain", 1.0), 1.0)
 
 
+def _gait_for(runner: str, knobs: Knobs) -> str:
+    return f"{runner}/{'backward' if knobs.get('forward_reward', 1.0) < 0 else 'forward'}"
+
+
+def _runner(name: str) -> Reference:
+    def act(seen: np.ndarray, knobs: Knobs) -> np.ndarray:
+        return _scaled(run(seen, _gait_for(name, knobs)), knobs.get("gain", 1.0), 1.0)
+
+    return Reference(act, 1000, gait=name)
+
+
 REFERENCES = {
     "CartPole": Reference(_cart_pole, 500),
     "Acrobot": Reference(_acrobot, 500),
     "Pendulum": Reference(_pendulum, 200, reads_sign=True),
     "InvertedPendulum": Reference(_inverted_pendulum, 1000, reads_sign=True),
     "Reacher": Reference(_reacher, 50),
+    "HalfCheetah": _runner("half_cheetah"),
+    "Hopper": _runner("hopper"),
 }
-"""By the name of the class. The runners' linear policies are found by search and not packaged."""
+"""By the name of the class. The runners' read `gain` and `forward_reward`, and run as if no other knob were turned."""

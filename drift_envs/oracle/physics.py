@@ -160,9 +160,7 @@ class TransitionOracle:
     def _reference(self, tick: int) -> Reference:
         """The reference controller for the knobs of a tick."""
         reference = REFERENCES.get(type(self._base).__name__)
-        if reference is None or (
-            self._world.knobs_at(tick).get("reward_sign", "+") == "-" and not reference.reads_sign
-        ):
+        if reference is None or not reference.plays(self._world.knobs_at(tick)):
             self._refuse()
         return reference
 

@@ -59,6 +59,11 @@ FIELD_WORLDS = (
         joint_velocity_1=10.0,
         joint_velocity_2=10.0,
     ),
+    _declare(
+        **dict.fromkeys(("height", "pitch", "thigh", "leg", "foot"), math.inf),
+        **dict.fromkeys(("velocity_z", "velocity_pitch"), math.inf),
+        **{"velocity_x": 2.0, "velocity_thigh": 5.0, "velocity_leg": 5.0, "velocity_foot": 5.0},
+    ),
 )
 """CartPole, Acrobot, Pendulum, InvertedPendulum and Reacher; other lists of numbers are compared as texts."""
 

@@ -15,6 +15,7 @@ from drift_agents.errors import ArgumentError
 from drift_agents.matching.smooth import FieldState, read_field_state
 from drift_agents.policy.base import Reply
 from drift_agents.policy.control.aims import ControlAim, Prospect, find_aim
+from drift_agents.policy.control.gaits import find_runner
 from drift_agents.policy.control.model import ControlModel, ControlRecords, Floats, fit_model, read_control_records
 from drift_agents.prompt.conflict import check_conflict
 from drift_agents.prompt.view import parse_prompt
@@ -34,7 +35,9 @@ class ControlPlanner:
     another one, or are drawn; the first action of the best one is taken (model predictive control). What a plan is
     worth is declared for each world (`control.aims`). Actions without records are tried first.
 
-    In a world without a declared aim (HalfCheetah, Hopper) actions are drawn at random.
+    A runner (Hopper) has too many numbers for that: it plays a gait that is known beforehand (`control.gaits`), and
+    the records decide whether forward or backward pays and whether actuators are reversed. Without records, without a
+    gait for the way that pays, and in other worlds (HalfCheetah) actions are drawn at random.
 
     Args:
         conflict: the rule for several responses to one action near the present state: `majority`, `newest`,
@@ -72,8 +75,13 @@ class ControlPlanner:
         if not view.actions:
             raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
         here, count = read_field_state(view.state), len(view.actions)
-        world, aim = here.world, find_aim(here.names)
         items = (*view.here, *view.elsewhere)
+        runner = find_runner(here.names)
+        if runner is not None and len(items) >= LEAST:
+            evidence = read_control_records(items, view.actions, [])
+            action = runner.choose(evidence, here, _read_torques(view.actions), self.conflict)
+            return Reply(view.actions[int(rng.integers(count)) if action is None else action])
+        world, aim = here.world, find_aim(here.names)
         tried = {item.action for item in items}
         untried = [action for action in view.actions if action not in tried]
         if world is None or aim is None or len(items) < LEAST or untried:
