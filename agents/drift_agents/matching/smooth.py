@@ -65,7 +65,11 @@ FIELD_WORLDS = (
         **{"velocity_x": 2.0, "velocity_thigh": 5.0, "velocity_leg": 5.0, "velocity_foot": 5.0},
     ),
 )
-"""CartPole, Acrobot, Pendulum, InvertedPendulum and Reacher; other lists of numbers are compared as texts."""
+"""CartPole, Acrobot, Pendulum, InvertedPendulum, Reacher and Hopper; other lists of numbers are compared as texts.
+
+Of Hopper's eleven numbers those without a width (infinity) make no cells and are not compared: with all of them, no
+state would come back.
+"""
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,13 @@ os.environ.setdefault("MUJOCO_GL", "egl")
 import gymnasium as gym
 import numpy as np
 import pytest
+from drift_agents.agent import Agent
+from drift_agents.experiment.worlds import agent_side
+from drift_agents.matching.base import make_matching
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.policy.planner import Planner
 
+import drift_envs
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
 from drift_envs.errors import NoOracleError
@@ -132,10 +138,34 @@ def test_the_reference_controllers_read_the_knobs():
             # one that is paid for falling does so in the first steps
             assert oracle.value(20) >= (-0.01 if f"{name}/{kind}" == "inverted_pendulum/implicit" else least)
             assert env.action_space.contains(oracle.action(state, 20))
-    env = gym.make("DriftHopper-v0", text=True)
-    env.reset(seed=0)
-    with pytest.raises(NoOracleError, match="no optimum is known for Hopper"):
-        env.get_wrapper_attr("oracle").value(0)
+
+
+@pytest.mark.parametrize("world", ["half_cheetah", "hopper"])
+def test_the_runners_gaits_are_references_where_forward_pays(world):
+    for kind in ("explicit", "implicit"):
+        name = f"{world}/{kind}"
+        env = gym.make(drift_envs.load_schedule(name).env, schedule=name, text=True)
+        state, _ = env.reset(seed=0)
+        oracle = env.get_wrapper_attr("oracle")
+        assert oracle.value(0) >= 1.0
+        if kind == "explicit":  # the opposite actions under reversed actuators
+            assert oracle.value(20) == pytest.approx(oracle.value(0))
+            assert np.array_equal(oracle.action(state, 20), -oracle.action(state, 0))
+        else:
+            with pytest.raises(NoOracleError, match="no optimum is known for"):
+                oracle.value(20)
+            with pytest.raises(NoOracleError, match="no optimum is known for"):
+                oracle.action(state, 20)
+
+
+@pytest.mark.slow
+def test_the_planner_hops_from_memory():
+    side = agent_side("DriftHopper-v0")
+    rule = make_matching(side.matching.name, **side.matching.options)
+    world = gym.make("DriftHopper-v0", schedule=None, text=True)
+    agent = Agent(Planner(), VanillaMemory(matching=rule), matching=rule, recall=side.recall, seed=0)
+    scores = [agent.run_episode(world, seed=seed).score for seed in range(3)]
+    assert np.mean(scores[1:]) >= 0.5
 
 
 def test_any_other_environment_of_mujoco():
