@@ -108,11 +108,12 @@ def run(seen: np.ndarray, name: str) -> np.ndarray:
         name: of the policy in `GAITS`, as `hopper/forward`.
     """
     weights, bias, actions = _read_gaits()[name]
-    wanted = weights @ seen + bias
+    wanted: np.ndarray = weights @ seen + bias
     if actions is None:
-        return np.clip(wanted, -1, 1).astype(np.float32)
-    nearest: np.ndarray = actions[int(np.argmax(actions @ wanted - np.square(actions).sum(axis=1) / 2))]
-    return nearest.astype(np.float32)
+        wanted = np.clip(wanted, -1, 1)
+    else:
+        wanted = actions[int(np.argmax(actions @ wanted - np.square(actions).sum(axis=1) / 2))]
+    return wanted.astype(np.float32)
 
 
 class Reference(NamedTuple):

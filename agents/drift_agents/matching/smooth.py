@@ -60,9 +60,17 @@ FIELD_WORLDS = (
         joint_velocity_2=10.0,
     ),
     _declare(
-        **dict.fromkeys(("height", "pitch", "thigh", "leg", "foot"), math.inf),
-        **dict.fromkeys(("velocity_z", "velocity_pitch"), math.inf),
-        **{"velocity_x": 2.0, "velocity_thigh": 5.0, "velocity_leg": 5.0, "velocity_foot": 5.0},
+        height=math.inf,
+        pitch=math.inf,
+        thigh=math.inf,
+        leg=math.inf,
+        foot=math.inf,
+        velocity_x=2.0,
+        velocity_z=math.inf,
+        velocity_pitch=math.inf,
+        velocity_thigh=5.0,
+        velocity_leg=5.0,
+        velocity_foot=5.0,
     ),
 )
 """CartPole, Acrobot, Pendulum, InvertedPendulum, Reacher and Hopper; other lists of numbers are compared as texts.
