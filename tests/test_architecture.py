@@ -318,6 +318,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "plays by any oracle, so that it stands above those of each environment": ("drift_envs.oracle.severity",),
     "what is declared for each world, apart from what uses it": (
         "drift_agents.policy.control.aims",
+        "drift_agents.policy.control.gaits",
         "drift_envs.oracle.controllers",
     ),
     "data without logic": ("webshop_server.vocabulary",),
