@@ -31,7 +31,7 @@ class WorkPlace(NamedTuple):
 
     Args:
         jobs: how many at the same time, `None` for one a core.
-        backend: one of `BACKENDS`.
+        backend: one of `drift_agents.experiment.clusters.BACKENDS`.
         address: of a cluster.
     """
 
