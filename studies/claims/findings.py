@@ -115,7 +115,7 @@ def find(folders: Sequence[Path]) -> tuple[list[Finding], list[str]]:
 
 
 def store(findings: Iterable[Finding], results: Path) -> None:
-    """Store findings, a file for each claim. One that lacks something does not replace one that was decided.
+    """Store findings that have a check, a file for each claim; what lacks something does not replace what was decided.
 
     Args:
         findings: what is stored.
@@ -127,7 +127,7 @@ def store(findings: Iterable[Finding], results: Path) -> None:
     known = {finding.number: finding for finding in load(results)}
     for finding in findings:
         before = known.get(finding.number)
-        if finding.verdict != NOT_PLAYED or before is None or before.verdict == NOT_PLAYED:
+        if finding.checks and (finding.verdict != NOT_PLAYED or before is None or before.verdict == NOT_PLAYED):
             text = json.dumps(finding._asdict(), indent=1, ensure_ascii=False)
             write_text(results / f"{finding.number:02}.json", text + "\n", make_folder=True)
 
