@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.runs import Player, Runs, difference, estimate, group, mean_of, phases_of, read_run
 from drift_agents.analysis.schedule_runs import ALONE, VERIFIER_NAMES, memory_name
 from drift_agents.analysis.table import Table, format_difference, format_estimate, to_markdown
@@ -26,7 +27,9 @@ SHIPPED_DEPTH = "30"
 
 HEAD = """# Constants that were fitted to an instance
 
-**Mechanism test by rules, no language model.** Some constants of the planner, of matching and of a schedule were \
+{mark}
+
+Some constants of the planner, of matching and of a schedule were \
 chosen while looking at shipped instances. Each table changes one of them and plays the same held-out instances again: \
 the mean score of all episodes after the first drift, in percent, and the paired difference, with 95 % intervals over \
 instances; `*`: the interval excludes 0.
@@ -83,7 +86,8 @@ def write_fitted(fitted: Path, unfitted: Path, out: Path | None) -> str:
         f"drift-agents run {manifest['name']} --seeds {len(played)} --out runs/{manifest['name']}"
         for manifest, played in zip((one, two), seeds, strict=True)
     ]
-    text = "\n\n".join([HEAD.rstrip(), *map(to_markdown, tables)]) + (
+    memories = {player.memory for played in shipped.values() for player in played}
+    text = "\n\n".join([HEAD.format(mark=describe_rules(memories)).rstrip(), *map(to_markdown, tables)]) + (
         f"\n\nSeeds from {seeds[0][0]}. Made by `python -m studies fitted` from runs of "
         f"`{one['name']}` (configuration `{one['config_hash']}`) and `{two['name']}` "
         f"(`{two['config_hash']}`); do not edit.\n\n```sh\n" + "\n".join(commands) + "\n"

@@ -31,7 +31,7 @@ def describe_rules(memories: Iterable[str]) -> str:
 
     Example:
         >>> describe_rules(["vanilla", "memory_bank(k=50)"])
-        '**Mechanism test by rules, no language model.** Changed no episode on two lakes and a shop \
+        '**Mechanism test by rules, no language model.** These mechanisms changed no episode on two lakes and a shop \
 (`docs/mechanisms.md`): daily summaries (MemoryBank).'
         >>> describe_rules(["vanilla"])
         '**Mechanism test by rules, no language model.**'
@@ -40,4 +40,5 @@ def describe_rules(memories: Iterable[str]) -> str:
     found = [f"{', '.join(what)} ({MEMORY_NAMES[name]})" for name, what in UNCHANGING.items() if name in names]
     if not found:
         return MARK
-    return f"{MARK} Changed no episode on two lakes and a shop (`docs/mechanisms.md`): {'; '.join(found)}."
+    where = "on two lakes and a shop (`docs/mechanisms.md`)"
+    return f"{MARK} These mechanisms changed no episode {where}: {'; '.join(found)}."
