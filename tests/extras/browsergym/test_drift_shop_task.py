@@ -19,6 +19,7 @@ from drift_envs.browsergym import SHOP, DriftShopTask
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS
 from tests.documents import read_code, run_code
+from tests.extras.browsergym.bids import choose
 
 # BrowserGym's loop leaves the file of its log open
 pytestmark = [
@@ -34,25 +35,6 @@ BUTTON = {
     "base": {"ad_page": True, "ad_right_button": "A"},
     "drifts": [{"at": 1, "set": {"ad_right_button": "C"}}],
 }
-
-
-def choose(tree: str, advertised: str = "A") -> str:
-    """An action by bid: search the words of the task, open the first result, buy it."""
-
-    def bid(pattern: str) -> str | None:
-        found = re.search(rf"\[(\w+)\] {pattern}", tree)
-        return found and found[1]
-
-    bar = re.search(r"\[(\w+)\] searchbox 'Search words'(.*)", tree)
-    if bar is not None:
-        if "value=" not in bar[2]:
-            words = re.search(r"Find me (.*?)(?: with|,|')", tree)
-            return f"fill('{bar[1]}', {words[1] if words else 'lamp'!r})"
-        return f"click('{bid('button .Search.')}')"
-    for pattern in ("button 'Buy Now'", f"button '{advertised}'", r"button '(?!Buy)[^']{4,}'", r"link '(?i:b0\w+)'"):
-        if bid(pattern) is not None:
-            return f"click('{bid(pattern)}')"
-    return "noop(0)"
 
 
 class BidAgent(Agent):
