@@ -18,7 +18,6 @@ import drift_envs.browsergym  # noqa: F401  registers the task
 from drift_envs.browsergym import SHOP
 from tests.drift_agents.llm.chat_server import Response, said, serve
 from tests.extras.browsergym.bids import choose
-from tests.extras.offline import offline  # noqa: F401  a fixture for all tests here
 
 if find_spec("agentlab") is None:
     pytest.skip("AgentLab is not installed, see docs/browsergym.md", allow_module_level=True)
