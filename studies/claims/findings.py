@@ -53,13 +53,13 @@ class Finding(NamedTuple):
 
     number: int
     verdict: str
-    missing: tuple[str, ...] = ()
-    decided_by: tuple[str, ...] = ()
-    checks: tuple[tuple[str, ...], ...] = ()
+    missing: Sequence[str] = ()
+    decided_by: Sequence[str] = ()
+    checks: Sequence[Sequence[str]] = ()
     others: Mapping[str, int] = {}
-    memories: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    versions: tuple[str, ...] = ()
+    memories: Sequence[str] = ()
+    commands: Sequence[str] = ()
+    versions: Sequence[str] = ()
 
 
 class CheckRow(NamedTuple):
@@ -138,14 +138,7 @@ def load(results: Path) -> list[Finding]:
     Args:
         results: the folder.
     """
-    found = [json.loads(path.read_text("utf-8")) for path in sorted(results.glob("*.json"))]
-    return [
-        Finding(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in each.items()}
-            | {"checks": tuple(map(tuple, each["checks"]))}
-        )
-        for each in found
-    ]
+    return [Finding(**json.loads(path.read_text("utf-8"))) for path in sorted(results.glob("*.json"))]
 
 
 def merge(checks: Iterable[Check], memories: Iterable[str]) -> list[CheckRow]:

@@ -116,11 +116,12 @@ def read_sign(evidence: ControlRecords, torques: Floats, joints: list[int], conf
     fitted = fit_smooth(features, moved, evidence.support)
     count = features.shape[1] - len(joints)
     along = (given * (moved - features[:, :count] @ fitted[:count])).sum(axis=1)
-    sightings = [
-        ((sign, float(evidence.changes[rows, -1].mean())), float(evidence.support[rows].sum()), last)
-        for sign in (1.0, -1.0)
-        if (rows := np.flatnonzero(along * sign > 0)).size and (last := int(evidence.last[rows].max())) >= 0
-    ]
+    sightings = []
+    for sign in (1.0, -1.0):
+        rows = np.flatnonzero(along * sign > 0)
+        if rows.size:
+            paid, support = float(evidence.changes[rows, -1].mean()), float(evidence.support[rows].sum())
+            sightings.append(((sign, paid), support, int(evidence.last[rows].max())))
     if not sightings:
         return 1.0
     chosen = settle(sightings, conflict)
