@@ -116,7 +116,7 @@ def make_setup(
     side = agent_side(str(schedule.env))
     rule = settings.matching or side.matching
     matching = make_matching(rule.name, **rule.options)
-    seed = np.random.SeedSequence([cell.seed, AGENT_STREAM])
+    seed = np.random.SeedSequence([*cell.agent_entropy, AGENT_STREAM])
     if is_learner:
         learner = make_learner(str(cell.reference), matching=matching, seed=seed)
         return CellSetup(schedule, world, learner, NoMemory(), learner.supervision, episodes, construction=construction)

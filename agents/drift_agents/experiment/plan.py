@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -84,6 +85,17 @@ class Cell:
     def place(self) -> str:
         """What is played there: the schedule, and what a sweep makes of it."""
         return self.schedule if self.change is None else f"{self.schedule}/{self.change.label}"
+
+    @property
+    def agent_entropy(self) -> tuple[int, ...]:
+        """What the agent's seed is made of: the cell's seed, and an environment that a sweep sets.
+
+        Environments that are nearly alike, as pages of one kind, would otherwise repeat an agent's luck, and count as
+        more instances than they are. Every other value is compared with equal luck.
+        """
+        if self.change is None or self.change.path != "env":
+            return (self.seed,)
+        return self.seed, zlib.crc32(str(self.change.value).encode())
 
     @property
     def key(self) -> str:

@@ -1,6 +1,7 @@
 """The matching rule of classic control and MuJoCo: the car's, with declared widths of cells.
 
 * `FieldGrid` - cells of all fields; changes are compared without their smooth part
+* `SmoothParts` - what is fitted to the newest steps
 * `cell_of` - the cell of a list of numbers
 """
 
@@ -10,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +26,28 @@ REFIT = 20
 """The steps between two fits of the smooth part."""
 
 
+class SmoothParts(NamedTuple):
+    """What is fitted to the newest steps.
+
+    Args:
+        changes: coefficients of the changes; shape `(features, fields)`.
+        paid: of what a step adds to the score; shape `(features, 1)`.
+        most_paid: the largest addition.
+    """
+
+    changes: NDArray[np.float64]
+    paid: NDArray[np.float64]
+    most_paid: float
+
+
 class FieldGrid:
     """Cells of declared widths; outcomes are compared without the smooth part of the changes.
 
     States are the same when every field is in the same cell. Within a cell, changes differ by where in the cell the
-    states are; so their smooth part, a quadratic function of the fields (`smooth.expand`) and a constant for
-    each action, is fitted to the newest `window` steps and subtracted. The constants cancel, since outcomes of equal
-    actions alone are compared. With fewer than `minimum` steps all outcomes are the same.
+    states are; so their smooth part, a quadratic function of the fields (`smooth.expand`; linear for runners, whose
+    products are too many for a window) and a constant for each action, is fitted to the newest `window` steps and
+    subtracted. The constants cancel, since outcomes of equal actions alone are compared. With fewer than `minimum`
+    steps all outcomes are the same.
 
     Two outcomes are the same when the rest of each field's change agrees within `tolerance` widths, and the rest of
     what the step added to the score within `tolerance` of the largest addition in the window. Whether an episode ended
@@ -73,8 +90,7 @@ class FieldGrid:
         check_integer("window", window, check_integer("minimum", minimum, 2))
         self.minimum, self.window = minimum, window
         self._steps: deque[tuple[FieldState, str, FieldState]] = deque(maxlen=window)
-        self._fit: NDArray[np.float64] | None = None
-        self._paid = 0.0
+        self._fit: SmoothParts | None = None
         self._learned = 0
         self._plain = Exact()
         self._keys: dict[str, Hashable] = {}
@@ -112,8 +128,8 @@ class FieldGrid:
             return self._plain.same_outcome(a, b)
         if self._fit is None:
             return True
-        widths = np.array([*self._widths(before), self._paid])
-        gap = np.abs(self._rest(a) - self._rest(b))
+        widths = np.array([*self._widths(before), self._fit.most_paid])
+        gap = np.abs(self._rest(a, self._fit) - self._rest(b, self._fit))
         return bool((gap <= self.tolerance * widths).all())
 
     def learn(self, experience: Experience) -> None:
@@ -133,24 +149,28 @@ class FieldGrid:
         paid = np.array([[after.score - before.score] for before, _, after in self._steps])
         actions = sorted({action for _, action, _ in self._steps})
         own = np.array([[float(action == one) for one in actions] for _, action, _ in self._steps])
-        features = expand(starts, turning)
-        changes = np.concatenate([difference(ends, starts, turning), paid], axis=1)
-        self._fit = fit_smooth(np.concatenate([features, own], axis=1), changes)[: features.shape[1]]
-        # The floor is above the rounding of scores.
-        self._paid = max(float(np.abs(paid).max()), 1e-4)
+        features = [np.concatenate([one, own], axis=1) for one in _features(world, starts, ends, turning)]
+        self._fit = SmoothParts(
+            fit_smooth(features[0], difference(ends, starts, turning))[: -len(actions)],
+            fit_smooth(features[1], paid)[: -len(actions)],
+            # The floor is above the rounding of scores.
+            max(float(np.abs(paid).max()), 1e-4),
+        )
         self._rests.clear()
 
-    def _rest(self, transition: Transition) -> NDArray[np.float64]:
+    def _rest(self, transition: Transition, fit: SmoothParts) -> NDArray[np.float64]:
         """The change of every field and of the score, without the smooth part."""
         pair = transition.state, transition.outcome.state
         rest = self._rests.get(pair)
         if rest is None:
             before, after = map(read_field_state, pair)
-            names = () if before.world is None else before.world.angles
-            turning = [before.names.index(angle) for angle in names]
-            numbers = np.array([before.numbers])
-            change = difference(np.array([after.numbers]), numbers, turning)[0]
-            rest = np.append(change, after.score - before.score) - expand(numbers, turning)[0] @ self._fit
+            world = before.world or FieldWorld({})
+            turning = [before.names.index(angle) for angle in world.angles]
+            starts, ends = np.array([before.numbers]), np.array([after.numbers])
+            smooth, smooth_paid = _features(world, starts, ends, turning)
+            change = difference(ends, starts, turning) - smooth @ fit.changes
+            paid = after.score - before.score - smooth_paid @ fit.paid
+            rest = np.append(change, paid)
             self._rests[pair] = rest
         return rest
 
@@ -166,6 +186,18 @@ class FieldGrid:
             2 * math.pi / width if name in angles else math.inf
             for name, width in zip(shown.names, self._widths(shown), strict=True)
         )
+
+
+def _features(
+    world: FieldWorld, starts: NDArray[np.float64], ends: NDArray[np.float64], turning: list[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What changes follow from, and what steps pay.
+
+    Where limbs hit the ground, the products of many fields would need more steps than a window has, and what a step
+    pays depends on the hit, which the state after shows.
+    """
+    smooth = expand(starts, turning, products=not world.contacts)
+    return smooth, np.concatenate([smooth, ends], axis=1) if world.contacts else smooth
 
 
 @lru_cache(maxsize=1 << 16)

@@ -35,14 +35,16 @@ class FieldWorld(NamedTuple):
     Args:
         widths: the width of a cell, by field.
         angles: the fields that are angles from -pi to pi, which may turn all the way round.
+        contacts: whether limbs hit the ground, so that changes are not smooth in a state.
     """
 
     widths: Mapping[str, float]
     angles: tuple[str, ...] = ()
+    contacts: bool = False
 
 
-def _declare(angles: tuple[str, ...] = (), **widths: float) -> FieldWorld:
-    return FieldWorld(MappingProxyType(widths), angles)
+def _declare(angles: tuple[str, ...] = (), *, contacts: bool = False, **widths: float) -> FieldWorld:
+    return FieldWorld(MappingProxyType(widths), angles, contacts)
 
 
 FIELD_WORLDS = (
@@ -60,6 +62,7 @@ FIELD_WORLDS = (
         joint_velocity_2=10.0,
     ),
     _declare(
+        contacts=True,
         height=math.inf,
         pitch=math.inf,
         thigh=math.inf,
@@ -68,15 +71,35 @@ FIELD_WORLDS = (
         velocity_x=2.0,
         velocity_z=math.inf,
         velocity_pitch=math.inf,
-        velocity_thigh=5.0,
-        velocity_leg=5.0,
-        velocity_foot=5.0,
+        velocity_thigh=10.0,
+        velocity_leg=10.0,
+        velocity_foot=math.inf,
+    ),
+    _declare(
+        contacts=True,
+        height=math.inf,
+        pitch=math.inf,
+        back_thigh=math.inf,
+        back_shin=math.inf,
+        back_foot=math.inf,
+        front_thigh=math.inf,
+        front_shin=math.inf,
+        front_foot=math.inf,
+        velocity_x=math.inf,
+        velocity_z=math.inf,
+        velocity_pitch=math.inf,
+        velocity_back_thigh=70.0,
+        velocity_back_shin=math.inf,
+        velocity_back_foot=math.inf,
+        velocity_front_thigh=80.0,
+        velocity_front_shin=math.inf,
+        velocity_front_foot=math.inf,
     ),
 )
-"""CartPole, Acrobot, Pendulum, InvertedPendulum, Reacher and Hopper; other lists of numbers are compared as texts.
+"""CartPole, Acrobot, Pendulum, InvertedPendulum, Reacher, Hopper, HalfCheetah; other lists are compared as texts.
 
-Of Hopper's eleven numbers those without a width (infinity) make no cells and are not compared: with all of them, no
-state would come back.
+Of the runners' numbers those without a width (infinity) make no cells and are not compared: with all of them no state
+would come back, and where a foot hits the ground its velocity jumps by more than its torque changes it.
 """
 
 
@@ -156,12 +179,13 @@ def difference(after: NDArray[np.float64], before: NDArray[np.float64], turning:
     return change
 
 
-def expand(states: NDArray[np.float64], turning: list[int]) -> NDArray[np.float64]:
+def expand(states: NDArray[np.float64], turning: list[int], *, products: bool = True) -> NDArray[np.float64]:
     """The features of states: 1, the numbers, and the products of two of them; an angle is its sine and cosine.
 
     Args:
         states: shape `(states, fields)`.
         turning: the columns that are angles.
+        products: whether there are products.
 
     Returns:
         Shape `(states, features)`.
@@ -171,7 +195,7 @@ def expand(states: NDArray[np.float64], turning: list[int]) -> NDArray[np.float6
         array([[1., 2., 3., 4., 6., 9.]])
     """
     plain, count = _plain_columns(states.shape[1], tuple(turning)), states.shape[1] + len(turning)
-    first, second = _pairs(count)
+    first, second = _pairs(count if products else 0)
     # Called at every step of every plan: written into one array, this takes half of the time of concatenations.
     found = np.empty((len(states), 1 + count + len(first)))
     found[:, 0] = 1.0

@@ -45,6 +45,13 @@ def test_the_value_in_place_changes_nothing(data: dict[str, Any], tmp_path: Path
     assert [{**row, **dict.fromkeys(names)} for row in swept] == [{**row, **dict.fromkeys(names)} for row in plain]
 
 
+def test_agents_draw_their_luck_anew_in_each_environment_of_a_sweep(data: dict[str, Any]) -> None:
+    lakes = {**data, "sweep": {"env": ["DriftFrozenLake-v0", "DriftFrozenLake8x8-v0"]}, "seeds": 2}
+    assert len({cell.agent_entropy for cell in plan_cells(parse_experiment(lakes))}) == 4
+    slips = {**data, "sweep": {"base.slip": [0.0, 0.5]}, "seeds": 2}
+    assert {cell.agent_entropy for cell in plan_cells(parse_experiment(slips))} == {(0,), (1,)}
+
+
 def test_a_world_may_have_a_sweep_of_its_own_or_none(data: dict[str, Any], schedule_file: Path) -> None:
     own = {**data, "sweep": {"base.slip": [0.0, 0.5]}, "worlds": {str(schedule_file): {"sweep": {}}}}
     assert {cell.change for cell in plan_cells(parse_experiment(own))} == {None}
