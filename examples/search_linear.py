@@ -1,10 +1,11 @@
 """Linear policies for the runners of MuJoCo, by random search; needs the extra `mujoco`.
 
 Augmented random search (Mania et al., 2018, arXiv:1803.07055, version V2-t: states normalized, the best directions
-alone, the step divided by the deviation of their returns; without the bonus for not falling, as in section 4.1). The
-policy takes the action of the text form that is nearest to a linear function of the observation. Of all policies on
-the way the one with the best mean return in `CHECKS` episodes is kept; what is written as `return` is measured in
-others. The normalization is part of the weights.
+alone, the step divided by the deviation of their returns; returns are the environment's own, with the bonus for not
+falling). The policy takes the action of the text form that is nearest to a linear function of the observation, so that
+directions have to be large: small ones change no action. Of all policies on the way the one with the best mean return
+in `CHECKS` episodes is kept; what is written as `return` is measured in others. The normalization is part of the
+weights.
 
 `python -m examples.search_linear` searches for all of them, one after the other; `python -m examples.search_linear
 hopper/forward` for one. Weights, origin and return are written to the oracle's file and to the planner's.
@@ -29,6 +30,8 @@ ROOT = Path(__file__).parents[1]
 FILES = (ROOT / "drift_envs/oracle/gaits.json", ROOT / "agents/drift_agents/policy/control/gaits.json")
 EVERY = 10
 """The rounds between two checks."""
+LIMIT = 1000
+"""The steps of an episode."""
 CHECKS, MEASURED = range(4), range(100, 120)
 """The seeds of the episodes that choose a policy, and of those that measure the one chosen."""
 
@@ -59,13 +62,13 @@ class Search(NamedTuple):
     limit: int
 
 
-CHEETAH, HOPPER = (8, 4, 0.03, 0.05, 500), (8, 4, 0.02, 0.04, 1000)
 SEARCHES = {
-    "half_cheetah/forward": Search("DriftHalfCheetah-v0", 1.0, 240, *CHEETAH),
-    "half_cheetah/backward": Search("DriftHalfCheetah-v0", -1.0, 240, *CHEETAH),
-    "hopper/forward": Search("DriftHopper-v0", 1.0, 250, *HOPPER),
-    "hopper/backward": Search("DriftHopper-v0", -1.0, 120, *HOPPER),
+    "half_cheetah/forward": Search("DriftHalfCheetah-v0", 1.0, 150, 16, 8, 0.1, 0.2, LIMIT),
+    "half_cheetah/backward": Search("DriftHalfCheetah-v0", -1.0, 300, 16, 4, 0.05, 0.2, 500),
+    "hopper/forward": Search("DriftHopper-v0", 1.0, 150, 8, 4, 0.05, 0.2, LIMIT),
+    "hopper/backward": Search("DriftHopper-v0", -1.0, 150, 8, 4, 0.05, 0.2, LIMIT),
 }
+"""Chosen by hand among a few. Backward, HalfCheetah is not found with the numbers of forward: it stands still."""
 
 
 def make_policy(actions: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Policy:
@@ -80,8 +83,8 @@ def make_policy(actions: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> P
     return lambda seen: given[int(np.argmax(actions @ (weights @ seen + bias) - lengths))]
 
 
-def play(env: Any, policy: Policy, seed: int, limit: int, seen: list | None = None) -> tuple[float, int]:
-    """The return of an episode and its steps; observations are added to `seen`."""
+def play(env: Any, policy: Policy, seed: int, limit: int = LIMIT, seen: list | None = None) -> float:
+    """The return of an episode; observations are added to `seen`."""
     observation, _ = env.reset(seed=seed)
     total, steps, over = 0.0, 0, False
     while not over and steps < limit:
@@ -89,7 +92,7 @@ def play(env: Any, policy: Policy, seed: int, limit: int, seen: list | None = No
             seen.append(observation)
         observation, reward, over, *_ = env.step(policy(observation))
         total, steps = total + float(reward), steps + 1
-    return total, steps
+    return total
 
 
 def search(name: str, seed: int) -> dict[str, Any]:
@@ -98,8 +101,7 @@ def search(name: str, seed: int) -> dict[str, Any]:
     env: Any = gym.make(setup.env_id, schedule=None).unwrapped  # type: ignore[arg-type]
     env.turn({"forward_reward": setup.forward_reward})
     actions = np.array([json.loads(action) for action in find_field_text(env).actions])  # type: ignore[union-attr]
-    bonus, rng = getattr(env, "_healthy_reward", 0.0), np.random.default_rng(seed)
-    size = env.observation_space.shape[0]
+    rng, size = np.random.default_rng(seed), env.observation_space.shape[0]
     weights = np.zeros((actions.shape[1], size))
     count, total, squares = 0, np.zeros(size), np.zeros(size)
     mean, scale = np.zeros(size), np.ones(size)
@@ -119,8 +121,7 @@ def search(name: str, seed: int) -> dict[str, Any]:
             pair = []
             for sign in (1, -1):
                 policy = make_policy(actions, *fold(weights + sign * setup.noise * noise))
-                value, steps = play(env, policy, start, setup.limit, seen)
-                pair.append(value - bonus * steps)
+                pair.append(play(env, policy, start, setup.limit, seen))
             tries.append((*pair, noise))
         chosen = sorted(tries, key=lambda one: -max(one[:2]))[: setup.best]
         deviation = float(np.std([one[:2] for one in chosen])) + 1e-8
@@ -131,19 +132,18 @@ def search(name: str, seed: int) -> dict[str, Any]:
         scale = np.sqrt(np.maximum(squares / count - mean**2, 1e-8))
         if (number + 1) % EVERY == 0:
             policy = make_policy(actions, *fold(weights))
-            value = float(np.mean([play(env, policy, one, 1000)[0] for one in CHECKS]))
+            value = float(np.mean([play(env, policy, one) for one in CHECKS]))
             print(f"{name} round {number + 1}: {value:.1f}", flush=True)
             best = max(best, (value, fold(weights)), key=lambda one: one[0])
     policy = make_policy(actions, *best[1])
     return {
         "env": setup.env_id,
         "forward_reward": setup.forward_reward,
-        "return": round(float(np.mean([play(env, policy, one, 1000)[0] for one in MEASURED])), 1),
+        "return": round(float(np.mean([play(env, policy, one) for one in MEASURED])), 1),
         "script": "examples/search_linear.py",
         "seed": seed,
         "rounds": setup.rounds,
         "versions": {package: version(package) for package in ("gymnasium", "mujoco", "numpy")},
-        "actions": "text",
         "weights": best[1][0].tolist(),
         "bias": best[1][1].tolist(),
     }

@@ -86,8 +86,8 @@ def reach(seen: np.ndarray, turn: float = 0.0) -> np.ndarray:
 class _Gait(NamedTuple):
     weights: np.ndarray
     bias: np.ndarray
-    actions: np.ndarray | None
-    """The actions of the text form, of which the nearest is taken; `None` where torques are cut at 1."""
+    actions: np.ndarray
+    """Those of the text form, of which the nearest is taken."""
 
 
 @lru_cache(maxsize=1)
@@ -95,25 +95,23 @@ def _read_gaits() -> dict[str, _Gait]:
     gaits = {}
     for name, gait in json.loads(GAITS.read_text(encoding="utf-8")).items():
         text = FIELD_TEXTS[gait["env"].removeprefix("Drift").removesuffix("-v0")]
-        actions = np.array([json.loads(action) for action in text.actions]) if gait["actions"] == "text" else None
+        actions = np.array([json.loads(action) for action in text.actions])
         gaits[name] = _Gait(np.array(gait["weights"]), np.array(gait["bias"]), actions)
     return gaits
 
 
 def run(seen: np.ndarray, name: str) -> np.ndarray:
-    """HalfCheetah and Hopper: a linear function of the observation, cut, or the nearest action of the text form.
+    """HalfCheetah and Hopper: the action of the text form that is nearest to a linear function of the observation.
 
     Args:
         seen: the observation.
         name: of the policy in `GAITS`, as `hopper/forward`.
     """
     weights, bias, actions = _read_gaits()[name]
-    wanted: np.ndarray = weights @ seen + bias
-    if actions is None:
-        wanted = np.clip(wanted, -1, 1)
-    else:
-        wanted = actions[int(np.argmax(actions @ wanted - np.square(actions).sum(axis=1) / 2))]
-    return wanted.astype(np.float32)
+    nearest: np.ndarray = actions[
+        int(np.argmax(actions @ (weights @ seen + bias) - np.square(actions).sum(axis=1) / 2))
+    ]
+    return nearest.astype(np.float32)
 
 
 class Reference(NamedTuple):
@@ -123,13 +121,11 @@ class Reference(NamedTuple):
         act: the action for an observation and the knobs.
         limit: the steps of an episode.
         reads_sign: whether it plays for costs where `reward_sign` turns rewards into costs.
-        gait: the runner whose gaits it plays.
     """
 
     act: Callable[[np.ndarray, Knobs], Any]
     limit: int
     reads_sign: bool = False
-    gait: str | None = None
 
     def plays(self, knobs: Knobs) -> bool:
         """Whether it has an answer to these knobs.
@@ -137,9 +133,7 @@ class Reference(NamedTuple):
         Args:
             knobs: of a tick.
         """
-        if knobs.get("reward_sign", "+") == "-" and not self.reads_sign:
-            return False
-        return self.gait is None or _gait_for(self.gait, knobs) in _read_gaits()
+        return self.reads_sign or knobs.get("reward_sign", "+") != "-"
 
 
 def _scaled(action: np.ndarray, gain: float, limit: float) -> np.ndarray:
@@ -170,15 +164,12 @@ def _reacher(seen: np.ndarray, knobs: Knobs) -> np.ndarray:
     return _scaled(reach(seen, knobs.get("target_turn", 0.0)), knobs.get("gain", 1.0), 1.0)
 
 
-def _gait_for(runner: str, knobs: Knobs) -> str:
-    return f"{runner}/{'backward' if knobs.get('forward_reward', 1.0) < 0 else 'forward'}"
-
-
 def _runner(name: str) -> Reference:
     def act(seen: np.ndarray, knobs: Knobs) -> np.ndarray:
-        return _scaled(run(seen, _gait_for(name, knobs)), knobs.get("gain", 1.0), 1.0)
+        way = "backward" if knobs.get("forward_reward", 1.0) < 0 else "forward"
+        return _scaled(run(seen, f"{name}/{way}"), knobs.get("gain", 1.0), 1.0)
 
-    return Reference(act, 1000, gait=name)
+    return Reference(act, 1000)
 
 
 REFERENCES = {

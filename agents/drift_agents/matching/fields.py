@@ -32,12 +32,12 @@ class SmoothParts(NamedTuple):
     Args:
         changes: coefficients of the changes; shape `(features, fields)`.
         paid: of what a step adds to the score; shape `(features, 1)`.
-        most_paid: the largest addition.
+        tolerated: the tolerated differences of the rests; shape `(fields + 1,)`.
     """
 
     changes: NDArray[np.float64]
     paid: NDArray[np.float64]
-    most_paid: float
+    tolerated: NDArray[np.float64]
 
 
 class FieldGrid:
@@ -128,9 +128,8 @@ class FieldGrid:
             return self._plain.same_outcome(a, b)
         if self._fit is None:
             return True
-        widths = np.array([*self._widths(before), self._fit.most_paid])
         gap = np.abs(self._rest(a, self._fit) - self._rest(b, self._fit))
-        return bool((gap <= self.tolerance * widths).all())
+        return bool((gap <= self._fit.tolerated).all())
 
     def learn(self, experience: Experience) -> None:
         """Add the step to the window; fit the smooth part every `REFIT` steps."""
@@ -154,7 +153,7 @@ class FieldGrid:
             fit_smooth(features[0], difference(ends, starts, turning))[: -len(actions)],
             fit_smooth(features[1], paid)[: -len(actions)],
             # The floor is above the rounding of scores.
-            max(float(np.abs(paid).max()), 1e-4),
+            self.tolerance * np.array([*self._widths(self._steps[-1][0]), max(float(np.abs(paid).max()), 1e-4)]),
         )
         self._rests.clear()
 

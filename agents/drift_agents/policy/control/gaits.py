@@ -48,7 +48,7 @@ class Runner(NamedTuple):
     speed: int
     joints: list[int]
 
-    def choose(self, evidence: ControlRecords, here: FieldState, torques: Floats, conflict: str) -> int | None:
+    def choose(self, evidence: ControlRecords, here: FieldState, torques: Floats, conflict: str) -> int:
         """The number of the action whose torques are nearest to those of the gait.
 
         Args:
@@ -57,12 +57,8 @@ class Runner(NamedTuple):
             torques: the numbers of the actions; shape `(actions, actuators)`.
             conflict: the rule for contradicting records.
 
-        Returns:
-            `None` where no gait is known for the way that pays.
         """
-        gait = self.gaits.get(read_direction(evidence, torques, self.speed))
-        if gait is None:
-            return None
+        gait = self.gaits[read_direction(evidence, torques, self.speed)]
         wanted = gait.weights @ np.array(here.numbers) + gait.bias
         wanted = read_sign(evidence, torques, self.joints, conflict) * wanted
         return int(np.argmax(torques @ wanted - np.square(torques).sum(axis=1) / 2))
@@ -80,12 +76,9 @@ def find_runner(names: tuple[str, ...]) -> Runner | None:
         if {"velocity_x", *(f"velocity_{limb}" for limb in limbs)} <= set(names):
             ways = {1.0: f"{runner}/forward", -1.0: f"{runner}/backward"}
             gaits = {
-                way: Gait(np.array(known[name]["weights"]), np.array(known[name]["bias"]))
-                for way, name in ways.items()
-                if name in known
+                way: Gait(np.array(known[name]["weights"]), np.array(known[name]["bias"])) for way, name in ways.items()
             }
-            joints = [names.index(f"velocity_{limb}") for limb in limbs]
-            return Runner(gaits, names.index("velocity_x"), joints) if gaits else None
+            return Runner(gaits, names.index("velocity_x"), [names.index(f"velocity_{limb}") for limb in limbs])
     return None
 
 

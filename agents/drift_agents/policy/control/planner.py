@@ -35,9 +35,9 @@ class ControlPlanner:
     another one, or are drawn; the first action of the best one is taken (model predictive control). What a plan is
     worth is declared for each world (`control.aims`). Actions without records are tried first.
 
-    A runner (Hopper) has too many numbers for that: it plays a gait that is known beforehand (`control.gaits`), and
-    the records decide whether forward or backward pays and whether actuators are reversed. Without records, without a
-    gait for the way that pays, and in other worlds (HalfCheetah) actions are drawn at random.
+    A runner (Hopper, HalfCheetah) has too many numbers for that: it plays a gait that is known beforehand
+    (`control.gaits`), and the records decide whether forward or backward pays and whether actuators are reversed.
+    Without records, and in other worlds, actions are drawn at random.
 
     Args:
         conflict: the rule for several responses to one action near the present state: `majority`, `newest`,
@@ -80,7 +80,7 @@ class ControlPlanner:
         if runner is not None and len(items) >= LEAST:
             evidence = read_control_records(items, view.actions, [])
             action = runner.choose(evidence, here, _read_torques(view.actions), self.conflict)
-            return Reply(view.actions[int(rng.integers(count)) if action is None else action])
+            return Reply(view.actions[action])
         world, aim = here.world, find_aim(here.names)
         tried = {item.action for item in items}
         untried = [action for action in view.actions if action not in tried]
