@@ -72,9 +72,9 @@ def mujoco() -> dict[str, Reference]:
     cheetah, hopper = run_as("half_cheetah/forward"), run_as("hopper/forward")
     return {
         "half_cheetah/explicit": Reference(cheetah, reversed_(cheetah)),
-        "half_cheetah/implicit": Reference(cheetah, None),
+        "half_cheetah/implicit": Reference(cheetah, run_as("half_cheetah/backward")),
         "hopper/explicit": Reference(hopper, reversed_(hopper)),
-        "hopper/implicit": Reference(hopper, None),
+        "hopper/implicit": Reference(hopper, run_as("hopper/backward")),
         "inverted_pendulum/explicit": Reference(balance_pole, reversed_(balance_pole)),
         "inverted_pendulum/implicit": Reference(balance_pole, reversed_(balance_pole)),
         "reacher/explicit": Reference(reach, reversed_(reach)),
