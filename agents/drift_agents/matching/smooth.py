@@ -43,8 +43,15 @@ class FieldWorld(NamedTuple):
     contacts: bool = False
 
 
-def _declare(angles: tuple[str, ...] = (), *, contacts: bool = False, **widths: float) -> FieldWorld:
-    return FieldWorld(MappingProxyType(widths), angles, contacts)
+def _declare(angles: tuple[str, ...] = (), **widths: float) -> FieldWorld:
+    return FieldWorld(MappingProxyType(widths), angles)
+
+
+def _declare_runner(*limbs: str, **widths: float) -> FieldWorld:
+    """A runner: fields without a width make no cells and are not compared."""
+    parts = ("pitch", *limbs)
+    fields = ("height", *parts, "velocity_x", "velocity_z", *(f"velocity_{part}" for part in parts))
+    return FieldWorld(MappingProxyType({**dict.fromkeys(fields, math.inf), **widths}), contacts=True)
 
 
 FIELD_WORLDS = (
@@ -61,39 +68,11 @@ FIELD_WORLDS = (
         joint_velocity_1=10.0,
         joint_velocity_2=10.0,
     ),
-    _declare(
-        contacts=True,
-        height=math.inf,
-        pitch=math.inf,
-        thigh=math.inf,
-        leg=math.inf,
-        foot=math.inf,
-        velocity_x=2.0,
-        velocity_z=math.inf,
-        velocity_pitch=math.inf,
-        velocity_thigh=10.0,
-        velocity_leg=10.0,
-        velocity_foot=math.inf,
-    ),
-    _declare(
-        contacts=True,
-        height=math.inf,
-        pitch=math.inf,
-        back_thigh=math.inf,
-        back_shin=math.inf,
-        back_foot=math.inf,
-        front_thigh=math.inf,
-        front_shin=math.inf,
-        front_foot=math.inf,
-        velocity_x=math.inf,
-        velocity_z=math.inf,
-        velocity_pitch=math.inf,
+    _declare_runner("thigh", "leg", "foot", velocity_x=2.0, velocity_thigh=10.0, velocity_leg=10.0),
+    _declare_runner(
+        *("back_thigh", "back_shin", "back_foot", "front_thigh", "front_shin", "front_foot"),
         velocity_back_thigh=70.0,
-        velocity_back_shin=math.inf,
-        velocity_back_foot=math.inf,
         velocity_front_thigh=80.0,
-        velocity_front_shin=math.inf,
-        velocity_front_foot=math.inf,
     ),
 )
 """CartPole, Acrobot, Pendulum, InvertedPendulum, Reacher, Hopper, HalfCheetah; other lists are compared as texts.

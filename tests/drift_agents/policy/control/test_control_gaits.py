@@ -6,6 +6,7 @@ from pathlib import Path
 import drift_agents.policy.control.gaits as gaits
 import numpy as np
 import pytest
+from drift_agents.matching.smooth import find_field_world
 from drift_agents.policy.control.gaits import find_runner, read_direction, read_sign
 from drift_agents.policy.control.model import read_control_records
 from drift_agents.policy.planner import Planner
@@ -98,10 +99,12 @@ def test_the_runners_are_told_by_their_fields():
     for name, actuators in (("Hopper", 3), ("HalfCheetah", 6)):
         fields = FIELD_TEXTS[name].fields
         runner = find_runner(fields)
+        assert find_field_world(fields).contacts
         assert set(runner.gaits) == {1.0, -1.0}
         assert all(gait.weights.shape == (actuators, len(fields)) for gait in runner.gaits.values())
         assert [fields[joint].startswith("velocity_") for joint in runner.joints] == [True] * actuators
     assert find_runner(("angle",)) is None
+    assert not find_field_world(("angle", "angular_velocity")).contacts
 
 
 def test_the_weights_are_few_and_say_where_they_come_from():
