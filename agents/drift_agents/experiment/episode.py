@@ -87,7 +87,11 @@ class CellSetup:
 
 
 def make_setup(
-    cell: Cell, settings: ScheduleSettings, service: Service | None = None, folder: Path | None = None
+    cell: Cell,
+    settings: ScheduleSettings,
+    service: Service | None = None,
+    folder: Path | None = None,
+    world: EvaluationWrapper | None = None,
 ) -> CellSetup:
     """Make everything that a cell needs; its schedule is loaded and its world is made once.
 
@@ -96,14 +100,16 @@ def make_setup(
         settings: the experiment's settings for the cell's schedule.
         service: the service of language models, if there are any.
         folder: where a memory with the option `file` has its file; such a memory is in RAM if not given.
+        world: the world of another cell of this place and seed, for setups that play nothing.
 
     Raises:
         DriftAgentsError: if a part cannot be made.
         ScheduleError: if the schedule cannot be used.
     """
     schedule = read_schedule(cell.schedule, cell.change)
-    world = make_world(schedule)
-    world.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
+    if world is None:
+        world = make_world(schedule)
+        world.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
     episodes = plan_episodes(schedule, world.timeline, settings)
     is_learner = cell.reference in LEARNERS.names()
     if cell.reference is not None and not is_learner and world.oracle is None:

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import Any
 
 from drift_agents.errors import DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.episode import CellSetup, make_setup
+from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.experiment.packages import run_versions
 from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.worlds import read_schedule
@@ -33,14 +35,26 @@ def describe(
     Raises:
         ExperimentError: if a part cannot be made, or two schedules have one name.
     """
+    with ExitStack() as worlds:
+        return _describe(experiment, cells, service, worlds)
+
+
+def _describe(
+    experiment: Experiment, cells: tuple[Cell, ...], service: Service | None, worlds: ExitStack
+) -> tuple[dict[str, Any], dict[str, int]]:
     schedules: dict[str, dict[str, Any]] = {}
     players: list[dict[str, Any]] = []
     lengths: dict[str, int] = {}
+    made: dict[str, EvaluationWrapper] = {}
     for cell in cells:
         if cell.seed != experiment.seeds_of(cell.schedule)[0]:
             continue
-        player = _make(cell, experiment.world(cell.schedule), service)
+        # One world a place: a browser takes seconds to start.
+        player = _make(cell, experiment.world(cell.schedule), service, made.get(cell.place))
         schedule = player.schedule
+        if cell.place not in made:
+            made[cell.place] = player.world
+            worlds.callback(player.world.close)
         if cell.place not in lengths:
             if schedule.name in schedules:
                 raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
@@ -91,9 +105,11 @@ def describe(
     return manifest, lengths
 
 
-def _make(cell: Cell, settings: ScheduleSettings, service: Service | None) -> CellSetup:
+def _make(
+    cell: Cell, settings: ScheduleSettings, service: Service | None, world: EvaluationWrapper | None
+) -> CellSetup:
     try:
-        return make_setup(cell, settings, service)
+        return make_setup(cell, settings, service, world=world)
     except (DriftAgentsError, DriftEnvsError) as error:
         raise ExperimentError(
             f"{cell.place}, {' + '.join((*cell.labels, *cell.decision.non_default_labels))}: {error}"
