@@ -162,7 +162,8 @@ class ClusterContract:
         process.send_signal(number)
         process.wait(120)
         left = contents(folder)
-        assert wait_until(lambda: not any(map(is_alive, workers)), 60)
+        # Ray 2.60 ends the workers of a killed program after 60 seconds.
+        assert wait_until(lambda: not any(map(is_alive, workers)), 120)
         assert contents(folder) == left
         if number == signal.SIGTERM:
             assert process.returncode == 130
