@@ -55,7 +55,6 @@ def _describe(
         if cell.place not in made:
             made[cell.place] = player.world
             worlds.callback(player.world.close)
-        if cell.place not in lengths:
             if schedule.name in schedules:
                 raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
             lengths[cell.place] = len(player.episodes)

@@ -56,7 +56,6 @@ class Runner(NamedTuple):
             here: the present state.
             torques: the numbers of the actions; shape `(actions, actuators)`.
             conflict: the rule for contradicting records.
-
         """
         gait = self.gaits[read_direction(evidence, torques, self.speed)]
         wanted = gait.weights @ np.array(here.numbers) + gait.bias
