@@ -1,17 +1,19 @@
 """Modules whose import needs an extra are left out of the doctests; tests of their own run their examples."""
 
 collect_ignore = [
-    "drift_envs/browsergym.py",
-    "drift_envs/envs/lunar_lander.py",
+    "drift_envs/integrations/browsergym.py",
+    "drift_envs/envs/classic_control/lunar_lander.py",
+    "drift_envs/envs/frozen_lake/functional.py",
+    "drift_envs/envs/mountain_car/functional.py",
     "drift_envs/envs/minigrid/base.py",
     "drift_envs/envs/minigrid/env.py",
     "drift_envs/envs/minigrid/things.py",
     "drift_envs/envs/miniwob/package_form.py",
-    "drift_envs/envs/mujoco.py",
+    "drift_envs/envs/mujoco/env.py",
     "drift_envs/functional",
-    "drift_envs/inspect_ai.py",
-    "drift_envs/mcp.py",
-    "drift_envs/openenv.py",
-    "drift_envs/sb3.py",
-    "drift_envs/verifiers.py",
+    "drift_envs/integrations/inspect.py",
+    "drift_envs/integrations/mcp.py",
+    "drift_envs/integrations/openenv.py",
+    "drift_envs/integrations/sb3.py",
+    "drift_envs/integrations/verifiers.py",
 ]

@@ -16,7 +16,8 @@ import gymnasium as gym
 import numpy as np
 
 import drift_envs
-from drift_envs.oracle.controllers import balance_cart, balance_pole, land, pump, reach, run, spin, swing
+from drift_envs.envs.classic_control.oracle import balance_cart, land, pump, spin, swing
+from drift_envs.envs.mujoco.oracle import balance_pole, reach, run
 
 Policy = Callable[[np.ndarray], Any]
 

@@ -4,7 +4,8 @@ Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `Dr
 `DriftHouse-v0`, `DriftWebShop-v0`. Everything else is imported at first use.
 
 * `DriftWrapper` - drifts any Gymnasium environment
-* `TextObservation` - turns the lake and the cars into text worlds
+* `TextObservation` - shows the states of an environment as text
+* `make_from_schedule` - the environment that a schedule names, of this package or any other
 * `twin`, `snapshot` - a second instance for probing; restoring an exact state
 * `Schedule`, `load_schedule`, `shipped_schedules` - what changes, when and how
 * `DriftState`, `DriftLog` - the true state of the drift, for evaluators
@@ -18,6 +19,7 @@ from drift_envs.lazy import lazy_names
 from drift_envs.registration import register_all
 
 if TYPE_CHECKING:
+    from drift_envs.entry_points import make_from_schedule
     from drift_envs.errors import DriftEnvsError
     from drift_envs.schedule.files import shipped_schedules
     from drift_envs.schedule.loader import load_schedule
@@ -31,6 +33,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "entry_points": ["make_from_schedule"],
             "errors": ["DriftEnvsError"],
             "schedule.loader": ["load_schedule"],
             "schedule.files": ["shipped_schedules"],
@@ -55,6 +58,7 @@ __all__ = [
     "TextObservation",
     "__version__",
     "load_schedule",
+    "make_from_schedule",
     "shipped_schedules",
     "snapshot",
     "twin",

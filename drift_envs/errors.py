@@ -117,8 +117,11 @@ class StateError(DriftEnvsError, RuntimeError):
     """A call came at the wrong time, for instance `step` before `reset`."""
 
 
-class NoOracleError(DriftEnvsError, AttributeError):
-    """No oracle is known for this environment."""
+class NoOracleError(DriftEnvsError):
+    """No oracle is known for this environment.
+
+    It is no `AttributeError`, which `get_wrapper_attr` would replace by "has no attribute".
+    """
 
 
 class HiddenError(DriftEnvsError, AttributeError):

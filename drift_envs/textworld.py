@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 import gymnasium as gym
 from gymnasium import spaces
 
-from drift_envs.envs.tunable import KnobAttribute, TunableEnv
 from drift_envs.errors import ArgumentError, KnobError, MissingDependencyError, StateError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable
+from drift_envs.tunable import KnobAttribute, TunableEnv
 
 MAX_LENGTH = 65_536
 """No text is longer."""

@@ -18,7 +18,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from drift_envs import DriftEnvsError
-from drift_envs.lifetime import TextLifetime, lifetime_scores
+from drift_envs.integrations.lifetime import TextLifetime, lifetime_scores
 
 PROMPT = (
     "You act in an environment of text, one episode after another, with the tool `act`. Go on until the episode has "

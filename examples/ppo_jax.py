@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from drift_envs.functional import FunctionalLake
+from drift_envs.envs.frozen_lake.functional import FunctionalLake
 
 MAP = ["GFFFG", "FFFFF", "FFSFF", "FFFFF", "GFFFG"]
 GOALS = ("0,0", "0,4", "4,0", "4,4")

@@ -31,7 +31,7 @@ def plot(episodes: list[Any], drift: int, out: str) -> None:
     """Draw the mean return of all cars over their episodes, with the drift.
 
     Args:
-        episodes: those of `drift_envs.sb3.VecEnv`.
+        episodes: those of `drift_envs.integrations.sb3.VecEnv`.
         drift: the episode of the drift.
         out: the file.
     """
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], list[str]]:
     parser.add_argument("--out", help="file for the picture")
     given = parser.parse_args(arguments)
     try:
-        from drift_envs.sb3 import EvalCallback, make_vec_env
+        from drift_envs.integrations.sb3 import EvalCallback, make_vec_env
     except drift_envs.DriftEnvsError as error:
         raise SystemExit(str(error)) from error
     import torch

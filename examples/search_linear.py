@@ -24,7 +24,7 @@ import gymnasium as gym
 import numpy as np
 
 import drift_envs  # noqa: F401 - registers the ids
-from drift_envs.wrappers.field_text import find_field_text
+from drift_envs.envs.mujoco.text import describe
 
 ROOT = Path(__file__).parents[1]
 FILES = (ROOT / "drift_envs/oracle/gaits.json", ROOT / "agents/drift_agents/policy/control/gaits.json")
@@ -100,7 +100,7 @@ def search(name: str, seed: int) -> dict[str, Any]:
     setup = SEARCHES[name]
     env: Any = gym.make(setup.env_id, schedule=None).unwrapped  # type: ignore[arg-type]
     env.turn({"forward_reward": setup.forward_reward})
-    actions = np.array([json.loads(action) for action in find_field_text(env).actions])  # type: ignore[union-attr]
+    actions = np.array([json.loads(action) for action in describe(env).actions])  # type: ignore[union-attr]
     rng, size = np.random.default_rng(seed), env.observation_space.shape[0]
     weights = np.zeros((actions.shape[1], size))
     count, total, squares = 0, np.zeros(size), np.zeros(size)

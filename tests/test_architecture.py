@@ -33,28 +33,17 @@ ORDER: dict[str, list[list[str]]] = {
     "drift_envs": [
         ["_version", "errors"],
         ["checks", "lazy"],
-        ["knobs"],
+        ["chromium", "drawing", "knobs"],
+        ["parts"],
+        ["tunable"],
+        ["visits"],
         ["schedule"],
-        ["envs"],
         ["wrappers"],
-        ["vector"],
-        ["metrics", "oracle"],
+        ["functional", "metrics", "oracle", "vector"],
+        ["envs"],
         ["registration"],
-        ["lifetime", "loopback"],
-        ["dialogue"],
-        [
-            "alfworld",
-            "browsergym",
-            "entry_points",
-            "functional",
-            "inspect_ai",
-            "mcp",
-            "openenv",
-            "sb3",
-            "textworld",
-            "tracking",
-            "verifiers",
-        ],
+        ["entry_points"],
+        ["integrations"],
         ["cli"],
         ["__init__", "__main__"],
     ],
@@ -232,7 +221,10 @@ SMALL = 150
 """Lines; a shorter file that only one other file imports needs a reason."""
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "one environment a file; the package collects them": ("drift_envs.functional.car", "drift_envs.vector.watched"),
+    "one environment a file; the package collects them": (
+        "drift_envs.envs.mountain_car.functional",
+        "drift_envs.vector.watched",
+    ),
     "the original's server beside its text environment, as its sibling": ("webshop_server.compat.routes",),
     "one command a file, imported when the command runs": (
         "studies.mechanisms",
@@ -302,7 +294,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.vector.due_window",
         "drift_envs.vector.infos",
         "drift_envs.vector.reset_request",
-        "drift_envs.vector.slope",
+        "drift_envs.envs.mountain_car.slope",
     ),
     "what a server sends, tested on its own, apart from the exchange": (
         "drift_agents.llm.server_errors",
@@ -311,7 +303,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "imports an optional or slow library, or is imported by one, at first use": (
         "drift_envs.envs.miniwob.package_form",
         "drift_envs.envs.webshop.picture",
-        "drift_envs.oracle.factories",
+        "drift_envs.oracle.make",
         "drift_envs.functional.entry",
         "drift_envs.vector.entry",
     ),

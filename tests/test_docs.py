@@ -16,7 +16,8 @@ from drift_agents.experiment.config import Agents, Experiment
 from drift_agents.experiment.loader import parse_experiment
 
 from drift_envs import DriftWrapper, load_schedule
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import knob_table_of
+from tests.core_ids import CORE_IDS
 from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,7 +116,7 @@ def test_files_are_valid(text: str, tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     env_id = data.get("env", "DriftFrozenLake-v0")
     with skipped_without_an_extra():
-        if env_id in IDS:
+        if env_id in CORE_IDS:
             load_schedule(path, table=knob_table_of(env_id))
         else:
             DriftWrapper(gym.make(env_id), path).reset(seed=0)

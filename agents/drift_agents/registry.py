@@ -305,7 +305,7 @@ PLANNERS = Registry(
 
 VERIFIERS = Registry(
     "verifier",
-    "drift_envs.verifiers",
+    "drift_envs.integrations.verifiers",
     {
         "none": Part("drift_agents.verifier.base:NoVerifier", "Writes every experience and never probes."),
         "glove": Part("drift_agents.verifier.glove.glove:Glove", "GLOVE, the global verifier (paper, algorithm 1)."),

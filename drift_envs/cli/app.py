@@ -62,10 +62,10 @@ def _make_console() -> Console:
 
 
 def _parse_id(text: str) -> str:
-    from drift_envs.registration import ALL_IDS
+    from drift_envs.registration import IDS
 
-    if text not in ALL_IDS:
-        raise typer.BadParameter(f"should be one of {', '.join(ALL_IDS)}. Received {text!r}")
+    if text not in IDS:
+        raise typer.BadParameter(f"should be one of {', '.join(IDS)}. Received {text!r}")
     return text
 
 
@@ -80,9 +80,9 @@ def _parse_episodes(text: str) -> int | range:
 
 
 def _complete_ids(incomplete: str) -> list[str]:
-    from drift_envs.registration import ALL_IDS
+    from drift_envs.registration import IDS
 
-    return [name for name in ALL_IDS if name.startswith(incomplete)]
+    return [name for name in IDS if name.startswith(incomplete)]
 
 
 def _complete_schedules(incomplete: str) -> list[str]:
@@ -268,18 +268,18 @@ def _play(
     debug: Debug = False,
 ) -> None:
     """Play an environment with its drifts: in a window, or in the terminal where actions are texts; q ends it."""
-    from drift_envs.cli.play import KEYS, NO_KEYS, TEXT_WORLDS, play_in_terminal, play_in_window
+    from drift_envs.cli.play import play_in_terminal, play_in_window
+    from drift_envs.registration import IDS
 
-    if env_id in TEXT_WORLDS:
+    parts = IDS[env_id].parts
+    if parts.text_mode is not None:
         play_in_terminal(env_id, schedule, episodes, every, seed)
-        return
-    if env_id in NO_KEYS:
+    elif parts.controls is not None:
+        play_in_window(env_id, schedule, parts.controls, episodes, every, seed)
+    else:
         raise refuse(
-            "ID", "should have few actuators; record it instead, `drift-envs record ID --out film.gif`", env_id
+            "ID", "should have keys to control it; record it instead, `drift-envs record ID --out film.gif`", env_id
         )
-    if env_id not in KEYS:
-        raise refuse("ID", f"should be one of {', '.join((*KEYS, *TEXT_WORLDS))}", env_id)
-    play_in_window(env_id, schedule, episodes, every, seed)
 
 
 @app.command(
@@ -349,10 +349,10 @@ def _openenv(
 
     An episode of OpenEnv is a lifetime; each session has one of its own.
     """
-    from drift_envs.openenv import make_app, serve_openenv
-    from drift_envs.registration import ALL_IDS
+    from drift_envs.integrations.openenv import make_app, serve_openenv
+    from drift_envs.registration import IDS
 
-    source = schedule or ALL_IDS[env_id].schedule
+    source = schedule or IDS[env_id].schedule
     serve_openenv(make_app(env_id, source, rounds=rounds, episodes=episodes), port)
 
 
@@ -382,10 +382,10 @@ def _mcp(
     """
     if port is not None and not http:
         raise refuse("--port", "should stand with `--http`", port)
-    from drift_envs.mcp import make_server, serve_http, serve_stdio
-    from drift_envs.registration import ALL_IDS
+    from drift_envs.integrations.mcp import make_server, serve_http, serve_stdio
+    from drift_envs.registration import IDS
 
-    server = make_server(env_id, schedule or ALL_IDS[env_id].schedule, seed, log)
+    server = make_server(env_id, schedule or IDS[env_id].schedule, seed, log)
     if http:
         serve_http(server, port or 0)
     else:

@@ -2,7 +2,7 @@
 
 * `print_list` - the command
 * `ScheduleSummary`, `read_summaries` - what the list shows of each shipped schedule
-* `KNOB_TABLES`, `WRAPPER_KNOBS` - the knobs of each id; those that `DriftWrapper` adds
+* `WRAPPER_KNOBS` - the knobs that `DriftWrapper` adds to those of an id
 
 The files are read as plain YAML and not checked: the models and timelines that `load_schedule` needs would multiply the
 time of the command. Tests compare the list with what `load_schedule` returns.
@@ -19,35 +19,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_envs.knobs import KnobTable
-from drift_envs.lazy import load_object
-from drift_envs.registration import ALL_IDS
+from drift_envs.registration import IDS
 
-KNOB_TABLES = {
-    "DriftFrozenLake-v0": "drift_envs.envs.frozen_lake.knobs:FROZEN_LAKE_KNOBS",
-    "DriftMountainCar-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_KNOBS",
-    "DriftMountainCarContinuous-v0": "drift_envs.envs.mountain_car:MOUNTAIN_CAR_CONTINUOUS_KNOBS",
-    "DriftHouse-v0": "drift_envs.envs.house.knobs:HOUSE_KNOBS",
-    "DriftWebShop-v0": "drift_envs.envs.webshop.knobs:WEBSHOP_KNOBS",
-    "DriftCartPole-v0": "drift_envs.envs.control:CART_POLE_KNOBS",
-    "DriftAcrobot-v0": "drift_envs.envs.control:ACROBOT_KNOBS",
-    "DriftPendulum-v0": "drift_envs.envs.control:PENDULUM_KNOBS",
-    "DriftLunarLander-v0": "drift_envs.envs.physics_knobs:LUNAR_LANDER_KNOBS",
-    "DriftHalfCheetah-v0": "drift_envs.envs.physics_knobs:RUNNER_KNOBS",
-    "DriftHopper-v0": "drift_envs.envs.physics_knobs:RUNNER_KNOBS",
-    "DriftInvertedPendulum-v0": "drift_envs.envs.physics_knobs:BALANCER_KNOBS",
-    "DriftReacher-v0": "drift_envs.envs.physics_knobs:REACHER_KNOBS",
-    "DriftMiniGrid-Empty-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    "DriftMiniGrid-DoorKey-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    "DriftMiniGrid-MultiRoom-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    "DriftMiniGrid-LavaGap-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    "DriftMiniGrid-KeyCorridor-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    "DriftMiniGrid-Unlock-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    "DriftMiniGrid-GoToLocal-v0": "drift_envs.envs.minigrid.knobs:MINIGRID_KNOBS",
-    **{
-        env_id: "drift_envs.envs.miniwob.knobs:MINIWOB_KNOBS" for env_id in ALL_IDS if env_id.startswith("DriftMiniWoB")
-    },
-}
 WRAPPER_KNOBS = (
     "observation_noise",
     "observation_mask",
@@ -86,13 +59,12 @@ def print_list(console: Console, env_id: str | None = None) -> None:
         console: where to print.
         env_id: the only environment to list; `None` for all.
     """
-    chosen = [env_id] if env_id else list(ALL_IDS)
+    chosen = [env_id] if env_id else list(IDS)
     environments = _make_table("Environments", "id", "steps", "default schedule")
     knobs = _make_table("Knobs", "id", "knobs")
     for each in chosen:
-        table: KnobTable = load_object(KNOB_TABLES[each])
-        environments.add_row(each, str(ALL_IDS[each].limit), ALL_IDS[each].schedule)
-        knobs.add_row(each, ", ".join(table))
+        environments.add_row(each, str(IDS[each].limit), IDS[each].schedule)
+        knobs.add_row(each, ", ".join(IDS[each].parts.knob_table))
     console.print(environments, "", knobs)
     console.print(Text(f"knobs of the wrapper, where the spaces allow: {', '.join(WRAPPER_KNOBS)}", style="dim"))
     console.print()

@@ -1,22 +1,21 @@
 """The command `play`: control an environment by the keyboard.
 
 * `play_in_window`, `play_in_terminal` - the command, in a window or, for worlds of text, in the terminal
-* `KEYS` - the keys of each environment
 * `play` - the loop between keyboard and environment
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.errors import ArgumentError
-from drift_envs.registration import ALL_IDS
+from drift_envs.parts import Controls
+from drift_envs.registration import IDS
 
 FRAMES = 30
 """Frames per second."""
@@ -28,82 +27,19 @@ VIRTUAL_DRIVERS = ("dummy", "offscreen")
 """SDL's drivers that open no window."""
 
 
-class Controls(NamedTuple):
-    """The keys of an environment.
-
-    Args:
-        keys: the action of each key, by pygame's name of the key.
-        idle: the action while no key is held; `None` if the environment waits for a key.
-        help: the keys in words.
-        ends_at_goal: whether episodes terminate at the goal only; if not, a positive reward marks success.
-        has_goal: whether there is a goal; if not, the return is printed.
-    """
-
-    keys: Mapping[str, Any]
-    idle: Any
-    help: str
-    ends_at_goal: bool = True
-    has_goal: bool = True
-
-
-def _push(*forces: float) -> np.ndarray:
-    return np.array(forces, dtype=np.float32)
-
-
-def _two_ways(force: float) -> dict[str, np.ndarray]:
-    """A force to the left and to the right."""
-    return {"left": _push(-force), "right": _push(force), "a": _push(-force), "d": _push(force)}
-
-
-_GRID = Controls(
-    {"left": 0, "right": 1, "up": 2, "a": 0, "d": 1, "w": 2, "p": 3, "o": 4, "space": 5},
-    None,
-    "left and right: turn; up: go; p: pick up; o: drop; space: open or close",
-    ends_at_goal=False,
-)
-
-KEYS = {
-    "DriftFrozenLake-v0": Controls(
-        {"left": 0, "down": 1, "right": 2, "up": 3, "a": 0, "s": 1, "d": 2, "w": 3},
-        None,
-        "arrows or w a s d: move",
-        False,
-    ),
-    "DriftMountainCar-v0": Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, "left and right or a d: push"),
-    "DriftMountainCarContinuous-v0": Controls(_two_ways(1.0), _push(0.0), "left and right or a d: push"),
-    "DriftCartPole-v0": Controls(
-        {"left": 0, "right": 1, "a": 0, "d": 1}, None, "left and right or a d: push, one step each", has_goal=False
-    ),
-    "DriftAcrobot-v0": Controls({"left": 0, "right": 2, "a": 0, "d": 2}, 1, "left and right or a d: turn the joint"),
-    "DriftPendulum-v0": Controls(_two_ways(2.0), _push(0.0), "left and right or a d: torque", has_goal=False),
-    "DriftLunarLander-v0": Controls(
-        {"left": 1, "up": 2, "right": 3, "a": 1, "w": 2, "d": 3}, 0, "left, up, right or a w d: fire an engine", False
-    ),
-    "DriftInvertedPendulum-v0": Controls(_two_ways(3.0), _push(0.0), "left and right or a d: push", has_goal=False),
-    "DriftReacher-v0": Controls(
-        {"left": _push(0.3, 0), "right": _push(-0.3, 0), "up": _push(0, 0.3), "down": _push(0, -0.3)},
-        _push(0.0, 0.0),
-        "left and right: turn the upper joint; up and down: the lower one",
-        has_goal=False,
-    ),
-    **{name: _GRID for name in ALL_IDS if name.startswith("DriftMiniGrid")},
-}
-TEXT_WORLDS = ("DriftHouse-v0", "DriftWebShop-v0", *(name for name in ALL_IDS if name.startswith("DriftMiniWoB")))
-"""Environments that are played in the terminal."""
-
-NO_KEYS = ("DriftHalfCheetah-v0", "DriftHopper-v0")
-"""Environments with more actuators than a player has hands for."""
-
 QUIT = ("q", "escape")
 GIVE_UP = "r"
 
 
-def play_in_window(env_id: str, schedule: str | None, episodes: int | None, every: int, seed: int) -> None:
+def play_in_window(
+    env_id: str, schedule: str | None, controls: Controls, episodes: int | None, every: int, seed: int
+) -> None:
     """Play an environment and print the number of episodes that reached the goal.
 
     Args:
-        env_id: one of `KEYS`.
+        env_id: the id.
         schedule: a shipped schedule or a file; `None` for that of the id.
+        controls: its keys.
         episodes: after how many to end; `None` plays until the player quits.
         every: ticks from one episode to the next.
         seed: of the first reset.
@@ -111,16 +47,16 @@ def play_in_window(env_id: str, schedule: str | None, episodes: int | None, ever
     Raises:
         ArgumentError: if there is no display, or `every` does not fit the schedule's clock.
     """
-    world = open_schedule(schedule or ALL_IDS[env_id].schedule, seed, env_id)
+    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
     _check_every(every, world.schedule.clock)
     require_display()
     env = gym.make(env_id, schedule=world.schedule, render_mode="human")
-    print(f"{KEYS[env_id].help}; {GIVE_UP}: give up the episode; q: quit")
+    print(f"{controls.help}; {GIVE_UP}: give up the episode; q: quit")
     try:
-        successes = play(env, KEYS[env_id], episodes, every, seed)
+        successes = play(env, controls, episodes, every, seed)
     finally:
         env.close()
-    reached = f", {sum(successes)} reached the goal" if KEYS[env_id].has_goal else ""
+    reached = f", {sum(successes)} reached the goal" if controls.has_goal else ""
     print(f"{len(successes)} episodes{reached}")
 
 
@@ -137,7 +73,7 @@ def play_in_terminal(env_id: str, schedule: str | None, episodes: int | None, ev
     Raises:
         ArgumentError: if `every` does not fit the schedule's clock.
     """
-    world = open_schedule(schedule or ALL_IDS[env_id].schedule, seed, env_id)
+    world = open_schedule(schedule or IDS[env_id].schedule, seed, env_id)
     _check_every(every, world.schedule.clock)
     env = gym.make(env_id, schedule=world.schedule, render_mode="ansi", overlay=True, text=True)
     print("type an action; ?: the admissible ones; r: give up the episode; q: quit")
@@ -257,11 +193,16 @@ def _action(controls: Controls, pressed: list[str]) -> Any:
 
     for key in pressed:
         if key in controls.keys:
-            return controls.keys[key]
+            return _to_array(controls.keys[key])
     if controls.idle is None:
         return None
     held = pygame.key.get_pressed()
     for key, action in controls.keys.items():
         if held[pygame.key.key_code(key)]:
-            return action
-    return controls.idle
+            return _to_array(action)
+    return _to_array(controls.idle)
+
+
+def _to_array(action: Any) -> Any:
+    """An action; a tuple of forces as an array."""
+    return np.array(action, np.float32) if isinstance(action, tuple) else action

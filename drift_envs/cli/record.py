@@ -23,7 +23,7 @@ import numpy as np
 from drift_envs.cli.replay import Recording, as_schedule, read_recording, replay
 from drift_envs.cli.worlds import ScheduledWorld, open_schedule
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.registration import ALL_IDS
+from drift_envs.registration import IDS
 
 FORMATS = (".gif", ".mp4", ".png")
 SHOP = "DriftWebShop-v0"
@@ -51,7 +51,7 @@ class RecordOptions:
     """What is recorded.
 
     Args:
-        env_id: one of `ALL_IDS`.
+        env_id: an id of this package.
         out: the file; its ending is one of `FORMATS`.
         schedule: a shipped schedule or a file; `None` for that of the id.
         policy: `oracle`, `random`, or a file of a run's folder `traces`.
@@ -99,14 +99,14 @@ def record(options: RecordOptions) -> None:
 
 def _film_policy(options: RecordOptions) -> tuple[list[Clip], int]:
     """Frames of the policy's episodes, and frames per second."""
-    world = open_schedule(options.schedule or ALL_IDS[options.env_id].schedule, options.seed, options.env_id)
+    world = open_schedule(options.schedule or IDS[options.env_id].schedule, options.seed, options.env_id)
     if options.policy == "oracle" and world.oracle is None:
         raise ArgumentError(
             f"there is no oracle for {options.env_id} with {world.schedule.name}; use `--policy random`"
         )
     with without_display():
-        # the oracles of shop, house, Minigrid's worlds and task pages read text, the others arrays
-        text = options.env_id.startswith(("DriftHouse", "DriftWebShop", "DriftMiniGrid", "DriftMiniWoB"))
+        parts = IDS[options.env_id].parts
+        text = parts.text_mode is not None or (options.policy == "oracle" and parts.text is not None)
         env = gym.make(options.env_id, schedule=world.schedule, render_mode="rgb_array", overlay=True, text=text)
         try:
             if isinstance(options.episodes, range):

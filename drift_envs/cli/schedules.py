@@ -16,7 +16,7 @@ import gymnasium as gym
 from drift_envs.cli.worlds import open_schedule, read_schedule
 from drift_envs.errors import DeclaredKnobsError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.registration import ALL_IDS, knob_table_of
+from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
 from drift_envs.wrappers.binding import declared_knob_table
 
@@ -57,7 +57,7 @@ def _table_for(content: Mapping[str, Any]) -> KnobTable | None:
     env_id = content.get("env")
     if not isinstance(env_id, str):
         return None
-    if env_id in ALL_IDS and "knobs" not in content:
+    if env_id in IDS and "knobs" not in content:
         return knob_table_of(env_id)
     try:
         env = gym.make(env_id)

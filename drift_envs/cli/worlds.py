@@ -13,25 +13,13 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.envs import FrozenLake, House, MountainCar, MountainCarContinuous, WebShop
-from drift_envs.envs.minigrid.knobs import MINIGRID_KNOBS
-from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.oracle import (
-    CarOracle,
-    GridOracle,
-    HouseOracle,
-    LakeOracle,
-    Oracle,
-    PageOracle,
-    PlannedWorld,
-    ShopOracle,
-)
-from drift_envs.registration import ALL_IDS, knob_table_of
+from drift_envs.oracle import Oracle, PlannedWorld
+from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline, load_schedule
 from drift_envs.schedule.loader import Tables
-from drift_envs.wrappers.binding import find_tunable, knob_table
+from drift_envs.wrappers.binding import knob_table
 
 
 class ScheduledWorld(NamedTuple):
@@ -110,7 +98,7 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
     Raises:
         ArgumentError: if there is no such environment.
     """
-    if env_id in ALL_IDS:
+    if env_id in IDS:
         return knob_table_of(env_id)
     try:
         env = gym.make(env_id)
@@ -123,34 +111,19 @@ def table_of(env_id: str, schedule: Schedule | None = None) -> KnobTable:
 
 
 def _oracle(env_id: str, schedule: Schedule, seed: int, timeline: Timeline, table: KnobTable) -> Oracle | None:
-    if env_id not in ALL_IDS:
+    """The oracle, if it knows the optimum of this schedule."""
+    parts = IDS[env_id].parts if env_id in IDS else None
+    if parts is None or parts.oracle is None or not parts.knows_optimum:
         return None
-    base, limit, world = ALL_IDS[env_id].base, ALL_IDS[env_id].limit, PlannedWorld(timeline, table)
-    if any(name not in find_tunable(base()).knobs for name in timeline.names):
+    if any(name not in parts.knob_table for name in timeline.names):
         return None  # the oracles do not model knobs of the wrapper such as `action_delay`
-    if issubclass(base, FrozenLake):
-        return LakeOracle(world, limit)
-    if issubclass(base, (MountainCar, MountainCarContinuous)):
-        return CarOracle(world, limit)
-    if issubclass(base, House):
-        env = gym.make(env_id, schedule=schedule)
-        env.reset(seed=seed)
-        house: Any = env.unwrapped
-        return HouseOracle(world, house.pool_of, lambda: house.drawn_house, limit)
-    if issubclass(base, WebShop):
-        env = gym.make(env_id, schedule=schedule)
-        env.reset(seed=seed)
-        shop: Any = env.unwrapped
-        return ShopOracle(world, shop.shop, lambda: shop.task_pool, limit)
-    if getattr(base, "knobs", None) is MINIGRID_KNOBS:
-        return GridOracle(world, base(), limit)
-    if getattr(base, "knobs", None) is MINIWOB_KNOBS:
-        return PageOracle(world, cache(partial(_begin_page, env_id, schedule, seed)), limit)
-    return None
+    begin = cache(partial(_begin, env_id, schedule, seed))
+    oracle: Oracle = parts.load("oracle")(PlannedWorld(timeline, table), begin, parts.limit)
+    return oracle
 
 
-def _begin_page(env_id: str, schedule: Schedule, seed: int) -> Any:
-    """A task page at its first task; it starts a browser."""
+def _begin(env_id: str, schedule: Schedule, seed: int) -> Any:
+    """The innermost environment after its first reset; of a task page, this starts a browser."""
     env = gym.make(env_id, schedule=schedule, text=True)
     env.reset(seed=seed)
     return env.unwrapped

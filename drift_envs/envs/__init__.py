@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
     from drift_envs.envs.house.env import House
     from drift_envs.envs.house.knobs import HOUSE_KNOBS
-    from drift_envs.envs.mountain_car import (
+    from drift_envs.envs.mountain_car.env import (
         MOUNTAIN_CAR_CONTINUOUS_KNOBS,
         MOUNTAIN_CAR_KNOBS,
         MountainCar,
@@ -32,7 +32,7 @@ else:
             "frozen_lake.knobs": ["FROZEN_LAKE_KNOBS"],
             "house.env": ["House"],
             "house.knobs": ["HOUSE_KNOBS"],
-            "mountain_car": [
+            "mountain_car.env": [
                 "MOUNTAIN_CAR_CONTINUOUS_KNOBS",
                 "MOUNTAIN_CAR_KNOBS",
                 "MountainCar",

@@ -225,7 +225,7 @@ class FunctionalEnv(ABC):
             params: as for `reset_batch`.
 
         Example:
-            >>> from drift_envs.functional import FunctionalLake
+            >>> from drift_envs.envs.frozen_lake.functional import FunctionalLake
             >>> env = FunctionalLake()
             >>> params = env.params("frozen_lake/slippery")
             >>> observations, states = env.reset_batch(jax.random.key(0), params, 5)

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 from gymnasium.vector import AutoresetMode
 
+from drift_envs.envs.frozen_lake.functional import side_of
 from drift_envs.functional.base import FunctionalEnv, Lifetime
 from drift_envs.functional.drift_carry import DriftCarry
 from drift_envs.functional.drift_params import CLOCKS
 from drift_envs.functional.drift_state import jump_to, number_of, restart_clock, start_drift
-from drift_envs.functional.lake import side_of
 
 
 class Held(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
@@ -95,6 +95,15 @@ class ChangeEffect(NamedTuple):
         return (self.after - self.carried) / self.after if self.after > 0 else 0.0
 
 
+@runtime_checkable
+class SeesVisibility(Protocol):
+    """An oracle that computes exactly how visible a change is."""
+
+    def visibility(self, before: int, after: int) -> float:
+        """The share of the ways that were optimal before which meet the change."""
+        ...
+
+
 class DriftingWorld(Protocol):
     """The input of an oracle; `DriftWrapper` is one."""
 
@@ -111,7 +120,7 @@ class PlannedWorld:
         table: the environment's knobs; knobs that the schedule does not drive have their defaults.
 
     Example:
-        >>> from drift_envs.envs.mountain_car import MOUNTAIN_CAR_KNOBS
+        >>> from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_KNOBS
         >>> from drift_envs.schedule import Schedule
         >>> schedule = Schedule(version=1, name="weak", drifts=[{"at": 3, "set": {"force": 0.0008}}])
         >>> world = PlannedWorld(Timeline(schedule, MOUNTAIN_CAR_KNOBS, seed=0), MOUNTAIN_CAR_KNOBS)

@@ -13,8 +13,7 @@ import gymnasium as gym
 
 from drift_envs.checks import check_integer
 from drift_envs.errors import NoOracleError
-from drift_envs.oracle.base import Oracle
-from drift_envs.oracle.lake import LakeOracle
+from drift_envs.oracle.base import Oracle, SeesVisibility
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.phases import NEVER, Phase
 from drift_envs.schedule.timeline import Timeline
@@ -72,7 +71,7 @@ def measure_drifts(schedule: Schedule, seed: int = 0, drifts: int = 2, episodes:
         for old, new in pairwise(_first_phases(timeline, drifts + 1)):
             before, after = (min(timeline.first_tick(one.id), one.stop - 1) for one in (old, new))
             effect = oracle.effect(before, after)
-            if isinstance(oracle, LakeOracle):
+            if isinstance(oracle, SeesVisibility):
                 visibility = oracle.visibility(before, after)
             else:
                 visibility = sum(_meets(world, oracle, before, after) for _ in range(episodes)) / episodes

@@ -16,11 +16,12 @@ from typing import Any
 import gymnasium as gym
 from pydantic import ValidationError
 
-from drift_envs.envs.attributes import AttributeKnobs, built_in_knobs, declared_knobs
 from drift_envs.errors import ArgumentError, DeclaredKnobsError
 from drift_envs.knobs import KnobTable, Tunable, Value
 from drift_envs.schedule import Schedule, load_schedule
 from drift_envs.schedule.model import Knobs
+from drift_envs.wrappers.attributes import AttributeKnobs, declared_knobs
+from drift_envs.wrappers.built_in_knobs import built_in_knobs
 from drift_envs.wrappers.effects import Effects, effect_knobs
 
 

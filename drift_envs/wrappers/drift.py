@@ -16,10 +16,10 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice, check_integer
-from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import DrivenKnobError, NoOracleError, StateError
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import NEVER, Phase, Schedule, Timeline
+from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.binding import KnobBinder
 from drift_envs.wrappers.clock import NO_JUMP, NOT_RESET, DriftClock, IdleRewinds, read_options
 from drift_envs.wrappers.internal import InternalWrapper
@@ -269,6 +269,10 @@ class DriftWrapper(KnobGuard, InternalWrapper, RecordConstructorArgs):
         if self._oracle is None:
             self._oracle = self._oracle_factory(self)
         return self._oracle
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Whether an attribute is there; `oracle` only if a function for it was passed."""
+        return self._oracle_factory is not None if name == "oracle" else super().has_wrapper_attr(name)
 
     def follow(self, leader: DriftWrapper) -> None:
         """Apply the values of another wrapper from now on, instead of counting ticks.

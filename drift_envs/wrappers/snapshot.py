@@ -11,8 +11,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from drift_envs.envs.tunable import TunableEnv
 from drift_envs.errors import ArgumentError, StateError
+from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.internal import InternalWrapper, layers
 from drift_envs.wrappers.twin import Twin, inside
 

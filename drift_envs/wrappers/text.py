@@ -1,6 +1,6 @@
 """Text environments: states, tasks and actions as text, for language agents.
 
-* `TextObservation` - turns the lake, the cars, Minigrid's worlds, classic control and MuJoCo into text worlds
+* `TextObservation` - shows the states of an environment as text
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ import gymnasium as gym
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
-from drift_envs.errors import ArgumentError
-from drift_envs.wrappers.describe import find_describer
+from drift_envs.knobs import Tunable
+from drift_envs.wrappers.describe import find_describer, read_action
 from drift_envs.wrappers.internal import InternalWrapper
 
 
 class TextObservation(InternalWrapper, RecordConstructorArgs):
-    """Turns the lake, the cars, Minigrid's worlds, classic control and MuJoCo into text worlds.
+    """Shows the states of an environment as text.
 
-    The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are.
+    The observation is a JSON state as in the GLOVE paper (appendix B.3). Actions stay what they are; `step` takes
+    their texts, too. The words for an environment of this package stand in its folder; any other environment with
+    small spaces is shown by `drift_envs.wrappers.space_text.SpaceDescriber`.
 
-    | world | observation |
+    | environment | observation |
     |---|---|
     | lake | `{"cur_pos": [1, 1], "tile_type": "F", "gold_collected": 0.5}` |
-    | Minigrid's worlds | `{"pos": [1, 1], "facing": "east", "carries": "nothing", ...}`, see docs/minigrid.md |
+    | Minigrid | `{"pos": [1, 1], "facing": "east", "carries": "nothing", ...}`, see docs/minigrid.md |
     | cars | `{"position": -0.477000, "velocity": 0.006800}` |
     | classic control, MuJoCo | `{"angle": 3.01, "angular_velocity": 0.2, "score": 0.01}`, see docs/classic_control.md |
+    | any other | `{"observation": [0.02, -0.01, 0.03, 0.04]}` |
 
     | info | meaning |
     |---|---|
@@ -41,10 +44,10 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
     the present map, since they define the task; a schedule that moves them changes the task visibly.
 
     Args:
-        env: a lake, a car, a world of Minigrid's, of classic control or of MuJoCo of this package, drifting or not.
+        env: the environment, drifting or not.
 
     Raises:
-        ArgumentError: if the environment has no text form.
+        ArgumentError: if the environment's spaces are too large for a text form, and it has none of its own.
 
     Example:
         >>> from drift_envs.envs import FrozenLake
@@ -65,8 +68,6 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         describer = find_describer(env)
-        if describer is None:
-            raise ArgumentError(f"`env` should be a world of this package that has a text form. Received {env}")
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self._describer = describer
@@ -94,11 +95,16 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         """Step.
 
         Args:
-            action: as without this wrapper.
+            action: as without this wrapper, or one of the texts in `info["actions"]`.
 
         Returns:
             The state as text, reward, whether the episode ended or was cut, and `info`.
+
+        Raises:
+            ArgumentError: if the action is a text that is no action.
         """
+        if isinstance(action, str):
+            action = read_action(self.env.action_space, action)
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._score = self._describer.score(self._score, float(reward), terminated)
         text, extended = self._describe(observation, info)
@@ -132,5 +138,5 @@ class TextObservation(InternalWrapper, RecordConstructorArgs):
         if self.env.has_wrapper_attr("knobs_at"):
             knobs: dict[str, Any] = self.env.get_wrapper_attr("knobs_at")(0)
             return knobs
-        present: dict[str, Any] = self._describer.env.read_knobs()
-        return present
+        base: Any = self.env.unwrapped
+        return base.read_knobs() if isinstance(base, Tunable) else {}

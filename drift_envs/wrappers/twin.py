@@ -12,12 +12,11 @@ from typing import Any, NoReturn
 
 import gymnasium as gym
 
-from drift_envs.envs.tunable import TunableEnv
-from drift_envs.envs.visits import PoisonedEnv
 from drift_envs.errors import ArgumentError, HiddenError, StateError
+from drift_envs.tunable import TunableEnv
+from drift_envs.visits import PoisonedEnv
 from drift_envs.wrappers.drift import DriftWrapper
 from drift_envs.wrappers.internal import layers
-from drift_envs.wrappers.text import TextObservation
 
 HIDDEN = frozenset(
     {
@@ -43,9 +42,9 @@ def twin(world: gym.Env[Any, Any], stream: int = 0) -> Twin:
 
     The twin has the knobs that the world has at that moment, whenever it resets or steps; its own
     steps do not move time. What happens in it, and which random numbers it draws, are its own, except
-    that its visits of places count in the world (`drift_envs.envs.visits`); a shopper in it has the
-    same instruction. It has the world's text view, but no step limit, and none of the wrappers that
-    others have put around.
+    that its visits of places count in the world (`drift_envs.visits`); a shopper in it has the
+    same instruction. It has the world's text form and all wrappers inside of the outermost one that changes spaces,
+    such as a text form of one's own; those around it, such as a step limit, it has not.
 
     Args:
         world: a world with a `DriftWrapper` in it.
@@ -85,7 +84,7 @@ class Twin(gym.Env[Any, Any]):
         leader = next((layer for layer in layers(world) if isinstance(layer, DriftWrapper)), None)
         if leader is None:
             raise ArgumentError(f"`world` should have a `DriftWrapper` in it. Received {world}")
-        top = next(layer for layer in layers(world) if isinstance(layer, (TextObservation, DriftWrapper)))
+        top = next(layer for layer in layers(world) if isinstance(layer, DriftWrapper) or _shows_otherwise(layer))
         # The timeline is a pure function and may hold much: it is shared, not copied.
         inner = copy.deepcopy(top, {id(leader.timeline): leader.timeline})
         inner.unwrapped.render_mode = None
@@ -165,6 +164,14 @@ class Twin(gym.Env[Any, Any]):
 
     def __str__(self) -> str:
         return f"<Twin{self.__inner}>"
+
+
+def _shows_otherwise(layer: gym.Env[Any, Any]) -> bool:
+    """Whether a wrapper changes the spaces of what it wraps."""
+    if not isinstance(layer, gym.Wrapper):
+        return False
+    inner = layer.env
+    return layer.observation_space != inner.observation_space or layer.action_space != inner.action_space
 
 
 def inside(world: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

@@ -8,7 +8,7 @@ from importlib import import_module
 import gymnasium as gym
 import pytest
 
-from drift_envs.registration import IDS
+from tests.core_ids import CORE_IDS
 
 HEAVY = ("flask", "jinja2", "matplotlib", "pandas", "pydantic", "rich", "scipy", "selenium", "webshop_server", "yaml")
 PACKAGES = ("drift_envs", "drift_envs.envs", "drift_envs.schedule")
@@ -32,10 +32,12 @@ def test_the_import_loads_what_gymnasium_loads():
     }
 
 
-def test_a_lake_loads_neither_the_shop_nor_the_oracles():
-    loaded = modules_after("import gymnasium, drift_envs; gymnasium.make('DriftFrozenLake-v0')")
+def test_a_lake_loads_no_other_environment_and_no_oracle():
+    loaded = modules_after("import gymnasium, drift_envs; gymnasium.make('DriftFrozenLake-v0', text=True)")
     unwanted = {"flask", "jinja2", "rich", "scipy", "selenium", "webshop_server"}
     assert not loaded & unwanted
+    environments = {name.split(".")[2] for name in loaded if name.startswith("drift_envs.envs.")}
+    assert environments == {"frozen_lake"}
     assert not [name for name in loaded if name.startswith(("drift_envs.oracle", "drift_envs.vector"))]
 
 
@@ -49,10 +51,10 @@ def test_every_public_name_is_there(package):
         module.nonsense  # noqa: B018  reading it is the test
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 def test_the_table_names_what_exists(env_id):
-    entry = IDS[env_id]
-    assert issubclass(entry.base, gym.Env)
+    entry = CORE_IDS[env_id]
+    assert issubclass(entry.parts.env_class, gym.Env)
     spec = gym.spec(env_id)
     assert isinstance(gym.envs.registration.load_env_creator(spec.entry_point).metadata, dict)
-    assert (spec.vector_entry_point is None) == (entry.vector_class is None)
+    assert (spec.vector_entry_point is None) == (entry.parts.vector is None)

@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 import warnings
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -13,10 +14,11 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import drift_envs
-from drift_envs.envs.miniwob.tasks import TASKS
+from drift_envs.envs.house import HOUSE
 from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
-from drift_envs.registration import EXTRA_IDS, IDS, EnvEntry, knob_table_of
+from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
+from tests.core_ids import CORE_IDS
 
 PLAIN = {
     "DriftFrozenLake-v0": "FrozenLake-v1",
@@ -24,9 +26,9 @@ PLAIN = {
     "DriftMountainCarContinuous-v0": "MountainCarContinuous-v0",
 }
 SCHEDULES = [(load_schedule(name).env, name) for name in shipped_schedules()]
-OURS = [(env_id, name) for env_id, name in SCHEDULES if env_id in IDS]
-EVERY = [*OURS, *((env_id, None) for env_id in IDS)]
-ids = pytest.mark.parametrize("env_id", IDS)
+OURS = [(env_id, name) for env_id, name in SCHEDULES if env_id in CORE_IDS]
+EVERY = [*OURS, *((env_id, None) for env_id in CORE_IDS)]
+ids = pytest.mark.parametrize("env_id", CORE_IDS)
 every = pytest.mark.parametrize(("env_id", "schedule"), EVERY, ids=lambda value: str(value))
 texts = pytest.mark.parametrize("text", [False, True], ids=["plain", "text"])
 CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
@@ -69,14 +71,14 @@ def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
 @ids
 def test_the_default_schedule_is_the_explicit_one(env_id):
     env = gym.make(env_id)
-    assert env.get_wrapper_attr("schedule").name == IDS[env_id].schedule
-    assert IDS[env_id].schedule.endswith("/explicit")
-    assert env.spec.max_episode_steps == IDS[env_id].limit
+    assert env.get_wrapper_attr("schedule").name == CORE_IDS[env_id].schedule
+    assert CORE_IDS[env_id].schedule.endswith("/explicit")
+    assert env.spec.max_episode_steps == CORE_IDS[env_id].limit
 
 
 @pytest.mark.parametrize("env_id", PLAIN)
 def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
-    ours, base = gym.make(env_id, schedule=None), gym.make(PLAIN[env_id], max_episode_steps=IDS[env_id].limit)
+    ours, base = gym.make(env_id, schedule=None), gym.make(PLAIN[env_id], max_episode_steps=CORE_IDS[env_id].limit)
     assert ours.observation_space == base.observation_space
     assert ours.action_space == base.action_space
     actions = actions_of(base, 2_000)
@@ -170,7 +172,7 @@ def test_clones_after_a_render(env_id, clone, mode):
 
 @pytest.mark.parametrize("maker", [SyncVectorEnv, AsyncVectorEnv])
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
-@pytest.mark.parametrize(("env_id", "text"), [*((env_id, False) for env_id in IDS), ("DriftFrozenLake-v0", True)])
+@pytest.mark.parametrize(("env_id", "text"), [*((env_id, False) for env_id in CORE_IDS), ("DriftFrozenLake-v0", True)])
 def test_vectors_see_what_single_environments_see(env_id, text, mode, maker):
     keywords = {"max_episode_steps": 6, "text": text, "notify": "full"}
     extra = {"shared_memory": not text and env_id in PLAIN} if maker is AsyncVectorEnv else {}
@@ -315,7 +317,7 @@ def test_the_observation_space_has_room_for_every_map():
 
 @ids
 def test_prob_is_shown_without_a_schedule_alone(env_id):
-    for schedule in (None, IDS[env_id].schedule):
+    for schedule in (None, CORE_IDS[env_id].schedule):
         env = gym.make(env_id, schedule=schedule)
         infos = [env.reset(seed=0)[1], env.step(actions_of(env, 1)[0])[4]]
         shown = schedule is None and env_id == "DriftFrozenLake-v0"
@@ -344,22 +346,17 @@ def test_misspelt_arguments_are_all_named_with_the_known_ones():
         gym.make_vec("DriftMountainCar-v0", num_envs=2, vectorization_mode="vector_entry_point", schedul=None)
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 def test_a_short_name_is_a_schedule_of_the_environment(env_id):
     env = gym.make(env_id, schedule="explicit")
-    assert env.get_wrapper_attr("schedule").name == IDS[env_id].schedule
-    with pytest.raises(ScheduleError, match=f"Did you mean `{IDS[env_id].schedule}`"):
+    assert env.get_wrapper_attr("schedule").name == CORE_IDS[env_id].schedule
+    with pytest.raises(ScheduleError, match=f"Did you mean `{CORE_IDS[env_id].schedule}`"):
         gym.make(env_id, schedule="explict")
 
 
 def test_an_environment_without_its_extra_says_what_to_install() -> None:
-    entry = EnvEntry("house", 50, "house/explicit", "package_that_is_missing.env:World", extra="worlds")
+    parts = replace(HOUSE, env="package_that_is_missing.env:World", extra="worlds")
     with pytest.raises(MissingDependencyError, match=re.escape('run `pip install "drift-envs[worlds]"`')):
-        entry.base  # noqa: B018  reading it is the test
+        parts.env_class  # noqa: B018  reading it is the test
     with pytest.raises(ModuleNotFoundError):
-        entry._replace(extra=None).base  # noqa: B018
-
-
-def test_task_pages_have_the_limits_of_their_table() -> None:
-    limits = {name: entry.limit for name, entry in EXTRA_IDS.items() if name.startswith("DriftMiniWoB")}
-    assert limits == {f"DriftMiniWoB{name.title().replace('-', '')}-v0": task.limit for name, task in TASKS.items()}
+        replace(parts, extra=None).env_class  # noqa: B018

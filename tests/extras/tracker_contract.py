@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 from drift_agents.cli.app import main
 
-from drift_envs.tracking import TrackEpisodes
+from drift_envs.integrations.trackers import TrackEpisodes
 
 ROOT = Path(__file__).resolve().parents[2]
 TURN = {

@@ -170,16 +170,17 @@ def _write(name: str, text: str) -> Path:
 
 def _schedule_reader() -> Callable[[str], object]:
     from drift_envs.cli.schedules import _table_for
-    from drift_envs.registration import IDS, knob_table_of
+    from drift_envs.registration import knob_table_of
     from drift_envs.schedule import Timeline, load_schedule
+    from tests.core_ids import CORE_IDS
 
     def table_for(content: Any) -> Any:
         # Other environments would be imported and made.
-        return _table_for(content) if content.get("env") in IDS and "knobs" not in content else None
+        return _table_for(content) if content.get("env") in CORE_IDS and "knobs" not in content else None
 
     def read(text: str) -> None:
         schedule = load_schedule(_write("schedule.yaml", text), table=table_for)
-        if schedule.env in IDS and not schedule.knobs:
+        if schedule.env in CORE_IDS and not schedule.knobs:
             timeline = Timeline(schedule, knob_table_of(schedule.env), 0)
             for tick in (0, 21, 10**6):
                 timeline.phase(tick)

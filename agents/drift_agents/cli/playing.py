@@ -22,7 +22,7 @@ def _parse_names(text: str) -> tuple[str, ...]:
 
 
 def _parse_trackers(text: str) -> tuple[str, ...]:
-    from drift_envs.tracking import TRACKERS
+    from drift_envs.integrations.trackers import TRACKERS
 
     names = _parse_names(text)
     if not set(names) <= set(TRACKERS):

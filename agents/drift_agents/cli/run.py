@@ -38,7 +38,7 @@ from drift_agents.experiment.loader import AXES, load_experiment
 from drift_agents.experiment.remote import RemoteFolder, is_remote, open_run, run_remote_experiment
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
-from drift_envs.tracking import make_tracker
+from drift_envs.integrations.trackers import make_tracker
 
 
 @dataclass(frozen=True)

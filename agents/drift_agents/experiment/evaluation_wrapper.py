@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 
 from drift_agents.types import Record
+from drift_envs.errors import NoOracleError
 from drift_envs.schedule.timeline import NEVER, Phase, Timeline
 
 NO_PHASE = Phase("", -1, 0, None, NEVER)
@@ -143,6 +144,6 @@ class EvaluationWrapper(gym.Wrapper[str, Any, str, Any]):
         if self._oracle is None:
             try:
                 self._oracle = self.env.get_wrapper_attr("oracle")
-            except AttributeError:  # what Gymnasium makes of a `NoOracleError` on the way out
+            except (AttributeError, NoOracleError):
                 return None
         return self._oracle

@@ -25,7 +25,7 @@ from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.trace import TRACE
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
-from drift_envs.tracking import EpisodeSeries, Tracker
+from drift_envs.integrations.trackers import EpisodeSeries, Tracker
 
 TRACKED = {
     "steps": "steps",
@@ -97,8 +97,8 @@ def run_experiment(
         service: the service of language models, if there are any; one with default limits if not
             given. Unless it has a file of its own, replies are recorded in the folder, and are found there
             when the run goes on.
-        trackers: experiment trackers, see `drift_envs.tracking`; each cell is a run of theirs, which is logged when
-            the cell is done. Cells that were done before are not logged again.
+        trackers: experiment trackers, see `drift_envs.integrations.trackers`; each cell is a run of theirs, which is
+            logged when the cell is done. Cells that were done before are not logged again.
 
     Returns:
         The file with all lines, `episodes.jsonl`.

@@ -16,9 +16,9 @@ from gymnasium.envs.toy_text.frozen_lake import MAPS
 from drift_envs.checks import is_number
 from drift_envs.envs.frozen_lake.maps import draw_map
 from drift_envs.envs.frozen_lake.model import Map, shortest_path
-from drift_envs.envs.visits import POISON_KNOB, poison_rule
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
+from drift_envs.visits import POISON_KNOB, poison_rule
 
 LARGEST = 64
 """Rows and columns that a map may have; a larger one is hardly meant."""

@@ -14,14 +14,16 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_flag, check_integer
+from drift_envs.envs.house import HOUSE
 from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.knobs import HOUSE_KNOBS, MOST_HOUSES
 from drift_envs.envs.house.model import MODEL_KNOBS, HouseModel, make_model
 from drift_envs.envs.house.pool import MOST_TASKS, ORDERS, TaskSequence, find_task, freeze_conditions
 from drift_envs.envs.house.tasks import HouseTask
-from drift_envs.envs.tunable import KnobAttribute, RecurringTasksEnv
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
+from drift_envs.parts import EnvParts
+from drift_envs.tunable import KnobAttribute, RecurringTasksEnv
 
 OBSERVATION_MODES = ("text", "state")
 """ALFWorld's text, or the state as JSON."""
@@ -105,6 +107,7 @@ class House(RecurringTasksEnv, gym.Env[str, str]):
         "render_fps": 4,
     }
     knobs: ClassVar[KnobTable] = HOUSE_KNOBS
+    parts: ClassVar[EnvParts | None] = HOUSE
     surfaces: ClassVar[tuple[str, ...]] = ("_window",)
     house = KnobAttribute()
     arrangement = KnobAttribute()
@@ -317,8 +320,8 @@ class House(RecurringTasksEnv, gym.Env[str, str]):
             return None
         if self.render_mode == "ansi":
             return self.episode.answer
+        from drift_envs.drawing import PageWindow
         from drift_envs.envs.house.picture import draw_house_picture
-        from drift_envs.envs.webshop.picture import PageWindow
 
         picture: np.ndarray = draw_house_picture(self.episode)
         if self.render_mode == "rgb_array":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.envs.drawing import load_pygame
+from drift_envs.drawing import load_pygame
 from drift_envs.envs.house.blueprint import draw_house
 from drift_envs.envs.house.episode import HouseEpisode
 from drift_envs.envs.house.state import NOWHERE

@@ -16,9 +16,9 @@ from drift_envs.checks import check_action
 from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS, WIDEST_VIEW, read_cell
 from drift_envs.envs.minigrid.model import NOTHING, Cell, GridModel, GridState, GridTask
 from drift_envs.envs.minigrid.things import make_thing, name_thing, scatter_things
-from drift_envs.envs.tunable import KnobAttribute, TunableEnv
 from drift_envs.errors import ArgumentError, StateError
 from drift_envs.knobs import KnobTable, Value
+from drift_envs.tunable import KnobAttribute, TunableEnv
 
 FACINGS = ("east", "south", "west", "north")
 """The directions, in the order of their numbers."""

@@ -10,15 +10,17 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from typing import Any
+from typing import Any, ClassVar
 
 from minigrid.envs import DoorKeyEnv, EmptyEnv, KeyCorridorEnv, LavaGapEnv, MultiRoomEnv, UnlockEnv
 from minigrid.envs.babyai import GoToLocal
 
+from drift_envs.envs.minigrid import DOOR_KEY, EMPTY, GO_TO_LOCAL, KEY_CORRIDOR, LAVA_GAP, MULTI_ROOM, UNLOCK
 from drift_envs.envs.minigrid.base import GridKnobs
 from drift_envs.envs.minigrid.model import GridTask
 from drift_envs.envs.minigrid.things import name_thing
 from drift_envs.knobs import Value
+from drift_envs.parts import EnvParts
 
 
 class EmptyGrid(GridKnobs, EmptyEnv):
@@ -36,6 +38,8 @@ class EmptyGrid(GridKnobs, EmptyEnv):
         True
     """
 
+    parts: ClassVar[EnvParts | None] = EMPTY
+
     def __init__(self, render_mode: str | None = None, size: int = 8) -> None:
         EmptyEnv.__init__(self, size=size, render_mode=render_mode)
 
@@ -47,6 +51,8 @@ class DoorKeyGrid(GridKnobs, DoorKeyEnv):
         render_mode: `human`, `rgb_array` or `None`.
         size: columns and rows of the map.
     """
+
+    parts: ClassVar[EnvParts | None] = DOOR_KEY
 
     def __init__(self, render_mode: str | None = None, size: int = 8) -> None:
         DoorKeyEnv.__init__(self, size=size, render_mode=render_mode)
@@ -60,6 +66,8 @@ class MultiRoomGrid(GridKnobs, MultiRoomEnv):
         rooms: the number of rooms.
         room_size: the largest size of a room.
     """
+
+    parts: ClassVar[EnvParts | None] = MULTI_ROOM
 
     def __init__(self, render_mode: str | None = None, rooms: int = 2, room_size: int = 4) -> None:
         MultiRoomEnv.__init__(
@@ -75,6 +83,8 @@ class LavaGapGrid(GridKnobs, LavaGapEnv):
         size: columns and rows of the map.
     """
 
+    parts: ClassVar[EnvParts | None] = LAVA_GAP
+
     def __init__(self, render_mode: str | None = None, size: int = 7) -> None:
         LavaGapEnv.__init__(self, size, render_mode=render_mode)
 
@@ -89,6 +99,8 @@ class KeyCorridorGrid(GridKnobs, KeyCorridorEnv):
     """
 
     goal_kind = "take"
+
+    parts: ClassVar[EnvParts | None] = KEY_CORRIDOR
 
     def __init__(self, render_mode: str | None = None, room_size: int = 3, num_rows: int = 2) -> None:
         KeyCorridorEnv.__init__(self, room_size=room_size, num_rows=num_rows, render_mode=render_mode)
@@ -114,6 +126,8 @@ class UnlockGrid(GridKnobs, UnlockEnv):
 
     goal_kind = "open"
 
+    parts: ClassVar[EnvParts | None] = UNLOCK
+
     def __init__(self, render_mode: str | None = None) -> None:
         UnlockEnv.__init__(self, render_mode=render_mode)
 
@@ -132,6 +146,8 @@ class GoToLocalGrid(GridKnobs, GoToLocal):
     """
 
     goal_kind = "face"
+
+    parts: ClassVar[EnvParts | None] = GO_TO_LOCAL
 
     def __init__(self, render_mode: str | None = None, room_size: int = 6, num_dists: int = 4) -> None:
         GoToLocal.__init__(self, room_size=room_size, num_dists=num_dists, render_mode=render_mode)

@@ -16,13 +16,15 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
+from drift_envs.envs.miniwob import CLICK_BUTTON
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS, to_layer
 from drift_envs.envs.miniwob.page import PageReading, PageTruth, TaskPage, keep_alive
 from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.envs.miniwob.text import MAX_LENGTH, find_action, list_actions, write_state
-from drift_envs.envs.tunable import KnobAttribute, RecurringTasksEnv
 from drift_envs.errors import ArgumentError, MissingDependencyError, StateError
 from drift_envs.knobs import KnobTable, Value
+from drift_envs.parts import EnvParts
+from drift_envs.tunable import KnobAttribute, RecurringTasksEnv
 
 OBSERVATION_MODES = ("package", "state")
 """The package's own observations and actions, or the page as JSON and actions in words."""
@@ -117,6 +119,7 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         "render_fps": 2,
     }
     knobs: ClassVar[KnobTable] = MINIWOB_KNOBS
+    parts: ClassVar[EnvParts | None] = CLICK_BUTTON
     surfaces: ClassVar[tuple[str, ...]] = ("_page", "_form", "_window")
     theme = KnobAttribute()
     layout = KnobAttribute()
@@ -396,7 +399,7 @@ class MiniWoB(RecurringTasksEnv, gym.Env[Any, Any]):
         if self.render_mode == "ansi":
             parts = [f"[{part.name}]" if part.kind != "text" else part.name for part in self.reading.elements]
             return "\n".join([self.reading.task, *parts])
-        from drift_envs.envs.webshop.picture import PageWindow, read_png
+        from drift_envs.drawing import PageWindow, read_png
 
         page = self.page
         photo = keep_alive(page, lambda: page.photograph(_SCALE), lambda: self._repeat(page))

@@ -15,7 +15,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.envs.chromium import Chromium
+from drift_envs.chromium import Chromium
 from drift_envs.envs.miniwob.server import TaskServer
 from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.errors import StateError

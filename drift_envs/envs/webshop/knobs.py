@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from drift_envs.envs.visits import POISON_KNOB, poison_rule
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, thaw
+from drift_envs.visits import POISON_KNOB, poison_rule
 from webshop_server.errors import SettingsError
 from webshop_server.settings import MAX_BUTTONS, ORDERS, THEMES, Settings
 

@@ -2,8 +2,6 @@
 
 * `draw_page` - a page as an RGB array
 * `lay_out`, `PlacedElement` - where its elements stand
-* `read_png` - a browser's screenshot as an RGB array
-* `PageWindow` - a window that shows such arrays
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.envs.drawing import load_pygame
+from drift_envs.drawing import load_pygame
 from webshop_server.page_model import Element
 
 WIDTH, HEIGHT = 800, 640
@@ -126,58 +124,6 @@ def draw_page(elements: tuple[Element, ...], drawing: str = "", *, is_ad: bool =
 def page_width(drawing: str) -> int:
     """Return the width of a page's texts, beside the drawing if there is one, in pixels."""
     return WIDTH - _SIDE - _MARGIN if drawing else WIDTH
-
-
-def read_png(data: bytes) -> NDArray[np.uint8]:
-    """Decode a screenshot to an RGB array.
-
-    Args:
-        data: a PNG file.
-
-    Returns:
-        uint8, shape `(height, width, 3)`.
-    """
-    pygame = load_pygame()
-    surface = pygame.image.load(io.BytesIO(data), "page.png")
-    picture: NDArray[np.uint8] = np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
-    return picture
-
-
-class PageWindow:
-    """A window that shows arrays; opened with the first one.
-
-    Args:
-        rate: the maximum frame rate, in Hz.
-        title: the window's title.
-    """
-
-    def __init__(self, rate: int, title: str = "WebShop") -> None:
-        self._rate, self._title = rate, title
-        self._screen: Any = None
-        self._clock: Any = None
-
-    def show(self, picture: NDArray[np.uint8]) -> None:
-        """Show a picture.
-
-        Args:
-            picture: uint8, shape `(height, width, 3)`.
-        """
-        pygame = load_pygame()
-        if self._screen is None:
-            pygame.display.init()
-            self._screen = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
-            pygame.display.set_caption(self._title)
-            self._clock = pygame.time.Clock()
-        self._screen.blit(pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2))), (0, 0))
-        pygame.event.pump()
-        pygame.display.flip()
-        self._clock.tick(self._rate)
-
-    def close(self) -> None:
-        """Close the window."""
-        if self._screen is not None:
-            load_pygame().display.quit()
-            self._screen = None
 
 
 def _lines(font: Any, text: str, width: int) -> Iterator[str]:

@@ -15,7 +15,6 @@ import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import HumanRendering
 
-from drift_envs.envs import MountainCar, MountainCarContinuous
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.wrappers.drift import DriftWrapper
@@ -75,7 +74,10 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         """Step, and note where it led."""
         result = self.env.step(action)
         _, reward, terminated, _, info = result
-        self._score = _score(self.env, self._score, float(reward), terminated, info)
+        if "score" in info:  # that of the text form
+            self._score = float(info["score"])
+        else:
+            self._score = self._marks.score(self._score, float(reward), terminated)
         self._marks.note(action)
         return result
 
@@ -112,15 +114,6 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
         """The knobs at the end of the phase before; `None` in the first one."""
         start = self._drift.phase.start
         return None if start == 0 else self._drift.timeline.values(start - 1)
-
-
-def _score(env: gym.Env[Any, Any], before: float, reward: float, terminated: bool, info: Mapping[str, Any]) -> float:
-    """The score so far, as in the text worlds; the sum of rewards elsewhere."""
-    if "score" in info:
-        return float(info["score"])
-    if isinstance(env.unwrapped, (MountainCar, MountainCarContinuous)):
-        return float(terminated)
-    return before + reward
 
 
 class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.drawing import load_pygame
+from drift_envs.drawing import load_pygame
 from drift_envs.schedule import NEVER, Phase, Timeline
 
 LINE = 18

@@ -24,8 +24,8 @@ from drift_agents.registry import MEMORIES
 from hypothesis import given
 
 from drift_envs.metrics import bootstrap, interquartile_mean
-from drift_envs.registration import IDS
 from drift_envs.schedule.files import shipped_schedules
+from tests.core_ids import CORE_IDS
 
 LAKE, SHOP, CONTROL = "frozen_lake/explicit", "webshop/implicit", "frozen_lake/null"
 KEPT = {
@@ -349,7 +349,7 @@ def test_every_drift_that_is_no_control_is_on_one_board() -> None:
     # phases alone tell slippery-long from slippery-family; in as many rounds both are one and the same. Boards are
     # played without extras.
     drifts = {name: read_schedule(name) for name in shipped_schedules()}
-    wanted = {name for name, plan in drifts.items() if not plan.control and plan.env in IDS}
+    wanted = {name for name, plan in drifts.items() if not plan.control and plan.env in CORE_IDS}
     wanted -= {"frozen_lake/slippery-long"}
     played = [name for board in (*BOARDS, "adversarial") for name in load_experiment(board).schedules]
     assert len(played) == len(set(played))

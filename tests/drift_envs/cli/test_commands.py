@@ -13,14 +13,13 @@ import typer
 
 from drift_envs.cli import main
 from drift_envs.cli.app import app
-from drift_envs.cli.listing import KNOB_TABLES, WRAPPER_KNOBS, read_summaries
-from drift_envs.lazy import load_object
-from drift_envs.registration import ALL_IDS, IDS
+from drift_envs.cli.listing import WRAPPER_KNOBS
 from drift_envs.schedule import load_schedule, schedule_schema, shipped_schedules
 from drift_envs.wrappers.effects import effect_knobs
+from tests.core_ids import CORE_IDS
 
 COMMANDS = ("list", "show", "validate", "plot", "schema", "play", "record")
-OURS = [name for name in shipped_schedules() if (load_schedule(name) or pytest.fail(name)).env in IDS]
+OURS = [name for name in shipped_schedules() if (load_schedule(name) or pytest.fail(name)).env in CORE_IDS]
 LAKES = [name for name in OURS if name.startswith("frozen_lake/")]
 
 
@@ -96,28 +95,12 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
 def test_list_names_everything(capsys: pytest.CaptureFixture) -> None:
     assert main(["list"]) == 0
     text = capsys.readouterr().out
-    for name in (*IDS, *OURS, "goal_rewards", "observation_noise", "flood 20", "(control)"):
+    for name in (*CORE_IDS, *OURS, "goal_rewards", "observation_noise", "flood 20", "(control)"):
         assert name in text, name
 
 
-def test_the_list_agrees_with_the_checked_schedules() -> None:
-    summaries = read_summaries()
-    assert tuple(summaries) == shipped_schedules()
-    for name, summary in summaries.items():
-        schedule = load_schedule(name)
-        assert schedule is not None
-        assert summary[:1] + summary[2:] == (schedule.env, schedule.description, schedule.control)
-        expected = [
-            (drift.name, None if drift.rate is not None else drift.at or drift.every) for drift in schedule.drifts
-        ]
-        assert list(summary.drifts) == expected, name
-
-
-def test_the_list_agrees_with_the_knob_tables() -> None:
-    assert list(KNOB_TABLES) == list(ALL_IDS)
-    for env_id, entry in IDS.items():
-        assert load_object(KNOB_TABLES[env_id]) is entry.base.knobs
-    effects = {knob.name for env_id in IDS for knob in effect_knobs(gym.make(env_id))}
+def test_the_list_names_all_knobs_of_the_wrapper() -> None:
+    effects = {knob.name for env_id in CORE_IDS for knob in effect_knobs(gym.make(env_id))}
     assert set(WRAPPER_KNOBS) == effects
 
 

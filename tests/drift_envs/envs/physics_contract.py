@@ -11,17 +11,13 @@ from typing import ClassVar
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.world import to_env
 from gymnasium.utils.env_checker import data_equivalence
 
 from drift_envs import twin
-from drift_envs.cli.listing import KNOB_TABLES
-from drift_envs.envs.attributes import AttributeKnobs
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
-from drift_envs.lazy import load_object
-from drift_envs.registration import ALL_IDS, knob_table_of
+from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import load_schedule
-from drift_envs.wrappers.field_text import find_field_text
+from drift_envs.wrappers.attributes import AttributeKnobs
 from drift_envs.wrappers.snapshot import snapshot
 from tests.drift_envs.envs.registered_contract import RegisteredContract, actions_of, play, shipped
 
@@ -48,13 +44,13 @@ class PhysicsContract(RegisteredContract):
     def test_its_table_is_that_of_its_attributes(self):
         env = gym.make(self.env_id, schedule=None).unwrapped
         assert AttributeKnobs(env, env.attributes, env.followers).knobs.accepts_like(env.knobs)
-        assert load_object(KNOB_TABLES[self.env_id]) is env.knobs
+        assert IDS[self.env_id].parts.knob_table is env.knobs
         assert set(self.values) == set(env.knobs)
         assert "reward_sign" in knob_table_of(self.env_id)
 
     def test_each_knob_acts_and_comes_back(self):
         for name, value in self.values.items():
-            knob = load_object(KNOB_TABLES[self.env_id])[name]
+            knob = IDS[self.env_id].parts.knob_table[name]
             runs = []
             for drift in ({}, {name: value}, {name: knob.default}):
                 env = gym.make(self.env_id, schedule={"version": 1, "name": "one", "base": drift})
@@ -75,7 +71,7 @@ class PhysicsContract(RegisteredContract):
             assert schedule.seed is None
 
     def test_schedules_change_what_they_say(self):
-        family = ALL_IDS[self.env_id].schedule.split("/")[0]
+        family = IDS[self.env_id].schedule.split("/")[0]
 
         def values(name, ticks, seed=0):
             env = gym.make(self.env_id, schedule=f"{family}/{name}")
@@ -106,17 +102,17 @@ class PhysicsContract(RegisteredContract):
         assert {str(one) for one in mixed[16:35]} == {str(mixed[0]), str(mixed[35])}
 
     def test_text(self):
-        name = f"{ALL_IDS[self.env_id].schedule.split('/')[0]}/explicit"
+        name = f"{IDS[self.env_id].schedule.split('/')[0]}/explicit"
         env = gym.make(self.env_id, schedule=name, text=True)
         state, info = env.reset(seed=0)
         oracle, task, total = env.get_wrapper_attr("oracle"), info["task"], 0.0
-        text = find_field_text(env.unwrapped)
+        text = IDS[self.env_id].parts.load("text")(env.unwrapped).text
         assert list(json.loads(state)) == [*text.fields, "score"]
         assert info["actions"] == list(text.actions)
         assert info["score"] == 0.0
         for number in range(60):
             action = info["actions"][number % len(info["actions"])]
-            after, reward, terminated, _, info = env.step(to_env(env.action_space, action))
+            after, reward, terminated, _, info = env.step(action)
             assert env.observation_space.contains(after)
             assert oracle.holds(state, action, after, terminated, 0)
             total += text.pay(float(reward), terminated)
@@ -128,7 +124,7 @@ class PhysicsContract(RegisteredContract):
         assert env.reset(options={"drift_tick": 20})[1]["task"] == task
         with pytest.raises(ArgumentError, match=re.escape("`state` should be a JSON object with the numbers")):
             oracle.changed('{"score": 0}', info["actions"][0], 0, 20)
-        with pytest.raises(ArgumentError, match=re.escape("`action` should be an action as text")):
+        with pytest.raises(ArgumentError, match=re.escape("`action` should be an element of")):
             oracle.changed(state, "left", 0, 20)
 
     def test_a_snapshot_brings_the_episode_back(self):
@@ -157,7 +153,7 @@ class PhysicsContract(RegisteredContract):
         assert env.unwrapped.read_knobs() == before
 
     def test_changed_is_exact(self):
-        name = f"{ALL_IDS[self.env_id].schedule.split('/')[0]}/explicit"
+        name = f"{IDS[self.env_id].schedule.split('/')[0]}/explicit"
         env = gym.make(self.env_id, schedule=name)
         state, _ = env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")

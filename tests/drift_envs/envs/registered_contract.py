@@ -13,7 +13,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
-from drift_envs.registration import ALL_IDS
+from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, shipped_schedules
 
 CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
@@ -55,14 +55,14 @@ class RegisteredContract:
     def test_without_a_schedule_it_is_the_packages(self):
         ours, base = gym.make(self.env_id, schedule=None), gym.make(self.plain_id)
         assert (ours.observation_space, ours.action_space) == (base.observation_space, base.action_space)
-        assert ours.spec.max_episode_steps == ALL_IDS[self.env_id].limit
+        assert ours.spec.max_episode_steps == IDS[self.env_id].limit
         assert base.spec.max_episode_steps in (None, ours.spec.max_episode_steps)
         actions = actions_of(base, self.steps)
         assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
 
     def test_gymnasiums_checker_is_content(self):
         for text in self.forms:
-            for schedule in (None, ALL_IDS[self.env_id].schedule):
+            for schedule in (None, IDS[self.env_id].schedule):
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
                     warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")

@@ -12,7 +12,7 @@ import pytest
 
 import drift_envs
 from drift_envs.envs import FrozenLake, MountainCar, MountainCarContinuous
-from drift_envs.envs.mountain_car import POISON_CELL
+from drift_envs.envs.mountain_car.env import POISON_CELL
 from drift_envs.errors import ArgumentError, NoOracleError, ScheduleError
 
 LEFT, DOWN, RIGHT, UP = range(4)

@@ -123,5 +123,5 @@ def test_no_oracle_is_made_for_another_environment() -> None:
 def test_no_oracle_is_made_where_it_would_be_wrong() -> None:
     schedule = {"version": 1, "name": "late", "drifts": [{"at": 1, "set": {"action_delay": 2}}]}
     env = gym.make("DriftFrozenLake-v0", schedule=schedule)
-    with pytest.raises(NoOracleError, match="while its schedule turns `action_delay`"):
+    with pytest.raises(NoOracleError, match="while its schedule sets `action_delay`"):
         _ = env.env.oracle

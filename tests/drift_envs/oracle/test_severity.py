@@ -7,10 +7,10 @@ import csv
 import pytest
 
 from drift_envs.cli import main
+from drift_envs.envs.frozen_lake.oracle_plan import LakeSetting, met_share
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.oracle import measure_drifts
-from drift_envs.oracle.lake_plan import LakeSetting, met_share
 from drift_envs.schedule import load_schedule
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from drift_envs.errors import ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.registration import knob_table_of
 from drift_envs.schedule import load_schedule, loader
+from tests.core_ids import CORE_IDS
 
 CONTENT = {"version": 1, "name": "thaw", "drifts": [{"at": 3, "set": {"slip": 1}}]}
 
@@ -29,7 +30,7 @@ def count_checks(monkeypatch):
     return lambda: len(checked)
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 @pytest.mark.parametrize("text", [False, True])
 def test_an_environment_checks_its_schedule_once(env_id, text, count_checks):
     env = gym.make(env_id, text=text)

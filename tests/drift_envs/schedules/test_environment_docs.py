@@ -9,13 +9,14 @@ import gymnasium as gym
 import pytest
 
 from drift_envs.cli.worlds import open_schedule
-from drift_envs.oracle.car_physics import CarSetting, pump
-from drift_envs.oracle.car_plan import measure, solve_car
-from drift_envs.registration import IDS, knob_table_of
+from drift_envs.envs.mountain_car.oracle_physics import CarSetting, pump
+from drift_envs.envs.mountain_car.oracle_plan import measure, solve_car
+from drift_envs.registration import knob_table_of
 from drift_envs.schedule import load_schedule, shipped_schedules
+from tests.core_ids import CORE_IDS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
-NAMES = [name for name in shipped_schedules() if getattr(load_schedule(name), "env", None) in IDS]
+NAMES = [name for name in shipped_schedules() if getattr(load_schedule(name), "env", None) in CORE_IDS]
 
 
 def rows(start: str) -> list[list[str]]:
@@ -29,10 +30,10 @@ def rows(start: str) -> list[list[str]]:
 
 def test_every_id_with_its_limit_and_schedule() -> None:
     found = {row[0].strip("`"): (int(row[1]), row[2].strip("`")) for row in rows("`Drift")}
-    assert found == {env_id: (entry.limit, entry.schedule) for env_id, entry in IDS.items()}
+    assert found == {env_id: (entry.limit, entry.schedule) for env_id, entry in CORE_IDS.items()}
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 def test_every_knob_is_documented(env_id: str) -> None:
     for name in knob_table_of(env_id):
         assert f"`{name}`" in TEXT, name

@@ -10,13 +10,17 @@ import pytest
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
 from drift_envs.envs.frozen_lake.model import share_of_open_paths
+from drift_envs.envs.frozen_lake.oracle import LakeOracle
+from drift_envs.envs.frozen_lake.oracle_plan import carried_value, lake_responses, solve_lake
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
-from drift_envs.envs.mountain_car import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
+from drift_envs.envs.house.oracle import HouseOracle
+from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
+from drift_envs.envs.mountain_car.oracle import CarOracle
 from drift_envs.envs.webshop.knobs import WEBSHOP_KNOBS
-from drift_envs.oracle import CarOracle, HouseOracle, LakeOracle, PlannedWorld, ShopOracle
-from drift_envs.oracle.lake_plan import carried_value, lake_responses, solve_lake
-from drift_envs.registration import IDS
+from drift_envs.envs.webshop.oracle import ShopOracle
+from drift_envs.oracle import PlannedWorld
 from drift_envs.schedule import NEVER, Schedule, Timeline, load_schedule, shipped_schedules
+from tests.core_ids import CORE_IDS
 
 TABLES = {
     "frozen_lake": ("DriftFrozenLake-v0", FROZEN_LAKE_KNOBS, LakeOracle),
@@ -101,7 +105,7 @@ def oracles(name: str):
         return
     for seed in FAMILY_SEEDS if name in FAMILIES else (0,):
         timeline = Timeline(plan(name), table, seed)
-        yield timeline, kind(PlannedWorld(timeline, table), IDS[env_id].limit)
+        yield timeline, kind(PlannedWorld(timeline, table), CORE_IDS[env_id].limit)
 
 
 def effects(name: str):

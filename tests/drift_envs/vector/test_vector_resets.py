@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
+from drift_envs.envs.frozen_lake.vector import VectorFrozenLake
+from drift_envs.envs.mountain_car.vector import VectorMountainCar
 from drift_envs.errors import DriftWarning, StateError
-from drift_envs.vector import VectorFrozenLake, VectorMountainCar
 
 LAKE = "DriftFrozenLake-v0"
 MAPS = (["SFFF", "FFFH", "FHFF", "FFFG"], ["SFFF", "HFFF", "FFFH", "HFFG"])

@@ -7,13 +7,13 @@ from gymnasium.utils.env_checker import data_equivalence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, shipped_schedules
+from tests.core_ids import CORE_IDS
 
 IMPLICIT = [
     name
     for name in shipped_schedules()
-    if load_schedule(name).env in IDS and load_schedule(name).visibility == "implicit"
+    if load_schedule(name).env in CORE_IDS and load_schedule(name).visibility == "implicit"
 ]
 OUTCOMES = ("click[buy now]", "move ", "use ", "examine ", "open drawer")
 """Actions whose answers are outcomes: purchases, things put down and examined, and locked drawers."""
@@ -21,7 +21,7 @@ VISIBLE = {"house/appliances", "house/move", "house/renamed"}
 """Explicit drifts of what stands in a house, and of its name."""
 SHOP = {"task", "actions", "score", "last_action_error"}
 HOUSE = {"task", "actions", "score"}
-OURS = [name for name in shipped_schedules() if load_schedule(name).env in IDS]
+OURS = [name for name in shipped_schedules() if load_schedule(name).env in CORE_IDS]
 
 
 def make(name, **arguments):

@@ -8,9 +8,9 @@ import pytest
 
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError
-from drift_envs.registration import IDS
 from drift_envs.wrappers import DriftOverlay, DriftWrapper
 from drift_envs.wrappers.overlay.strip import STRIP, blocks
+from tests.core_ids import CORE_IDS
 
 
 def pictures(env, episodes, seed=0):
@@ -62,7 +62,7 @@ def test_hidden_dynamics_do_not_show():
         env.close()
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 def test_the_strip_stands_under_the_picture(env_id):
     plain, overlaid = (gym.make(env_id, render_mode="rgb_array", overlay=overlay) for overlay in (None, True))
     for env in (plain, overlaid):

@@ -1,16 +1,16 @@
 """Text worlds."""
 
 import json
-import re
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
+from drift_envs.envs.mountain_car.text import FORCES
 from drift_envs.errors import ArgumentError
-from drift_envs.registration import IDS
 from drift_envs.wrappers import DriftWrapper, TextObservation
-from drift_envs.wrappers.describe import FORCES
+from drift_envs.wrappers.describe import read_action
+from tests.core_ids import CORE_IDS
 
 GOALS = {"map": ["SFFFFF", "FHFFFF", "FFFFFF", "FFFFFG", "FFFFHF", "FFFFFG"], "goal_rewards": {"3,5": 1.0, "5,5": 0.5}}
 SWAP = {"version": 1, "name": "swap", "base": GOALS, "drifts": [{"at": 1, "swap": {"goal_rewards": ["3,5", "5,5"]}}]}
@@ -86,7 +86,7 @@ def test_the_cars_score_and_task():
     assert env.reset()[1]["score"] == 0.0
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 def test_the_contract_of_text_worlds(env_id):
     env = gym.make(env_id, text=True)
     plain = gym.make(env_id)
@@ -103,7 +103,7 @@ def test_the_contract_of_text_worlds(env_id):
         else:
             raw = np.array([float(action)], np.float32) if "Continuous" in env_id else int(action)
         assert env.action_space.contains(raw)
-        observation, reward, terminated, truncated, info = env.step(raw)
+        observation, reward, terminated, truncated, info = env.step(action if number % 2 else raw)
         assert env.observation_space.contains(observation)
         json.loads(observation)
         assert (reward, terminated, truncated) == plain.step(raw)[1:4]
@@ -126,9 +126,50 @@ def test_the_grid_of_forces():
     assert [float(action) for action in env.reset(seed=0)[1]["actions"]] == list(FORCES)
 
 
-def test_worlds_without_words():
-    with pytest.raises(ArgumentError, match=re.escape("`env` should be a world of this package that has a text form")):
-        TextObservation(gym.make("CartPole-v1"))
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "Blackjack-v1", "Pendulum-v1", "CliffWalking-v1"])
+def test_environments_of_others_are_shown_by_their_spaces(env_id):
+    env, plain = TextObservation(gym.make(env_id)), gym.make(env_id)
+    observation, info = env.reset(seed=3)
+    plain.reset(seed=3)
+    total = 0.0
+    for number in range(40):
+        assert env.observation_space.contains(observation)
+        action = info["actions"][number % len(info["actions"])]
+        observation, reward, terminated, truncated, info = env.step(action)
+        assert (reward, terminated, truncated) == plain.step(read_action(plain.action_space, action))[1:4]
+        total += float(reward)
+        assert info["score"] == pytest.approx(total)
+        if terminated or truncated:
+            break
+
+
+def test_equal_observations_are_equal_states():
+    env = TextObservation(gym.make("CliffWalking-v1"))
+    first, _ = env.reset(seed=0)
+    assert env.step("3")[0] == first, "against the wall: a reward of -1, and the same place"
+
+
+def test_spaces_that_are_too_large_are_refused():
+    class Pictures(gym.Env):
+        observation_space = gym.spaces.Box(0, 255, (8, 9), np.uint8)
+        action_space = gym.spaces.Discrete(2)
+
+    class Body(gym.Env):
+        observation_space = gym.spaces.Box(-1, 1, (3,))
+        action_space = gym.spaces.Box(-1, 1, (6,))
+
+    with pytest.raises(ArgumentError, match="observations of at most 64 numbers"):
+        TextObservation(Pictures())
+    with pytest.raises(ArgumentError, match="at most 64 actions"):
+        TextObservation(Body())
+
+
+@pytest.mark.parametrize("action", ["7", "-1", "left", "[0]", "1e400", "true", ""])
+def test_a_text_that_is_no_action_is_refused(action):
+    env = gym.make("DriftFrozenLake-v0", text=True)
+    env.reset(seed=0)
+    with pytest.raises(ArgumentError, match="`action` should be an element of"):
+        env.step(action)
 
 
 def test_by_hand_it_is_in_the_spec():

@@ -10,9 +10,9 @@ import pytest
 import drift_envs
 from drift_envs.envs import FrozenLake
 from drift_envs.errors import ArgumentError, HiddenError, StateError
-from drift_envs.registration import IDS
 from drift_envs.wrappers import DriftWrapper, Twin, snapshot, twin
 from drift_envs.wrappers.twin import HIDDEN
+from tests.core_ids import CORE_IDS
 
 SLIP = {
     "version": 1,
@@ -95,7 +95,7 @@ def test_a_twins_random_numbers_are_its_own_and_repeat_with_the_worlds_seed():
     assert walk(first) != runs[0]
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 @pytest.mark.parametrize("text", [False, True])
 def test_a_twin_looks_like_its_world(env_id, text):
     world = gym.make(env_id, text=text, render_mode="rgb_array", notify="full")
@@ -180,7 +180,7 @@ def test_a_twin_of_a_generic_world():
     assert second._Twin__inner.unwrapped is not world.unwrapped
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", CORE_IDS)
 def test_a_snapshot_brings_the_episode_back(env_id):
     world = gym.make(env_id, text=True, schedule={"version": 1, "name": "t", "base": {"transient": 0.5}})
     world.reset(seed=0)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-import drift_envs.browsergym  # noqa: F401  registers the task
-from drift_envs.browsergym import SHOP
+import drift_envs.integrations.browsergym  # noqa: F401  registers the task
+from drift_envs.integrations.browsergym import SHOP
 from tests.drift_agents.llm.chat_server import Response, said, serve
 from tests.extras.browsergym.bids import choose
 

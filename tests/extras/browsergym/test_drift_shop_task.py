@@ -14,10 +14,10 @@ import pytest
 from browsergym.experiments import AbstractAgentArgs, Agent, EnvArgs, ExpArgs
 from browsergym.utils.obs import flatten_axtree_to_str
 
-import drift_envs.browsergym
-from drift_envs.browsergym import SHOP, DriftShopTask
+import drift_envs.integrations.browsergym
 from drift_envs.errors import ArgumentError
-from drift_envs.registration import IDS
+from drift_envs.integrations.browsergym import SHOP, DriftShopTask
+from tests.core_ids import CORE_IDS
 from tests.documents import read_code, run_code
 from tests.extras.browsergym.bids import choose
 
@@ -141,7 +141,7 @@ def test_pixels_show_a_theme_and_trees_do_not(make: Any) -> None:
 
 
 def test_an_errand_without_a_purchase_ends(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(IDS, SHOP, IDS[SHOP]._replace(limit=2))
+    monkeypatch.setitem(CORE_IDS, SHOP, CORE_IDS[SHOP]._replace(limit=2))
     env = make(schedule=NOTHING, episodes=2)
     env.reset(seed=0)
     steps = [env.step("noop(0)") for _ in range(4)]
@@ -170,7 +170,7 @@ def test_refusals(arguments: dict[str, Any], rule: str) -> None:
 
 
 def test_importing_registers_the_task() -> None:
-    assert drift_envs.browsergym.DriftShopTask.get_task_id() == "drift_webshop"
+    assert drift_envs.integrations.browsergym.DriftShopTask.get_task_id() == "drift_webshop"
     assert "browsergym/drift_webshop" in gym.registry
 
 

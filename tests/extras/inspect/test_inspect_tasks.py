@@ -19,8 +19,8 @@ from inspect_ai import eval as evaluate
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-from drift_envs import inspect_ai as face
-from drift_envs.inspect_ai import car, drift_task, house, lake, shop
+from drift_envs.integrations import inspect as face
+from drift_envs.integrations.inspect import car, drift_task, house, lake, shop
 from tests.documents import read_code
 from tests.drift_agents.llm.chat_server import said, serve
 from tests.extras.offline import offline  # noqa: F401

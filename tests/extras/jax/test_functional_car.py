@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import drift_envs  # noqa: F401  registers the ids
-from drift_envs.registration import IDS
+from tests.core_ids import CORE_IDS
 
 jax = pytest.importorskip("jax", reason="needs the extra `jax`")
 functional = pytest.importorskip("drift_envs.functional")
@@ -63,4 +63,4 @@ def test_trajectories_equal_the_single_car_for_equal_draws(name, engine, numbers
 
 @pytest.mark.parametrize("env", functional.ENVIRONMENTS.items(), ids=lambda item: item[0])
 def test_the_step_limit_is_that_of_the_id(env):
-    assert env[1].limit == IDS[env[0]].limit
+    assert env[1].limit == CORE_IDS[env[0]].limit

@@ -20,8 +20,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.lifetime import TextLifetime
-from drift_envs.mcp import TOKEN_VARIABLE, make_server
+from drift_envs.integrations.lifetime import TextLifetime
+from drift_envs.integrations.mcp import TOKEN_VARIABLE, make_server
 from tests.documents import read_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -259,6 +259,6 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
 
 
 def test_the_examples_of_the_module_run():
-    from drift_envs import mcp as module
+    from drift_envs.integrations import mcp as module
 
     assert doctest.testmod(module).failed == 0

@@ -18,21 +18,20 @@ from drift_agents.experiment.runner import run_experiment
 from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from drift_envs import twin
-from drift_envs.cli.listing import KNOB_TABLES
 from drift_envs.cli.record import RecordOptions, record
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.minigrid.env import GoToLocalGrid
 from drift_envs.envs.minigrid.knobs import ACTIONS, MINIGRID_KNOBS
+from drift_envs.envs.minigrid.oracle import plan_grid
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
 from drift_envs.lazy import load_object
-from drift_envs.oracle.grid import plan_grid
-from drift_envs.registration import ALL_IDS, knob_table_of
+from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import Timeline, load_schedule, shipped_schedules
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.registered_contract import RegisteredContract
 
-WORLDS = [env_id for env_id in ALL_IDS if env_id.startswith("DriftMiniGrid-")]
+WORLDS = [env_id for env_id in IDS if env_id.startswith("DriftMiniGrid-")]
 SHIPPED = [name for name in shipped_schedules() if name.startswith("minigrid_")]
 OTHER_RHYTHMS = {"minigrid_empty/tides", "minigrid_unlock/weekly", "minigrid_door_key/wander"}
 """Schedules whose phases are not twenty episodes long."""
@@ -82,10 +81,10 @@ class TestGoToLocal(GridContract):
 
 
 def test_every_world_of_the_table_is_tested():
-    assert {env_id for env_id, entry in ALL_IDS.items() if entry.extra == "minigrid"} == set(WORLDS)
+    assert {env_id for env_id, entry in IDS.items() if entry.parts.extra == "minigrid"} == set(WORLDS)
     assert {contract.env_id for contract in GridContract.__subclasses__()} == set(WORLDS)
     for env_id in WORLDS:
-        assert load_object(KNOB_TABLES[env_id]) is ALL_IDS[env_id].base.knobs is MINIGRID_KNOBS
+        assert IDS[env_id].parts.knob_table is IDS[env_id].parts.env_class.knobs is MINIGRID_KNOBS
         assert "action_delay" in knob_table_of(env_id)
 
 

@@ -19,9 +19,9 @@ from drift_agents.experiment.runner import run_experiment
 
 from drift_envs.cli.worlds import open_schedule
 from drift_envs.envs.miniwob.knobs import MINIWOB_KNOBS
+from drift_envs.envs.miniwob.oracle_pages import PageSolver, read_words
 from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.errors import ArgumentError
-from drift_envs.oracle.miniwob import PageSolver, read_words
 from drift_envs.schedule import Timeline, load_schedule, shipped_schedules
 
 PAGES = {name: name.title().replace("-", "") for name in TASKS}

@@ -14,10 +14,10 @@ from miniwob.environment import MiniWoBEnvironment
 from miniwob.reward import get_raw_reward
 
 from drift_envs.envs.miniwob.env import MiniWoB
+from drift_envs.envs.miniwob.oracle_pages import PageSolver
 from drift_envs.envs.miniwob.tasks import TASKS
 from drift_envs.errors import ArgumentError, DrivenKnobError, KnobError, MissingDependencyError, StateError
-from drift_envs.oracle.miniwob import PageSolver
-from drift_envs.registration import EXTRA_IDS
+from drift_envs.registration import IDS
 from webshop_server.settings import THEMES
 
 PAGES = {name: name.title().replace("-", "") for name in TASKS}
@@ -59,7 +59,7 @@ def state_of(observation: str) -> list[dict[str, Any]]:
 
 
 def test_every_page_has_an_id() -> None:
-    ours = [name for name in EXTRA_IDS if name.startswith("DriftMiniWoB")]
+    ours = [name for name in IDS if name.startswith("DriftMiniWoB")]
     assert ours == [f"DriftMiniWoB{name}-v0" for name in PAGES.values()]
 
 

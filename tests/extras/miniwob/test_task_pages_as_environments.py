@@ -17,8 +17,8 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv
 
 from drift_envs import snapshot, twin
+from drift_envs.envs.miniwob.oracle_pages import PageSolver
 from drift_envs.errors import HiddenError
-from drift_envs.oracle.miniwob import PageSolver
 
 
 def wait_for(condition: Any) -> bool:

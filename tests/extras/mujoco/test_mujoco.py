@@ -22,7 +22,7 @@ from drift_agents.types import AgentClock, Experience, Outcome, Transition
 import drift_envs
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
-from drift_envs.oracle.controllers import GAITS
+from drift_envs.envs.mujoco.oracle import GAITS
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.physics_contract import PhysicsContract

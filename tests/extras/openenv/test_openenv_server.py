@@ -18,8 +18,8 @@ pytest.importorskip("openenv", reason="needs the extra `openenv`")
 from openenv.cli._validation import validate_running_environment
 from openenv.core import GenericEnvClient
 
-from drift_envs import openenv as face
-from drift_envs.openenv import LifetimeAction, LifetimeEnvironment, make_app
+from drift_envs.integrations import openenv as face
+from drift_envs.integrations.openenv import LifetimeAction, LifetimeEnvironment, make_app
 from tests.documents import read_code, run_code
 from tests.extras.offline import offline  # noqa: F401
 from tests.extras.turn import TURN

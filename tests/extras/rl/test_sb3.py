@@ -21,8 +21,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.utils import configure_logger
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from drift_envs import sb3
-from drift_envs.sb3 import EvalCallback, VecEnv, make_vec_env
+from drift_envs.integrations import sb3
+from drift_envs.integrations.sb3 import EvalCallback, VecEnv, make_vec_env
 from tests.documents import read_code, run_code
 
 TURN = {"version": 1, "name": "turn", "base": {"map": ["SFG"]}, "drifts": [{"at": 3, "set": {"map": ["SFFFG"]}}]}
@@ -158,6 +158,6 @@ def test_the_error_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("stable_baselines3")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    monkeypatch.delitem(sys.modules, "drift_envs.sb3")
+    monkeypatch.delitem(sys.modules, "drift_envs.integrations.sb3")
     with pytest.raises(MissingDependencyError, match=re.escape('pip install "drift-envs[rl]"')):
-        __import__("drift_envs.sb3")
+        __import__("drift_envs.integrations.sb3")

@@ -29,7 +29,7 @@ socket.socket.connect = refuse
 EPISODES = (
     WALK
     + """
-from drift_envs.tracking import TrackEpisodes
+from drift_envs.integrations.trackers import TrackEpisodes
 for name in ("walk", "walk"):
     env = TrackEpisodes(gym.make("DriftFrozenLake-v0", schedule=json.loads(sys.argv[1])), ["trackio"], "runs", name)
     for episode in range(7):

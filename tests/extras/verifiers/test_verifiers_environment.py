@@ -19,8 +19,8 @@ pytest.importorskip("verifiers", reason="needs the extra `verifiers`")
 
 import verifiers as vf
 
-from drift_envs import verifiers as face
-from drift_envs.verifiers import load_environment
+from drift_envs.integrations import verifiers as face
+from drift_envs.integrations.verifiers import load_environment
 from tests.drift_agents.llm.chat_server import said, serve
 from tests.extras.offline import offline  # noqa: F401
 from tests.extras.turn import TURN
@@ -101,12 +101,14 @@ def test_mistakes_name_the_rule():
 
 def test_the_command_of_the_page_evaluates(tmp_path):
     page = (ROOT / "docs" / "verifiers.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^vf-eval drift_envs.verifiers (.*) --model MODEL --api-base-url URL$", page, re.MULTILINE)
+    line = r"^vf-eval drift_envs.integrations.verifiers (.*) --model MODEL --api-base-url URL$"
+    (command,) = re.findall(line, page, re.MULTILINE)
     options = re.findall(r"'[^']*'|\S+", command)
     with serve(lambda request: said("Action: 1")) as server:
         done = subprocess.run(
-            [Path(sys.executable).with_name("vf-eval"), "drift_envs.verifiers", *(o.strip("'") for o in options),
-             "--model", "tiny", "--api-base-url", server.url, "--api-key-var", "NO_KEY"],
+            [Path(sys.executable).with_name("vf-eval"), "drift_envs.integrations.verifiers",
+             *(o.strip("'") for o in options), "--model", "tiny", "--api-base-url", server.url,
+             "--api-key-var", "NO_KEY"],
             capture_output=True, text=True, timeout=400, check=False, cwd=tmp_path,
             env={**os.environ, "NO_KEY": "none", "HF_HUB_OFFLINE": "1", "NO_PROXY": "127.0.0.1"},
         )  # fmt: skip

@@ -14,7 +14,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.envs.chromium import Chromium
+from drift_envs.chromium import Chromium
 from drift_envs.envs.webshop.backends.base import BrowserOptions, require_started
 from drift_envs.envs.webshop.backends.http import ServerBackend
 from drift_envs.errors import StateError

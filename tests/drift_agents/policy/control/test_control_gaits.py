@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import drift_agents.policy.control.gaits as gaits
+import drift_envs.oracle.controllers as controllers
 import numpy as np
 import pytest
 from drift_agents.matching.smooth import find_field_world
@@ -13,7 +14,6 @@ from drift_agents.policy.planner import Planner
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
-import drift_envs.oracle.controllers as controllers
 from drift_envs.wrappers.field_text import FIELD_TEXTS
 
 TEXT = FIELD_TEXTS["Hopper"]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import drift_envs
-from drift_envs.envs import chromium as chromium_module
+from drift_envs import chromium as chromium_module
 from drift_envs.envs.webshop.text import hide_session
 from drift_envs.errors import MissingDependencyError, StateError
 from webshop_server.oracle import solve

@@ -11,9 +11,9 @@ import pytest
 
 from drift_envs.envs.webshop.env import WebShop
 from drift_envs.envs.webshop.knobs import to_settings
+from drift_envs.envs.webshop.oracle import ShopOracle
 from drift_envs.envs.webshop.tasks import check_goal, score_repetition
 from drift_envs.errors import ArgumentError, DriftWarning
-from drift_envs.oracle import ShopOracle
 from drift_envs.schedule import shipped_schedules
 from drift_envs.schedule.loader import load_schedule
 from webshop_server.generate import generate

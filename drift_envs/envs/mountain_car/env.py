@@ -1,0 +1,358 @@
+"""Mountain cars with knobs.
+
+* `MountainCar` - Gymnasium's mountain car with knobs for force, gravity, goal position and transient responses
+* `MountainCarContinuous` - the continuous mountain car with the same knobs, `power` instead of `force`
+* `MOUNTAIN_CAR_KNOBS`, `MOUNTAIN_CAR_CONTINUOUS_KNOBS` - their knob tables
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.envs.classic_control import utils
+from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_MountainCarEnv
+from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
+
+from drift_envs.checks import check_action, check_force
+from drift_envs.envs.mountain_car import MOUNTAIN_CAR, MOUNTAIN_CAR_CONTINUOUS
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import Knob, KnobTable, Value
+from drift_envs.parts import EnvParts
+from drift_envs.tunable import KnobAttribute
+from drift_envs.visits import POISON_KNOB, PoisonedEnv, poison_rule
+
+_GRAVITY = Knob("gravity", 0.0025, (0.0, 0.01), "pull of the valley, in velocity a step")
+_TRANSIENT = Knob(
+    "transient", 0.0, (0.0, 1.0), "probability that one step answers to another action, drawn uniformly, once"
+)
+
+MOUNTAIN_CAR_KNOBS = KnobTable(
+    (
+        Knob("force", 0.001, (-0.01, 0.01), "push of the engine, in velocity a step; negative reverses the controls"),
+        _GRAVITY,
+        Knob("goal_position", 0.5, (-0.3, 0.6), "position of the flag"),
+        _TRANSIENT,
+        POISON_KNOB,
+    ),
+    rule=poison_rule,
+)
+
+MOUNTAIN_CAR_CONTINUOUS_KNOBS = KnobTable(
+    (
+        Knob("power", 0.0015, (-0.01, 0.01), "push of the engine at full force; negative reverses the controls"),
+        _GRAVITY,
+        Knob("goal_position", 0.45, (-0.3, 0.6), "position of the flag"),
+        _TRANSIENT,
+        POISON_KNOB,
+    ),
+    rule=poison_rule,
+)
+
+POISON_CELL = (0.1, 0.01)
+"""Position and velocity of a cell that `poison_after` counts visits of."""
+
+
+class _KnobCar(PoisonedEnv):
+    """Knobs, state and drawing surfaces of both cars."""
+
+    surfaces: ClassVar[tuple[str, ...]] = ("screen", "clock", "surf")
+    state_names: ClassVar[tuple[str, ...]] = ("state",)
+    gravity = KnobAttribute()
+    goal_position = KnobAttribute()
+    transient = KnobAttribute()
+    # Gymnasium's constructors set the knobs one by one, and each time all values are checked together.
+    _force: float = 0.001  # of the discrete car
+    _power: float = 0.0015  # of the continuous car
+    _gravity: float = 0.0025
+    _goal_position: float = 0.5
+    _transient: float = 0.0
+    render: Callable[[], Any]  # Gymnasium's has no annotations
+
+    def turn(self, values: Mapping[str, Value]) -> None:
+        """Set these knobs to canonical values, all at once.
+
+        Args:
+            values: canonical values, by knob.
+        """
+        # Called at each step of a ramp: written out, this takes half of the time of a loop with `setattr`.
+        if "force" in values:
+            self._force = values["force"]
+        if "power" in values:
+            self._power = values["power"]
+        if "gravity" in values:
+            self._gravity = values["gravity"]
+        if "goal_position" in values:
+            self._goal_position = values["goal_position"]
+        if "transient" in values:
+            self._transient = values["transient"]
+        if "poison_after" in values:
+            self._poison_after = values["poison_after"]
+
+    def _begin_visits(self) -> None:
+        """Begin an episode in the present cell, which counts when it is entered again."""
+        self._clear_visits()
+        self._cell = _find_cell(self.state)
+
+    def _is_dead(self) -> bool:
+        """Whether the engine has no effect in the present cell, which is visited if it was just entered."""
+        cell = _find_cell(self.state)
+        if cell == self._cell:
+            return self.visits.count(cell) >= self._poison_after
+        self._cell = cell
+        return self.visits.note(cell) >= self._poison_after
+
+    state: Any
+    _cell: tuple[int, int] | None = None
+
+    def save_state(self) -> dict[str, Any]:
+        """Position and velocity, and how often each cell was visited."""
+        return {**super().save_state(), "cell": self._cell, "visits": self._save_visits()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of an episode.
+
+        Args:
+            state: from `save_state`.
+        """
+        self.state, self._cell = state["state"], state["cell"]
+        self._load_visits(state["visits"])
+
+
+def _find_cell(state: Any) -> tuple[int, int]:
+    return math.floor(float(state[0]) / POISON_CELL[0]), math.floor(float(state[1]) / POISON_CELL[1])
+
+
+class MountainCar(_KnobCar, MountainCarEnv):
+    """Gymnasium's mountain car with knobs for force, gravity, goal position and transient responses.
+
+    With all knobs at their defaults it is bit-identical to `gymnasium`'s `MountainCarEnv`: same seed,
+    same trajectory, rewards, spaces and `info`. `step` uses plain floats, which is several times faster.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `force` | 0.001 | -0.01 to 0.01 | push of the engine, in velocity a step; negative reverses the controls |
+    | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
+    | `goal_position` | 0.5 | -0.3 to 0.6 | position of the flag |
+    | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
+    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that makes the engine dead in a cell; 0 for none |
+
+    A false response (`transient`) is the response to one of the two other actions, each with probability
+    one half. `info` does not mark it.
+
+    In a cell of position (.1) and velocity (.01) that was entered `poison_after` times in this episode, by this
+    instance or a twin, the engine has no effect. `reset` clears the counts, a twin's `reset` does not.
+
+    | action | meaning | observation | meaning |
+    |---|---|---|---|
+    | 0, 1, 2 | push left, nothing, push right | `Box(2)` | position (-1.2 to 0.6), velocity (-0.07 to 0.07 a step) |
+
+    The reward is -1 a step. `info` is empty.
+
+    Args:
+        render_mode: `human`, `rgb_array` or `None`.
+        goal_velocity: minimum velocity at the flag for the episode to terminate.
+
+    Example:
+        >>> env = MountainCar()
+        >>> _ = env.reset(seed=0)
+        >>> env.force = -0.001
+        >>> env.read_knobs()
+        {'force': -0.001, 'gravity': 0.0025, 'goal_position': 0.5, 'transient': 0.0, 'poison_after': 0}
+    """
+
+    knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_KNOBS
+    parts: ClassVar[EnvParts | None] = MOUNTAIN_CAR
+    force = KnobAttribute()
+
+    def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
+        self._transient = 0.0
+        MountainCarEnv.__init__(self, render_mode, goal_velocity)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in the valley at velocity 0.
+
+        Args:
+            seed: seed of the environment's generator.
+            options: `low` and `high` bound the start position (defaults -0.6 and -0.4).
+
+        Returns:
+            Position and velocity, shape `(2,)`, and an empty `info`.
+        """
+        gym.Env.reset(self, seed=seed)
+        low, high = utils.maybe_parse_reset_bounds(options, -0.6, -0.4)
+        self.state = (float(self.np_random.uniform(low=low, high=high)), 0.0)
+        if self._poison_after:
+            self._begin_visits()
+        if self.render_mode == "human":
+            self.render()
+        return np.array(self.state, dtype=np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Apply one push.
+
+        Args:
+            action: 0 left, 1 nothing, 2 right.
+
+        Returns:
+            Position and velocity, shape `(2,)`, the reward -1, whether the flag was reached,
+            `False`, and an empty `info`.
+
+        Raises:
+            ArgumentError: if the action is not 0, 1 or 2.
+        """
+        if action.__class__ is not int:
+            action = check_action(action, 3)
+        try:
+            push = _PUSHES[action]
+        except KeyError:
+            raise ArgumentError(f"`action` should be one of 0, 1, 2. Received {action!r}") from None
+        if self._transient:
+            push = self._draw_response(push)
+        if self._poison_after and self._is_dead():
+            push = 0
+        position, velocity = self.state
+        velocity += push * self._force + math.cos(3 * position) * (-self._gravity)
+        if velocity > self.max_speed:
+            velocity = self.max_speed
+        elif velocity < -self.max_speed:
+            velocity = -self.max_speed
+        position += velocity
+        if position > self.max_position:
+            position = self.max_position
+        elif position <= self.min_position:
+            position = self.min_position
+            if velocity < 0:
+                velocity = 0.0
+        self.state = (position, velocity)
+        terminated = position >= self._goal_position and velocity >= self.goal_velocity
+        if self.render_mode == "human":
+            self.render()
+        return np.array((position, velocity), dtype=np.float32), -1.0, terminated, False, {}
+
+    def _draw_response(self, push: int) -> int:
+        """Return the given push or, with probability `transient`, the push of another action."""
+        chance = self.np_random.random() / self._transient
+        if chance >= 1.0:
+            return push
+        # Below the threshold the number is again uniform in [0, 1) and selects one of the two others.
+        return _OTHER_PUSHES[push][chance >= 0.5]
+
+
+class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
+    """Gymnasium's continuous mountain car with knobs for power, gravity, goal position and transient responses.
+
+    With all knobs at their defaults it is bit-identical to `gymnasium`'s `Continuous_MountainCarEnv`,
+    where gravity is a constant in the code.
+
+    | knob | default | bounds | meaning |
+    |---|---|---|---|
+    | `power` | 0.0015 | -0.01 to 0.01 | push of the engine at full force; negative reverses the controls |
+    | `gravity` | 0.0025 | 0 to 0.01 | pull of the valley, in velocity a step |
+    | `goal_position` | 0.45 | -0.3 to 0.6 | position of the flag |
+    | `transient` | 0.0 | 0 to 1 | probability that the response to one step is false |
+    | `poison_after` | 0 | 0, 2 to 1000 | the visit of an episode that makes the engine dead in a cell; 0 for none |
+
+    A false response (`transient`) is the response to a force drawn uniformly from -1 to 1. The reward is
+    computed from the given force and `info` does not mark it. `poison_after` is as for `MountainCar`.
+
+    | action | meaning | observation | meaning |
+    |---|---|---|---|
+    | `Box(1)` | force, -1 to 1 | `Box(2)` | position (-1.2 to 0.6), velocity (-0.07 to 0.07 a step) |
+
+    The reward is 100 at the flag, less a tenth of the squared force at every step. `info` is empty.
+
+    Args:
+        render_mode: `human`, `rgb_array` or `None`.
+        goal_velocity: minimum velocity at the flag for the episode to terminate.
+
+    Example:
+        >>> env = MountainCarContinuous()
+        >>> _ = env.reset(seed=0)
+        >>> env.turn({"power": 0.001, "gravity": 0.003})
+        >>> env.power, env.gravity
+        (0.001, 0.003)
+    """
+
+    knobs: ClassVar[KnobTable] = MOUNTAIN_CAR_CONTINUOUS_KNOBS
+    parts: ClassVar[EnvParts | None] = MOUNTAIN_CAR_CONTINUOUS
+    power = KnobAttribute()
+
+    def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
+        self._transient = 0.0
+        self._gravity = 0.0025
+        Continuous_MountainCarEnv.__init__(self, render_mode, goal_velocity)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Start an episode in the valley at velocity 0, as Gymnasium does."""
+        start, info = Continuous_MountainCarEnv.reset(self, seed=seed, options=options)
+        if self._poison_after:
+            self._begin_visits()
+        return start, info
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Apply one push.
+
+        Args:
+            action: the force, shape `(1,)`, clipped to [-1, 1].
+
+        Returns:
+            Position and velocity, shape `(2,)`, the reward, whether the flag was reached, `False`,
+            and an empty `info`.
+
+        Raises:
+            ArgumentError: if the action is not a sequence of one finite number.
+        """
+        if action.__class__ is not np.ndarray or action.dtype.char != "f" or action.shape != (1,):
+            action = check_force(action)  # all other forms of a number; they are slower
+        given = action[0]
+        try:
+            cost = math.pow(given, 2) * 0.1
+        except OverflowError:
+            cost = math.inf
+        if not math.isfinite(cost):
+            raise ArgumentError(f"`action` should be a sequence of one finite number. Received {action!r}")
+        # The expressions below are Gymnasium's, in the same mixture of single and double precision;
+        # plain floats would round differently.
+        position = self.state[0]
+        velocity = self.state[1]
+        force = min(max(given, self.min_action), self.max_action)
+        if self._transient:
+            force = self._draw_response(force)
+        if self._poison_after and self._is_dead():
+            force = 0.0
+        velocity += force * self._power - self._gravity * math.cos(3 * position)
+        if velocity > self.max_speed:
+            velocity = self.max_speed
+        if velocity < -self.max_speed:
+            velocity = -self.max_speed
+        position += velocity
+        if position > self.max_position:
+            position = self.max_position
+        if position < self.min_position:
+            position = self.min_position
+        if position == self.min_position and velocity < 0:
+            velocity = 0
+        terminated = bool(position >= self._goal_position and velocity >= self.goal_velocity)
+        reward = (100.0 if terminated else 0) - cost
+        self.state = np.array([position, velocity], dtype=np.float32)
+        if self.render_mode == "human":
+            self.render()
+        return self.state, reward, terminated, False, {}
+
+    def _draw_response(self, force: float) -> float:
+        """Return the given force or, with probability `transient`, one drawn uniformly."""
+        chance = self.np_random.random() / self._transient
+        # Below the threshold the number is again uniform in [0, 1).
+        return force if chance >= 1.0 else 2.0 * chance - 1.0
+
+
+_PUSHES = {0: -1, 1: 0, 2: 1}
+_OTHER_PUSHES = {-1: (0, 1), 0: (-1, 1), 1: (-1, 0)}

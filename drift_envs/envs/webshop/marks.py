@@ -1,0 +1,54 @@
+"""Marks on pictures of the shop's pages.
+
+* `ShopMarks` - frames around an advertisement's right button, and options of a class of colours
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from drift_envs.drawing import load_pygame
+from drift_envs.envs.webshop.env import WebShop
+from drift_envs.envs.webshop.picture import lay_out, page_width
+from drift_envs.knobs import Value
+from drift_envs.wrappers.overlay.marks import CHANGED, NoMarks
+
+
+class ShopMarks(NoMarks):
+    """Frames around what a drift is about: an advertisement's right button, and options of a class of colours.
+
+    Args:
+        env: the shop; pages of a browser stay as they are.
+    """
+
+    def __init__(self, env: WebShop) -> None:
+        self.env = env
+
+    def draw(self, picture: np.ndarray, old: Mapping[str, Value] | None) -> np.ndarray:
+        """The page with marks.
+
+        Args:
+            picture: of shape `(height, width, 3)`.
+            old: the knobs of the phase before; `None` in the first one.
+        """
+        if self.env.backend_name == "browser":
+            return picture
+        pygame = load_pygame()
+        surface = pygame.surfarray.make_surface(np.transpose(picture, (1, 0, 2)))
+        labels = self._labels()
+        for element, _, box in lay_out(self.env.page.elements, page_width(self.env.draw_listing())):
+            if element.label in labels:
+                pygame.draw.rect(surface, CHANGED, pygame.Rect(box).inflate(8, 8), 3)
+        return np.transpose(pygame.surfarray.array3d(surface), (1, 0, 2))
+
+    def _labels(self) -> set[str]:
+        """The labels that get a frame: the right button, or the colours that the task's class means now."""
+        if self.env.page.path.startswith("/ad/"):
+            return {str(self.env.ad_right_button).lower()}
+        goal = None if self.env.goal_index is None else self.env.shop.goals[self.env.goal_index]
+        if goal is None or not goal.color_class:
+            return set()
+        colors = set(self.env.color_classes.get(goal.color_class, ()))
+        return {element.label for element in self.env.page.elements if element.kind == "option"} & colors

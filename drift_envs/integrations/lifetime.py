@@ -1,0 +1,282 @@
+"""A lifetime as text: what the faces for other libraries have in common.
+
+* `TextLifetime` - an environment as text, with the clock of one agent's life
+* `lifetime_scores` - score by phase, and recovery
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from drift_envs.checks import check_choice, check_integer
+from drift_envs.errors import ArgumentError, StateError
+from drift_envs.metrics.adaptation import recovery, summarise_recoveries
+from drift_envs.registration import IDS
+from drift_envs.wrappers.drift import Source
+
+OWN = "explicit"
+"""The schedule of every id by default: the environment's explicit one."""
+
+
+class TextLifetime:
+    """An environment as text: actions are strings, results are dictionaries of plain data.
+
+    The first `reset` seeds the environment and starts its schedule; all later ones go on. An agent can neither seed
+    nor move the clock.
+
+    Args:
+        env_id: one of the ids of this package.
+        schedule: what drifts; by default that of the id; `None` for nothing.
+        seed: of the instance.
+        on_episode: called with a dictionary at the end of every episode that was begun: `episode`, `phase`, `tick`,
+            `score`, `steps`, `ended` (`terminated`, `truncated` or `abandoned`).
+        rounds: play the first so many episodes of every phase and jump on, as experiments do; the lifetime is over
+            then.
+        episodes: play so many episodes, during which time goes on; with neither, the lifetime has no end.
+
+    Attributes:
+        planned: the phase of each of its episodes, for evaluators; empty without an end, and where the clock counts
+            steps, so that only playing shows it.
+
+    Raises:
+        ArgumentError: an argument breaks a rule.
+        ScheduleError: the schedule cannot be used.
+
+    Example:
+        >>> life = TextLifetime("DriftFrozenLake-v0", seed=0)
+        >>> life.reset()["observation"]
+        '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
+        >>> result = life.act("1")
+        >>> result["step"], result["score"], result["ended"]
+        (1, 0.0, False)
+    """
+
+    def __init__(
+        self,
+        env_id: str,
+        schedule: Source = OWN,
+        seed: int = 0,
+        on_episode: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        rounds: int | None = None,
+        episodes: int | None = None,
+    ) -> None:
+        check_choice("env_id", env_id, tuple(IDS))
+        self._seed = check_integer("seed", seed)
+        check_integer("rounds", rounds, 1, optional=True)
+        check_integer("episodes", episodes, 1, optional=True)
+        if rounds is not None and episodes is not None:
+            raise ArgumentError("`rounds` and `episodes` exclude each other. Received both")
+        self._env = gym.make(env_id, text=True, schedule=schedule)
+        self._on_episode = on_episode
+        self._ticks = None if rounds is None else _first_ticks(self._env, self._seed, rounds)
+        self._length = len(self._ticks) if self._ticks is not None else episodes
+        self.planned = self._plan_phases()
+        self._episode = -1
+        self._step = 0
+        self._going = False
+        self._result: dict[str, Any] | None = None
+
+    @property
+    def length(self) -> int | None:
+        """The number of its episodes, `None` without an end."""
+        return self._length
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last of its episodes has ended."""
+        return self._length is not None and self._episode + 1 >= self._length and not self._going
+
+    def reset(self) -> dict[str, Any]:
+        """Begin the next episode; an unfinished one counts as abandoned.
+
+        Returns:
+            `observation`, `task`, `actions` (the admissible ones), `score` so far, `reward` of the last action,
+            `ended`, `episode` and `step`; `error` if the last action was refused by the environment.
+
+        Raises:
+            StateError: the lifetime is over.
+        """
+        self._finish("abandoned")
+        if self.is_over:
+            raise StateError(f"the lifetime is over after {self._length} episodes; make another one")
+        self._episode += 1
+        options = None if self._ticks is None else {"drift_tick": self._ticks[self._episode]}
+        observation, info = self._env.reset(seed=self._seed if self._episode == 0 else None, options=options)
+        self._step = 0
+        self._going = True
+        return self._show(observation, info, 0.0, False)
+
+    def act(self, action: str) -> dict[str, Any]:
+        """Take an action.
+
+        Args:
+            action: an action as text, such as `2`, `-0.5` or `click[buy now]`.
+
+        Returns:
+            What `reset` returns.
+
+        Raises:
+            StateError: no episode is going on.
+            ArgumentError: the text is no action; nothing has changed.
+        """
+        if not self._going:
+            raise StateError("no episode is going on; call `reset` to begin the next one")
+        chosen = self._parse(action)
+        observation, reward, terminated, truncated, info = self._env.step(chosen)
+        self._step += 1
+        result = self._show(observation, info, float(reward), bool(terminated or truncated))
+        if result["ended"]:
+            self._finish("terminated" if terminated else "truncated")
+        return result
+
+    def observe(self) -> dict[str, Any]:
+        """The present state again, without any effect.
+
+        Raises:
+            StateError: no episode was begun.
+        """
+        if self._result is None:
+            raise StateError("no episode was begun; call `reset`")
+        return self._result
+
+    def abandon(self) -> None:
+        """End the present episode where it is."""
+        self._finish("abandoned")
+
+    def close(self) -> None:
+        """End the lifetime; an unfinished episode counts as abandoned."""
+        self._finish("abandoned")
+        self._env.close()
+
+    def _plan_phases(self) -> tuple[str, ...]:
+        schedule = self._env.get_wrapper_attr("schedule")
+        if self._length is None or (schedule is not None and schedule.clock != "episode"):
+            return ()
+        self._env.reset(seed=self._seed)  # the first episode rewinds again
+        timeline = self._env.get_wrapper_attr("timeline")
+        return tuple(timeline.phase(tick).id for tick in self._ticks or range(self._length))
+
+    def _finish(self, ended: str) -> None:
+        if not self._going:
+            return
+        self._going = False
+        if self._on_episode is not None and self._result is not None:
+            state = self._env.get_wrapper_attr("drift_state")
+            line = {"episode": self._episode, "phase": state.phase, "tick": state.tick}
+            self._on_episode({**line, "score": self._result["score"], "steps": self._step, "ended": ended})
+
+    def _show(self, observation: str, info: dict[str, Any], reward: float, ended: bool) -> dict[str, Any]:
+        self._result = {
+            "observation": observation,
+            "task": info["task"],
+            "actions": list(info["actions"]),
+            "score": float(info["score"]),
+            "reward": reward,
+            "ended": ended,
+            "episode": self._episode,
+            "step": self._step,
+        }
+        if info.get("last_action_error"):
+            self._result["error"] = info["last_action_error"]
+        return self._result
+
+    def _parse(self, action: str) -> Any:
+        """The action as an element of the action space."""
+        space = self._env.action_space
+        if isinstance(space, gym.spaces.Text):
+            return action
+        try:
+            number = float(action)
+        except ValueError:
+            number = np.nan
+        if isinstance(space, gym.spaces.Discrete):
+            if not number.is_integer() or not space.contains(int(number)):
+                last = int(space.start + space.n - 1)
+                raise ArgumentError(f"`action` should be a number from {space.start} to {last}. Received {action!r}")
+            return int(number)
+        low, high = float(space.low.min()), float(space.high.max())  # type: ignore[attr-defined]
+        if not low <= number <= high:
+            raise ArgumentError(f"`action` should be a number from {low:g} to {high:g}. Received {action!r}")
+        return np.full(space.shape or (1,), number, dtype=space.dtype)
+
+
+def _first_ticks(env: gym.Env[Any, Any], seed: int, rounds: int) -> list[int]:
+    """The ticks of the first episodes of every phase.
+
+    Raises:
+        ArgumentError: the phases have no fixed episodes, or one has fewer.
+    """
+    schedule = env.get_wrapper_attr("schedule")
+    if schedule is None:
+        return list(range(rounds))
+    moving = [drift.name for drift in schedule.drifts if drift.at is None or drift.every or drift.duration]
+    if schedule.clock != "episode" or moving:
+        raise ArgumentError(
+            f"`rounds` needs `clock: episode` and drifts with a plain `at`; give `episodes` instead. "
+            f"Received {schedule.name}, {f'drift {moving[0]}' if moving else f'clock {schedule.clock}'}"
+        )
+    env.reset(seed=seed)
+    phases = env.get_wrapper_attr("timeline").phases(max((drift.at for drift in schedule.drifts), default=0) + 1)
+    for phase in phases:
+        if phase.stop - phase.start < rounds:
+            raise ArgumentError(
+                f"`rounds` should be at most the episodes of the shortest phase. Received {rounds}, phase "
+                f"{phase.id!r} has {phase.stop - phase.start}"
+            )
+    return [phase.start + index for phase in phases for index in range(rounds)]
+
+
+def lifetime_scores(
+    lines: Sequence[Mapping[str, Any]], planned: Sequence[str] = (), window: int = 3
+) -> dict[str, float]:
+    """Score by phase, and recovery from the drifts.
+
+    A phase counts as recovered as `drift_envs.metrics.recovery` has it, with the mean score of the last `window`
+    episodes of the first phase as reference. An agent whose reference is 0 has nothing to recover, and counts as not
+    recovered.
+
+    Args:
+        lines: what `on_episode` of `TextLifetime` received.
+        planned: `TextLifetime.planned`; episodes that were not played, because a limit was reached, have the score 0.
+        window: the episodes of a window; fewer in shorter phases.
+
+    Returns:
+        `score`, the mean of all episodes; `score_PHASE`, that of each phase; where there are several phases,
+        `recovered`, the share of the later phases that did, and `recovery_episodes`, the mean of the episodes until
+        then, with a phase's length where it did not.
+
+    Example:
+        >>> scores = [("source", 1.0), ("source", 1.0), ("ice", 0.0), ("ice", 1.0), ("ice", 1.0), ("ice", 1.0)]
+        >>> found = lifetime_scores([{"phase": phase, "score": score} for phase, score in scores], window=2)
+        >>> for name, value in found.items():
+        ...     print(name, round(value, 3))
+        score 0.833
+        score_source 1.0
+        score_ice 0.75
+        recovered 1.0
+        recovery_episodes 1.0
+        >>> lifetime_scores([{"phase": "source", "score": 1.0}], planned=["source", "source"])
+        {'score': 0.5, 'score_source': 0.5}
+    """
+    played = [(str(line["phase"]), float(line["score"])) for line in lines]
+    played += [(phase, 0.0) for phase in planned[len(played) :]]
+    phases: dict[str, list[float]] = {}
+    for phase, score in played:
+        phases.setdefault(phase, []).append(score)
+    found = {"score": float(np.mean([score for _, score in played])) if played else 0.0}
+    found |= {f"score_{phase}": float(np.mean(scores)) for phase, scores in phases.items()}
+    first, *later = phases.values() if phases else [[]]
+    if later:
+        reference = float(np.mean(first[-window:]))
+        times = [
+            recovery(scores, reference if reference > 0 else np.inf, window=min(window, len(scores)), stay=1)
+            for scores in later
+        ]
+        summary = summarise_recoveries(times)
+        found |= {"recovered": summary.share, "recovery_episodes": summary.restricted_mean}
+    return found

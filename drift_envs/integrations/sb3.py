@@ -1,0 +1,310 @@
+"""Stable-Baselines3 on drifting environments; needs the extra `rl`.
+
+* `make_vec_env`, `VecEnv` - the native vector environments as Stable-Baselines3 expects them
+* `EvalCallback` - evaluates at the tick at which training is
+
+`drift_envs.wrappers.PhaseReturns` stores the returns of single environments by phase.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from drift_envs.errors import ArgumentError, DriftWarning, MissingDependencyError
+from drift_envs.registration import IDS
+from drift_envs.vector.base import DriftVectorEnv
+from drift_envs.wrappers.phase_returns import HeldClock, PhaseReturn, group_by_phase
+
+try:
+    from stable_baselines3.common import callbacks, vec_env
+    from stable_baselines3.common.monitor import Monitor
+except ImportError as error:
+    raise MissingDependencyError('`stable_baselines3` is not installed, run `pip install "drift-envs[rl]"`') from error
+
+
+def make_vec_env(env_id: str, n_envs: int = 1, seed: int | None = None, **arguments: Any) -> VecEnv:
+    """Make the native vector environment of an id for Stable-Baselines3.
+
+    Args:
+        env_id: an id with a native vector environment.
+        n_envs: the number of sub-environments.
+        seed: seeds the first reset, as `VecEnv.seed` does.
+        **arguments: the arguments of `gym.make_vec`: `schedule`, `share_timeline` and so on.
+
+    Raises:
+        ArgumentError: if there is no native vector environment for these arguments.
+
+    Example:
+        >>> cars = make_vec_env("DriftMountainCar-v0", n_envs=4, seed=0, schedule="mountain_car/explicit")
+        >>> cars.reset().shape
+        (4, 2)
+    """
+    if env_id not in IDS or not IDS[env_id].is_native:
+        known = ", ".join(name for name, entry in IDS.items() if entry.is_native)
+        raise ArgumentError(f"`env_id` should be one of {known}. Received {env_id!r}")
+    envs: Any = gym.make_vec(
+        env_id,
+        num_envs=n_envs,
+        vectorization_mode="vector_entry_point",
+        **{"autoreset_mode": AutoresetMode.SAME_STEP, **arguments},
+    )
+    made = VecEnv(envs)
+    if seed is not None:
+        made.seed(seed)
+    return made
+
+
+class VecEnv(vec_env.VecEnv):  # type: ignore[misc, unused-ignore]
+    """A native vector environment as Stable-Baselines3 expects it.
+
+    `info` of a finished episode has the keys that Stable-Baselines3 reads: `episode` (`r` the return, `l` the
+    length), `terminal_observation` and `TimeLimit.truncated`. `Monitor` and `VecMonitor` are not needed.
+
+    `seed` rewinds the schedules at the next reset, with the seed `seed + i` for sub-environment `i`; later
+    resets continue them. `set_options` takes one dictionary for all.
+
+    Args:
+        envs: a native vector environment with `autoreset_mode="SameStep"`.
+
+    Attributes:
+        episodes: the finished episodes of all sub-environments by phase, for evaluators.
+
+    Raises:
+        ArgumentError: if it is another environment, or has another autoreset mode.
+
+    Example:
+        >>> lakes = make_vec_env("DriftFrozenLake-v0", n_envs=2, schedule=None, seed=0)
+        >>> lakes.reset()
+        array([0, 0])
+        >>> observations, rewards, dones, infos = lakes.step(np.array([1, 2]))
+        >>> rewards.dtype, len(infos)
+        (dtype('float32'), 2)
+    """
+
+    def __init__(self, envs: DriftVectorEnv) -> None:
+        if not isinstance(envs, DriftVectorEnv):
+            raise ArgumentError(
+                f"`envs` should be a native vector environment of drift-envs. Received {type(envs).__name__}; "
+                "use Stable-Baselines3's `make_vec_env` for all others"
+            )
+        if envs.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ArgumentError(f"`autoreset_mode` should be 'SameStep'. Received {envs.autoreset_mode.value!r}")
+        self.envs = envs
+        self.episodes: list[PhaseReturn] = []
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        self._actions: Any = None
+        self._begins: list[tuple[str, int]] = [("", 0)] * envs.num_envs
+        self._scores = np.zeros(envs.num_envs)
+        self._steps = np.zeros(envs.num_envs, np.int64)
+
+    def reset(self) -> Any:
+        """Start episodes in all sub-environments, with the seed and the options that were set before.
+
+        Raises:
+            ArgumentError: if the options are not equal for all sub-environments.
+        """
+        options, seeds = self._options[0], self._seeds
+        if any(other != options for other in self._options):
+            raise ArgumentError(f"`options` should be equal for all sub-environments. Received {self._options!r}")
+        first = seeds[0]
+        in_order = first is not None and seeds == [first + index for index in range(self.num_envs)]
+        seed = first if in_order else None if set(seeds) == {None} else seeds
+        observations, infos = self.envs.reset(seed=seed, options=options or None)
+        self.reset_infos = [_info_of(infos, index) for index in range(self.num_envs)]
+        self._reset_seeds()
+        self._reset_options()
+        self._begin_episodes(range(self.num_envs))
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Store the actions for `step_wait`.
+
+        Args:
+            actions: one action for each sub-environment.
+        """
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all sub-environments.
+
+        Returns:
+            Observations (the first of the next episode where one has ended), rewards (float32), whether the
+            episode has ended, and one `info` for each.
+        """
+        observations, rewards, terminations, truncations, found = self.envs.step(self._actions)
+        self._scores += rewards
+        self._steps += 1
+        dones = terminations | truncations
+        last, final = found.pop("final_obs", None), found.pop("final_info", {})
+        infos = [_info_of(found, index) for index in range(self.num_envs)] if found else [{} for _ in rewards]
+        ended = dones.nonzero()[0].tolist()
+        for index in ended:
+            score, steps = float(self._scores[index]), int(self._steps[index])
+            phase, tick = self._begins[index]
+            self.episodes.append(PhaseReturn(phase, tick, score, steps))
+            infos[index] = {
+                **_info_of(final, index),
+                "terminal_observation": last[index],
+                "TimeLimit.truncated": bool(truncations[index] and not terminations[index]),
+                "episode": {"r": score, "l": steps, "t": 0.0},
+            }
+        self._begin_episodes(ended)
+        return observations, rewards.astype(np.float32), dones, infos
+
+    def by_phase(self) -> dict[str, list[float]]:
+        """The returns of each phase. For evaluators."""
+        return group_by_phase(self.episodes)
+
+    def close(self) -> None:
+        """Close the vector environment."""
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Read an attribute of sub-environments, see `SubEnvironment`.
+
+        Args:
+            attr_name: the attribute.
+            indices: the sub-environments, by default all.
+        """
+        return [getattr(self.envs.envs[index], attr_name) for index in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set a knob that the schedule does not drive, or a part of the state.
+
+        Args:
+            attr_name: the attribute.
+            value: its value.
+            indices: the sub-environments, by default all.
+        """
+        for index in self._get_indices(indices):
+            setattr(self.envs.envs[index], attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Call a method of sub-environments.
+
+        Args:
+            method_name: the method.
+            *args: its arguments.
+            indices: the sub-environments, by default all.
+            **kwargs: its keyword arguments.
+        """
+        return [method(*args, **kwargs) for method in self.get_attr(method_name, indices)]
+
+    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: Any = None) -> list[bool]:
+        """Whether sub-environments are inside of a wrapper.
+
+        Args:
+            wrapper_class: the class; `Monitor` counts, since `info["episode"]` is present.
+            indices: the sub-environments, by default all.
+        """
+        return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """A frame of each sub-environment, `None` without a render mode."""
+        return self.envs.render() or [None] * self.num_envs
+
+    def _begin_episodes(self, indices: Iterable[int]) -> None:
+        for index in indices:
+            env = self.envs.envs[index]
+            self._begins[index] = (env.phase.id, env.tick)
+            self._scores[index] = self._steps[index] = 0
+
+
+def _info_of(infos: dict[str, Any], index: int) -> dict[str, Any]:
+    """The `info` of one sub-environment from Gymnasium's vector form."""
+    found: dict[str, Any] = {}
+    for key, value in infos.items():
+        if not key.startswith("_") and infos.get(f"_{key}", _ALL)[index]:
+            found[key] = _info_of(value, index) if isinstance(value, dict) else value[index]
+    return found
+
+
+class _Always:
+    def __getitem__(self, index: int) -> bool:
+        return True
+
+
+_ALL = _Always()
+
+
+class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
+    """Evaluates at the tick and with the drifts of the training environment.
+
+    Stable-Baselines3's own callback evaluates in an environment with a clock of its own, which is in another
+    phase after a few evaluations. Here, before each evaluation, the evaluation environment gets the seed of the
+    drifts and the tick of one training environment, and time is held there until the evaluation is over.
+
+    The logger gets `eval/drift_tick` beside what the base class records.
+
+    Args:
+        eval_env: a single drifting environment, or a vector environment of Stable-Baselines3 whose single
+            environments have a `HeldClock` inside.
+        follow: the index of the training environment that gives the tick.
+        **arguments: those of Stable-Baselines3's `EvalCallback`.
+
+    Attributes:
+        evaluations_phases: the phase of each evaluation.
+        evaluations_ticks: its tick.
+
+    Raises:
+        ArgumentError: if the evaluation environment can't be held.
+
+    Warns:
+        DriftWarning: once, if the training environments are in different phases.
+
+    Example:
+        >>> from stable_baselines3 import PPO
+        >>> cars = make_vec_env("DriftMountainCar-v0", n_envs=2, seed=0)
+        >>> callback = EvalCallback(gym.make("DriftMountainCar-v0"), eval_freq=32, n_eval_episodes=1, verbose=0)
+        >>> _ = PPO("MlpPolicy", cars, n_steps=32, batch_size=32, n_epochs=1, seed=0).learn(64, callback)
+        >>> callback.evaluations_phases
+        ['source']
+    """
+
+    def __init__(self, eval_env: gym.Env[Any, Any] | vec_env.VecEnv, *, follow: int = 0, **arguments: Any) -> None:
+        if not isinstance(eval_env, vec_env.VecEnv):
+            held = eval_env if eval_env.has_wrapper_attr("hold_at") else HeldClock(eval_env)
+            eval_env = vec_env.DummyVecEnv([lambda: Monitor(held)])
+        elif not all(eval_env.env_is_wrapped(HeldClock)):
+            raise ArgumentError(f"`eval_env` should have a `HeldClock` in each environment. Received {eval_env}")
+        super().__init__(eval_env, **arguments)
+        self.evaluations_phases: list[str] = []
+        self.evaluations_ticks: list[int] = []
+        self._follow = follow
+        self._warned = False
+
+    def _init_callback(self) -> None:
+        with warnings.catch_warnings():  # the types differ on purpose: training is vectorized, evaluation is not
+            warnings.filterwarnings("ignore", "Training and eval env are not of the same type")
+            super()._init_callback()
+
+    def _on_step(self) -> bool:
+        if self.eval_freq > 0 and self.n_calls % self.eval_freq == 0:
+            self._place()
+        return bool(super()._on_step())
+
+    def _place(self) -> None:
+        """Give the evaluation environment the tick and the drifts of a training environment."""
+        states = self.training_env.env_method("get_wrapper_attr", "drift_state")
+        state = states[self._follow]
+        (timeline,) = self.training_env.env_method("get_wrapper_attr", "timeline", indices=[self._follow])
+        phases = {other.phase for other in states}
+        if len(phases) > 1 and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the training environments are in the phases {', '.join(sorted(phases))}; "
+                f"evaluation follows environment {self._follow}",
+                DriftWarning,
+                stacklevel=2,
+            )
+        for hold_at in self.eval_env.env_method("get_wrapper_attr", "hold_at"):
+            hold_at(state.tick, timeline.seed)
+        self.evaluations_phases.append(state.phase)
+        self.evaluations_ticks.append(state.tick)
+        self.logger.record("eval/drift_tick", state.tick)

@@ -1,0 +1,144 @@
+"""How an environment of this package is built: the shared options, and the builder that most environments use.
+
+* `WrapperOptions` - the arguments that all ids share, and the wrappers that they put around an environment
+* `build_plain` - the builder of environments whose knobs can be set at any time
+* `load_checked`, `load_with_conditions` - the schedule, checked against the knobs and the other arguments
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+
+from drift_envs.errors import ArgumentError
+from drift_envs.knobs import KnobTable
+from drift_envs.lazy import load_object
+from drift_envs.parts import EnvParts
+from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.model import Schedule
+from drift_envs.wrappers.binding import driven_names, knob_table
+from drift_envs.wrappers.drift import DriftWrapper, Source
+from drift_envs.wrappers.internal import mark_internal
+
+MAX_CONDITIONS = 16
+"""The combinations of knob values for which the goals of a shop, or the tasks of a house, are checked."""
+
+_Env = gym.Env[Any, Any]
+
+
+class WrapperOptions(NamedTuple):
+    """The arguments that all ids share.
+
+    Args:
+        notify: what `info["drift"]` contains: `none`, `change` or `full`.
+        text: whether observations are texts.
+        render_mode: `human`, `rgb_array`, `ansi` or `None`.
+        overlay: whether pictures show the drift; by default those of `human` do.
+    """
+
+    notify: str = "none"
+    text: bool = False
+    render_mode: str | None = None
+    overlay: bool | None = None
+
+    def has_overlay(self, schedule: Source) -> bool:
+        """Whether pictures show the drift; without a schedule there is none."""
+        wanted = self.render_mode == "human" if self.overlay is None else self.overlay
+        return wanted and schedule is not None and self.render_mode is not None
+
+    def base_mode(self, schedule: Source) -> str | None:
+        """The render mode of the innermost environment: an overlay on `human` needs arrays, not a window."""
+        return "rgb_array" if self.render_mode == "human" and self.has_overlay(schedule) else self.render_mode
+
+    def wrap(self, env: _Env, schedule: Source) -> _Env:
+        """The environment inside the wrappers of this package."""
+        drifting: _Env = mark_internal(DriftWrapper(env, schedule, make_oracle, self.notify))
+        if self.has_overlay(schedule):
+            from drift_envs.wrappers.overlay.overlay import DriftOverlay, ScreenWindow
+
+            drifting = mark_internal(DriftOverlay(drifting))
+            if self.render_mode == "human":
+                drifting = mark_internal(ScreenWindow(drifting))
+        if self.text and not isinstance(env.observation_space, gym.spaces.Text):
+            from drift_envs.wrappers.text import TextObservation
+
+            drifting = mark_internal(TextObservation(drifting))
+        return drifting
+
+
+def make_oracle(drifting: DriftWrapper) -> Any:
+    """The oracle of a drifting environment; the module of the oracles is loaded here, at the first use."""
+    return load_object("drift_envs.oracle.make:make_oracle")(drifting)
+
+
+def build_plain(parts: EnvParts, schedule: Source, options: WrapperOptions, arguments: dict[str, Any]) -> _Env:
+    """Build an environment whose knobs can be set at any time, so that the schedule need not be known in advance.
+
+    Args:
+        parts: the declaration of the environment.
+        schedule: the schedule, or `None`.
+        options: the shared options.
+        arguments: those of the environment's class.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        ScheduleError: if the schedule cannot be used.
+    """
+    env = parts.env_class(**parts.fixed, render_mode=options.base_mode(schedule), **arguments)  # type: ignore[call-arg]
+    if schedule is not None and any(parts.arguments[name] for name in arguments):
+        schedule = load_checked(schedule, knob_table(env), parts, arguments)
+    return options.wrap(env, schedule)
+
+
+def load_checked(schedule: Source, table: KnobTable, parts: EnvParts, arguments: Mapping[str, Any]) -> Schedule:
+    """Load the schedule, check it against the knobs, and refuse arguments that set the same.
+
+    Args:
+        schedule: what `load_schedule` takes, not `None`.
+        table: the knobs.
+        parts: the declaration of the environment.
+        arguments: those of the environment's class.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        ScheduleError: if the schedule cannot be used.
+    """
+    checked = load_schedule(schedule, table=table)
+    if checked is None:  # `load_schedule` returns `None` for `None` alone
+        raise ArgumentError(f"`schedule` should be a schedule. Received {schedule!r}")
+    driven = driven_names(checked) | (set() if checked.tasks is None else {"tasks"})
+    for name, value in arguments.items():
+        if parts.arguments[name] in driven:
+            raise ArgumentError(
+                f"`{name}` should not be given, since the schedule `{checked.name}` sets `{parts.arguments[name]}`. "
+                f"Received {value!r}"
+            )
+    return checked
+
+
+def load_with_conditions(
+    schedule: Source, parts: EnvParts, arguments: Mapping[str, Any]
+) -> tuple[Schedule, list[dict[str, Any]]]:
+    """Load the schedule, with the combinations of knob values that it can reach, at most `MAX_CONDITIONS`.
+
+    Args:
+        schedule: what `load_schedule` takes, not `None`.
+        parts: the declaration of the environment.
+        arguments: those of the environment's class.
+
+    Raises:
+        ArgumentError: if the schedule sets the same as an argument.
+        ScheduleError: if the schedule cannot be used.
+    """
+    from drift_envs.schedule.reach import reachable_values
+
+    table = knob_table(parts.env_class())
+    checked = load_checked(schedule, table, parts, arguments)
+    own = parts.knob_table
+    conditions = [
+        {name: values[name] for name in own} for values in islice(reachable_values(checked, table), MAX_CONDITIONS)
+    ]
+    return checked, conditions

@@ -1,0 +1,87 @@
+"""CartPole, Acrobot and Pendulum with knobs."""
+
+import re
+from importlib.util import find_spec
+from typing import ClassVar
+
+import gymnasium as gym
+import pytest
+
+from benchmarks.physics import classic, mean_return
+from drift_envs.errors import ArgumentError, MissingDependencyError, NoOracleError, ScheduleError
+from drift_envs.registration import IDS
+from tests.drift_envs.envs.physics_contract import PhysicsContract
+
+
+class TestCartPole(PhysicsContract):
+    env_id, plain_id = "DriftCartPole-v0", "CartPole-v1"
+    values: ClassVar = {
+        "gravity": 5.0, "masscart": 2.0, "masspole": 0.5, "length": 1.0, "force_mag": -10.0, "tau": 0.01,
+    }  # fmt: skip
+
+
+class TestAcrobot(PhysicsContract):
+    env_id, plain_id = "DriftAcrobot-v0", "Acrobot-v1"
+    values: ClassVar = {
+        "link_length_1": 2.0, "link_length_2": 2.0, "link_mass_1": 2.0, "link_mass_2": 2.0, "link_moi": 2.0,
+        "torque_noise_max": 1.0, "torque": -1.0,
+    }  # fmt: skip
+
+
+class TestPendulum(PhysicsContract):
+    env_id, plain_id = "DriftPendulum-v0", "Pendulum-v1"
+    values: ClassVar = {"g": 5.0, "m": 2.0, "l": 2.0, "max_torque": 1.0, "dt": 0.1, "gain": -1.0}
+
+
+ENV_IDS = {"cart_pole": "DriftCartPole-v0", "acrobot": "DriftAcrobot-v0", "pendulum": "DriftPendulum-v0"}
+GOOD = {"cart_pole": 500.0, "acrobot": -100.0, "pendulum/explicit": -300.0, "pendulum/implicit": 1000.0}
+
+
+@pytest.mark.parametrize("name", classic())
+def test_the_drift_matters_to_a_reference_and_leaves_the_task_solvable(name):
+    old, new = classic()[name]
+    carried, after = mean_return(name, 20, old, range(3)), mean_return(name, 20, new, range(3))
+    assert after >= GOOD.get(name, GOOD.get(name.split("/")[0]))
+    assert carried <= after - 0.05 * abs(after)
+
+
+@pytest.mark.parametrize("world", ["cart_pole", "acrobot", "pendulum"])
+def test_the_harmless_one_costs_the_reference_nothing(world):
+    policy = classic()[f"{world}/explicit"].old
+    before, after = (mean_return(f"{world}/harmless", tick, policy, range(3)) for tick in (0, 20))
+    assert after == pytest.approx(before, abs=1e-3)
+
+
+@pytest.mark.parametrize(("world", "least"), [("cart_pole", 1.0), ("acrobot", 1.0), ("pendulum", 0.45)])
+def test_the_reference_controller_reads_the_knobs(world, least):
+    for kind in ("explicit", "implicit", "explicit-family"):
+        env = gym.make(ENV_IDS[world], schedule=f"{world}/{kind}", text=True)
+        state, _ = env.reset(seed=0)
+        oracle = env.get_wrapper_attr("oracle")
+        assert min(oracle.value(0), oracle.value(40)) >= least
+        assert env.action_space.contains(oracle.action(state, 40))
+
+
+def test_there_is_no_reference_where_pay_is_cost_and_none_was_written():
+    env = gym.make("DriftCartPole-v0", schedule={"version": 1, "name": "s", "base": {"reward_sign": "-"}})
+    env.reset(seed=0)
+    with pytest.raises(NoOracleError, match="no optimum is known for CartPole"):
+        env.get_wrapper_attr("oracle").value(0)
+
+
+def test_arguments_that_say_what_the_schedule_says():
+    schedule = {"version": 1, "name": "g", "drifts": [{"at": 1, "set": {"g": 5}}]}
+    with pytest.raises(ArgumentError, match="`g` should not be given, since the schedule `g` sets `g`"):
+        gym.make("DriftPendulum-v0", schedule=schedule, g=9.0)
+    assert gym.make("DriftPendulum-v0", g=9.0).unwrapped.read_knobs()["g"] == 9.0
+    with pytest.raises(ScheduleError, match="`gain` should be in the interval"):
+        gym.make("DriftPendulum-v0", schedule={**schedule, "base": {"gain": 99}})
+
+
+@pytest.mark.parametrize("env_id", [env_id for env_id, entry in IDS.items() if entry.parts.extra])
+def test_an_id_whose_extra_is_missing_says_what_to_install(env_id):
+    extra = IDS[env_id].parts.extra
+    if find_spec({"box2d": "Box2D"}.get(extra, extra)) is not None:
+        pytest.skip(f"the extra `{extra}` is installed")
+    with pytest.raises(MissingDependencyError, match=re.escape(f'run `pip install "drift-envs[{extra}]"`')):
+        gym.make(env_id)

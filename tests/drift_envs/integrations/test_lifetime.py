@@ -1,0 +1,91 @@
+"""A lifetime as text: its clock, its end, what it refuses, and how it is scored."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from drift_envs.errors import ArgumentError, StateError
+from drift_envs.integrations.dialogue import Dialogue
+from drift_envs.integrations.lifetime import TextLifetime, lifetime_scores
+
+TURN = {
+    "version": 1, "name": "turn", "env": "DriftFrozenLake-v0",
+    "base": {"map": ["SFF", "HHG"]},
+    "drifts": [{"name": "moved", "at": 20, "set": {"map": ["SHF", "FFG"]}}],
+}  # fmt: skip
+
+
+def play(dialogue, actions):
+    """The lifetime with the same actions in every episode; returns the turns that ended one."""
+    message, ends = dialogue.open(), []
+    while True:
+        for action in actions:
+            turn = dialogue.reply(f"Action: {action}")
+            if "Its score is" in turn.message:
+                ends.append(turn)
+                break
+        if ends[-1].is_over:
+            return message, ends
+
+
+def test_rounds_jump_over_the_rest_of_a_phase():
+    lines = []
+    life = TextLifetime("DriftFrozenLake-v0", TURN, on_episode=lines.append, rounds=2)
+    assert life.planned == ("source", "source", "moved", "moved")
+    _, ends = play(Dialogue(life), (2, 2, 1))
+    assert [(line["tick"], line["phase"], line["score"]) for line in lines] == [
+        (0, "source", 1.0), (1, "source", 1.0), (20, "moved", 0.0), (21, "moved", 0.0),
+    ]  # fmt: skip
+    assert [turn.reward for turn in ends] == [1.0, 1.0, 0.0, 0.0]
+    assert [turn.is_over for turn in ends] == [False, False, False, True]
+    assert "Episode" not in ends[-1].message
+    with pytest.raises(StateError, match="over after 4 episodes"):
+        life.reset()
+
+
+def test_episodes_let_time_go_on():
+    lines = []
+    life = TextLifetime("DriftFrozenLake-v0", TURN, on_episode=lines.append, episodes=22)
+    play(Dialogue(life), (2, 2, 1))
+    assert [line["tick"] for line in lines] == list(range(22))
+    assert tuple(line["phase"] for line in lines) == life.planned == ("source",) * 20 + ("moved",) * 2
+
+
+def test_the_plan_of_a_lifetime_does_not_disturb_it():
+    """With and without a plan the seeded environment is the same, also where the ice is slippery."""
+    with_plan = TextLifetime("DriftFrozenLake-v0", "frozen_lake/slippery", seed=3, episodes=5)
+    without = TextLifetime("DriftFrozenLake-v0", "frozen_lake/slippery", seed=3)
+    for _ in range(5):
+        assert with_plan.reset() == without.reset()
+        while not with_plan.observe()["ended"]:
+            assert with_plan.act("1") == without.act("1")
+
+
+def test_an_agent_without_a_score_has_not_recovered():
+    lines = [{"phase": "source", "score": 0.0}] * 3 + [{"phase": "ice", "score": 1.0}] * 3
+    found = lifetime_scores(lines)
+    assert (found["recovered"], found["recovery_episodes"]) == (0.0, 3.0)
+
+
+def test_episodes_that_were_not_played_score_zero():
+    planned = ["source", "source", "ice", "ice"]
+    lines = [{"phase": "source", "score": 1.0}] * 2 + [{"phase": "ice", "score": 1.0}]
+    assert lifetime_scores(lines, planned)["score_ice"] == 0.5
+    assert lifetime_scores(lines)["score_ice"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rounds": 21}, "`rounds` should be at most the episodes of the shortest phase. Received 21, phase 'source'"),
+        ({"rounds": 0}, "`rounds` should be"),
+        ({"rounds": 1, "episodes": 1}, "exclude each other"),
+        ({"schedule": "frozen_lake/mid-episode", "rounds": 1}, "give `episodes` instead"),
+        ({"schedule": "frozen_lake/tides", "rounds": 1}, "give `episodes` instead"),
+    ],
+)
+def test_a_plan_that_cannot_be_played_is_refused(arguments, message):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        TextLifetime("DriftFrozenLake-v0", **{"schedule": TURN, **arguments})
