@@ -200,8 +200,7 @@ class EntryPoint:
         Args:
             num_envs: the number of sub-environments.
             **arguments: those of the single environment, and `max_episode_steps`, `autoreset_mode`,
-                `share_timeline`; `num_workers` for several processes; `backend="jax"` for compiled code, by default
-                `"numpy"`.
+                `share_timeline`; `backend="jax"` for compiled code, by default `"numpy"`.
         """
         if self._entry.vector_class is None:
             raise ArgumentError(f"`id` should have a native vector environment. Received {self.env_id!r}")
@@ -212,17 +211,8 @@ class EntryPoint:
             make_compiled = load_object("drift_envs.functional.entry:make_functional_vector")
             vector: VectorEnv[Any, Any, Any] = make_compiled(self, self.env_id, num_envs, **arguments)
             return vector
-        from drift_envs.vector.entry import make_vector, make_workers
-        from drift_envs.vector.workers import WorkerPlan
+        from drift_envs.vector.entry import make_vector
 
-        workers = arguments.pop("num_workers", None)
-        if workers is not None:
-            limit, mode = arguments.pop("max_episode_steps", None), arguments.pop("autoreset_mode", "NextStep")
-            shared = arguments.pop("share_timeline", False)
-            place = f"drift_envs.entry_points:{self._entry.entry_point}"
-            mode = getattr(mode, "value", mode)
-            plan = WorkerPlan(place, self._entry.vector_class, limit, mode, shared, arguments)
-            return make_workers(self(**arguments), plan, num_envs, workers)
         return make_vector(self, load_object(self._entry.vector_class), num_envs, **arguments)
 
 

@@ -3,7 +3,6 @@
 * `VectorFrozenLake` - of `DriftFrozenLake-v0`
 * `VectorMountainCar`, `VectorMountainCarContinuous` - of `DriftMountainCar-v0` and `DriftMountainCarContinuous-v0`
 * `DriftVectorEnv` - their base
-* `WorkerVectorEnv` - they in several processes
 * `WatchedAsyncVectorEnv` - Gymnasium's vector environment of processes, with one clear error when a process is lost
 """
 
@@ -11,7 +10,6 @@ from drift_envs.vector.base import DriftVectorEnv
 from drift_envs.vector.car import VectorMountainCar, VectorMountainCarContinuous
 from drift_envs.vector.lake import VectorFrozenLake
 from drift_envs.vector.watched import WatchedAsyncVectorEnv
-from drift_envs.vector.workers import WorkerVectorEnv
 
 __all__ = [
     "DriftVectorEnv",
@@ -19,5 +17,4 @@ __all__ = [
     "VectorMountainCar",
     "VectorMountainCarContinuous",
     "WatchedAsyncVectorEnv",
-    "WorkerVectorEnv",
 ]

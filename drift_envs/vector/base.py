@@ -15,11 +15,11 @@ from drift_envs.errors import ArgumentError
 from drift_envs.schedule import Schedule, Timeline
 from drift_envs.vector.checked import CheckedVectorEnv
 from drift_envs.vector.clocks import Clocks
-from drift_envs.vector.draws import EpisodeDraws, Share, StepDraws
+from drift_envs.vector.draws import EpisodeDraws, StepDraws
 from drift_envs.vector.dynamics import Dynamics, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
-from drift_envs.vector.reset_request import ResetRequest, read_request
+from drift_envs.vector.reset_request import read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
 from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
@@ -48,7 +48,6 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         autoreset_mode: `NextStep`, `SameStep`, `Disabled`, or Gymnasium's enumeration of these.
         share_timeline: whether all sub-environments follow the timeline of the first.
         notify: the contents of `info["drift"]`: `none`, `change` or `full`.
-        part: the sub-environments that this process has of a larger number; by default it has all.
 
     Raises:
         ArgumentError: if an argument is invalid.
@@ -62,7 +61,6 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         share_timeline: bool = False,
         notify: str = "none",
-        part: Share | None = None,
     ) -> None:
         self._set_up(single_env, num_envs, max_episode_steps, autoreset_mode)
         if not isinstance(single_env.unwrapped, self.kind):
@@ -81,9 +79,8 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         self._idle_rewinds = IdleRewinds(schedule.name)
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
-        self.part = Share(self.num_envs, 0, self.num_envs) if part is None else part
-        self._start_draws = EpisodeDraws(0, self.part)
-        self._response_draws = StepDraws(self.part)
+        self._start_draws = EpisodeDraws(0, self.num_envs)
+        self._response_draws = StepDraws(self.num_envs)
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
         self._has_false_responses = "transient" in self._driven or bool(self.pool.columns["transient"].any())
         self._all_mask = np.ones(self.num_envs, bool)
@@ -113,15 +110,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         Warns:
             DriftWarning: at the tenth rewind if no sub-environment has reached its first change.
         """
-        return self.begin(read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of), stacklevel=3)
-
-    def begin(self, request: ResetRequest, stacklevel: int = 2) -> tuple[Any, dict[str, Any]]:
-        """`reset` with arguments that are already parsed.
-
-        Args:
-            request: what to reset.
-            stacklevel: where a warning points to.
-        """
+        request = read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of)
         self._check_options(request.options)
         if request.entropy is not None:
             super().reset(seed=request.entropy)
@@ -134,7 +123,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         rewinding = np.fromiter(seeds, np.int64, len(seeds))
         if len(rewinding):
             if self._is_reset and self.pool.can_change and not self._idle_rewinds.is_over:
-                self._idle_rewinds.count(self.has_changed(seeds), stacklevel)
+                self._idle_rewinds.count(self._has_changed(seeds), stacklevel=2)
             self.pool.reseed(rewinding, list(seeds.values()))
             self.clocks.rewind(rewinding)
         if isinstance(request.jumps, list):
@@ -203,7 +192,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
             return Timeline(self.pool.schedule, self.pool.table, seed)
         return self.pool.timeline(index) if self._is_reset else self.single_env.timeline
 
-    def has_changed(self, indices: Iterable[int]) -> bool:
+    def _has_changed(self, indices: Iterable[int]) -> bool:
         """Whether one of these sub-environments has reached the first change since its last rewind."""
         return any(self.clocks.visited(index).last >= self.pool.timeline(index).valid_until(0) for index in indices)
 
@@ -216,5 +205,5 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
 
     def _restart_draws(self) -> None:
         """Discard all numbers drawn ahead, after a change of the generator."""
-        self._start_draws = EpisodeDraws(self._generator_seed(), self.part)
+        self._start_draws = EpisodeDraws(self._generator_seed(), self.num_envs)
         self._response_draws.restart()
