@@ -200,17 +200,10 @@ class EntryPoint:
         Args:
             num_envs: the number of sub-environments.
             **arguments: those of the single environment, and `max_episode_steps`, `autoreset_mode`,
-                `share_timeline`; `backend="jax"` for compiled code, by default `"numpy"`.
+                `share_timeline`.
         """
         if self._entry.vector_class is None:
             raise ArgumentError(f"`id` should have a native vector environment. Received {self.env_id!r}")
-        backend = arguments.pop("backend", "numpy")
-        if backend not in ("numpy", "jax"):
-            raise ArgumentError(f"`backend` should be one of numpy, jax. Received {backend!r}")
-        if backend == "jax":
-            make_compiled = load_object("drift_envs.functional.entry:make_functional_vector")
-            vector: VectorEnv[Any, Any, Any] = make_compiled(self, self.env_id, num_envs, **arguments)
-            return vector
         from drift_envs.vector.entry import make_vector
 
         return make_vector(self, load_object(self._entry.vector_class), num_envs, **arguments)

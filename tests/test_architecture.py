@@ -257,7 +257,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "one group of commands a file, as its siblings": ("drift_agents.cli.remembering",),
     "the entry point of the program": ("drift_agents.cli.app",),
-    "compiled functions apart from the interface that calls them": ("drift_envs.functional.batch",),
     "what users import; the package's root names it": ("drift_agents.analysis.run",),
     "one kind of table or picture a file, collected by one file": (
         "drift_agents.analysis.plots.draw",
@@ -312,7 +311,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.envs.miniwob.package_form",
         "drift_envs.envs.webshop.picture",
         "drift_envs.oracle.factories",
-        "drift_envs.functional.entry",
         "drift_envs.vector.entry",
     ),
     "plays by any oracle, so that it stands above those of each environment": ("drift_envs.oracle.severity",),

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
-from drift_envs.errors import ArgumentError
+from drift_envs.checks import LARGEST_COUNT, check_integer
+from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
-from drift_envs.vector.checked import CheckedVectorEnv
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.draws import EpisodeDraws, StepDraws
 from drift_envs.vector.dynamics import Dynamics, refuse_poison
@@ -25,7 +26,7 @@ from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
 
 
-class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
+class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
     """N copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock and its own timeline; the timeline of sub-environment `i` has the
@@ -53,6 +54,9 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         ArgumentError: if an argument is invalid.
     """
 
+    autoreset_mode: AutoresetMode
+    _is_reset: bool = False
+
     def __init__(
         self,
         single_env: DriftWrapper,
@@ -62,7 +66,19 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         share_timeline: bool = False,
         notify: str = "none",
     ) -> None:
-        self._set_up(single_env, num_envs, max_episode_steps, autoreset_mode)
+        self.num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
+        check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
+        modes = [mode.value for mode in AutoresetMode]
+        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
+            raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.max_episode_steps, self.render_mode = max_episode_steps, single_env.render_mode
+        self.metadata = {**single_env.metadata, "autoreset_mode": self.autoreset_mode}
+        self.single_env, self.schedule = single_env, single_env.schedule
+        self.single_observation_space = single_env.observation_space
+        self.single_action_space = single_env.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         if not isinstance(single_env.unwrapped, self.kind):
             raise ArgumentError(f"`single_env` should be a drifting `{self.kind.__name__}`. Received {single_env}")
         schedule = single_env.schedule or Schedule(version=1, name="no-drift")
@@ -185,6 +201,28 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
             infos = {**merge_infos(infos, reset_infos, self._ended), **last}
             self._has_ended = False
         return observations, rewards, terminations, truncations, infos
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the single environment, which renders the frames.
+
+        Args:
+            **kwargs: not used.
+        """
+        self.single_env.close()
+
+    def _check_step(self, ended: np.ndarray | None) -> None:
+        """Raise an error if no step is possible.
+
+        Args:
+            ended: whether the episode has ended, booleans of shape `(N,)`; `None` if none has.
+        """
+        if not self._is_reset:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        if ended is not None and self.autoreset_mode is AutoresetMode.DISABLED:
+            raise StateError(
+                f"sub-environment {int(ended.argmax())} has ended its episode and autoreset is disabled; "
+                "call `reset(options={'reset_mask': terminations | truncations})`"
+            )
 
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment, or that of another seed if one is given."""

@@ -136,7 +136,7 @@ def test_a_value_drawn_for_each_occurrence_is_refused():
         functional.FunctionalLake().params({"version": 1, "drifts": drifts})
 
 
-@pytest.mark.parametrize("name", ["compiler", "drift_params", "drift_state", "base", "lake", "car", "gymnax", "vector"])
+@pytest.mark.parametrize("name", ["compiler", "drift_params", "drift_state", "base", "lake", "car", "gymnax"])
 def test_examples(name):
     from importlib import import_module
 
@@ -144,8 +144,7 @@ def test_examples(name):
         assert doctest.testmod(import_module(f"drift_envs.functional.{name}")).failed == 0
 
 
-@pytest.mark.parametrize(("place", "printed"), [(0, "0.6"), (2, "source")], ids=["lifetimes", "vector"])
-def test_the_code_of_the_document(capsys, place, printed):
+def test_the_code_of_the_document(capsys):
     with jax.enable_x64(False):
-        run_code(read_code("docs/functional.md")[place])
-    assert printed in capsys.readouterr().out
+        run_code(read_code("docs/functional.md")[0])
+    assert "0.6" in capsys.readouterr().out
