@@ -164,9 +164,9 @@ def test_an_address_stands_with_a_cluster(capsys: Any) -> None:
 
 
 def test_the_files_of_memories_come_back(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
-    agents = {"memory": [{"vanilla": {"file": "kept.sqlite"}}], "policy": "planner"}
+    agents = {"memory": [{"vanilla": {"file": "kept.json"}}], "policy": "planner"}
     experiment = parse_experiment({**data, "agents": agents, "references": []})
     run_experiment(experiment, tmp_path / "run", backend="dask")
-    found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.sqlite"))
-    assert [path.name for path in found] == ["kept.sqlite"] * 2
+    found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.json"))
+    assert [path.name for path in found] == ["kept.json"] * 2
     assert {path.parent.name for path in found} == {path.stem for path in (tmp_path / "run" / "cells").iterdir()}
