@@ -131,7 +131,7 @@ def _run(
         typer.Option(
             metavar="A,B",
             parser=_parse_trackers,
-            help="Log to tensorboard, wandb, mlflow, trackio (an extra each) in the folder `tracking` beside the run.",
+            help="Log to tensorboard, wandb, mlflow (an extra each) in the folder `tracking` beside the run.",
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
