@@ -51,7 +51,6 @@ ORDER: dict[str, list[list[str]]] = {
             "mcp",
             "openenv",
             "sb3",
-            "textworld",
             "tracking",
             "verifiers",
         ],
