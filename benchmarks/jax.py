@@ -3,9 +3,9 @@
 `python -m benchmarks.jax` steps worlds with random actions and prints, for each kind and number of worlds, the time of
 a step of one world (resets and the drawing of actions included) and the ratios to gymnax without drift and to the NumPy
 form. The cases are interleaved, and medians are printed; on a CPU of processor time over all threads, on a GPU of
-elapsed time. gymnax and EnvPool are left out where they are not installed (`pip install "drift-envs[benchmark]"`, best
-into a separate virtual environment). Aim: at most 15 % slower than gymnax without drift; on a GPU 100 million lake
-steps a second.
+elapsed time. gymnax and EnvPool are left out where they are not installed
+(`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment). Aim: at most 15 % slower than
+gymnax without drift; on a GPU 100 million lake steps a second.
 """
 
 from __future__ import annotations

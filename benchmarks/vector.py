@@ -5,7 +5,7 @@ sub-environment (resets included) and the ratio to plain `gymnasium.make` measur
 thread. The cases are interleaved, and medians of processor time are printed, so that other work on the machine has
 little effect on the ratios. Then it prints the overhead of drifts compared to the same lakes without drift, the time by
 the number of sub-environments and by the size of the map. Other packages are included if they are installed
-(`pip install "drift-envs[benchmark]"`, best into a separate virtual environment): EnvPool, gymnax, NS-Gym.
+(`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment): EnvPool, gymnax, NS-Gym.
 """
 
 from __future__ import annotations
