@@ -60,8 +60,10 @@ test: $(STAMP) chromium lint types  ## lint, types, the whole test suite: what C
 test-slow: $(STAMP)  ## the long tests too
 	$(BIN)/python -m pytest -n 2
 
-# An environment for each extra, so that what one needs cannot change what another tests.
-EXTRAS_READY = $(wildcard tests/extras/*)
+# An environment for each folder of tests/extras, so that what one needs cannot change what another tests. It has the
+# extra of that name, or what `requirements.txt` there says: packages that only the tests need are no extras.
+COMMA := ,
+EXTRAS_READY = $(filter-out %__pycache__,$(patsubst %/,%,$(wildcard tests/extras/*/)))
 .PHONY: test-extras test-extras-all
 test-extras: $(if $(EXTRA),.venvs/$(EXTRA)/.installed)  ## the tests of one extra in an environment of its own: EXTRA=minigrid
 	@test -n "$(EXTRA)" || { echo "name one: make test-extras EXTRA=$(firstword $(notdir $(EXTRAS_READY)))   ($(notdir $(EXTRAS_READY)))" >&2; exit 2; }
@@ -73,7 +75,9 @@ test-extras-all:  ## the tests of every extra, one after the other
 
 .venvs/%/.installed: setup.cfg pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv .venvs/$*
-	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable ".[agents,test,$*]"
+	.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable \
+		".[agents,test$(if $(wildcard tests/extras/$*/requirements.txt),,$(COMMA)$*)]" \
+		$(addprefix --requirement ,$(wildcard tests/extras/$*/requirements.txt))
 	@touch $@
 
 .PHONY: docs

@@ -3,9 +3,9 @@
 `python -m benchmarks.jax` steps worlds with random actions and prints, for each kind and number of worlds, the time of
 a step of one world (resets and the drawing of actions included) and the ratios to gymnax without drift and to the NumPy
 form. The cases are interleaved, and medians are printed; on a CPU of processor time over all threads, on a GPU of
-elapsed time. gymnax and EnvPool are left out where they are not installed (`pip install "drift-envs[benchmark]"`, best
-into a separate virtual environment). Aim: at most 15 % slower than gymnax without drift; on a GPU 100 million lake
-steps a second.
+elapsed time. gymnax and EnvPool are left out where they are not installed
+(`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment). Aim: at most 15 % slower than
+gymnax without drift; on a GPU 100 million lake steps a second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 import drift_envs
 from benchmarks.peers import CAR, LAKE, drifting, envpool_step
-from drift_envs.functional import ENVIRONMENTS
+from drift_envs.registration import IDS
 
 NUMBERS = (1024, 16_384, 262_144)
 ACTIONS = {LAKE: 4, CAR: 3}
@@ -129,7 +129,7 @@ def cases_of(plain: str, number: int, steps: int) -> dict[str, Callable[[int], N
     lakes = gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="vector_entry_point")
     lakes.reset(seed=0)
     cases["NumPy form, default schedule"] = stepping(lakes.step)
-    ours = ENVIRONMENTS[drifting(plain)]()
+    ours = IDS[drifting(plain)].parts.load("functional")()
     for name, schedule in SCHEDULES[plain].items():
         cases[f"functional, {name}"] = functional_case(ours, schedule, number, actions, steps)
     name, schedule = list(SCHEDULES[plain].items())[1]

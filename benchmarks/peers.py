@@ -1,6 +1,6 @@
 """Vector environments and drift suites of other packages, for comparison.
 
-* `peers` - the steps of all that are installed (`pip install "drift-envs[benchmark]"`), by name
+* `peers` - the steps of all that are installed (`pip install -r benchmarks/requirements.txt`), by name
 * `LAKE`, `CAR`, `CONTINUOUS` - the plain ids
 """
 

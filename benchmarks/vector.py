@@ -4,15 +4,13 @@
 sub-environment (resets included) and the ratio to plain `gymnasium.make` measured directly before and after, one
 thread. The cases are interleaved, and medians of processor time are printed, so that other work on the machine has
 little effect on the ratios. Then it prints the overhead of drifts compared to the same lakes without drift, the time by
-the number of sub-environments and by the size of the map, and the elapsed time by the number of processes. Other
-packages are included if they are installed (`pip install "drift-envs[benchmark]"`, best into a separate virtual
-environment): EnvPool, gymnax, NS-Gym.
+the number of sub-environments and by the size of the map. Other packages are included if they are installed
+(`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment): EnvPool, gymnax, NS-Gym.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -65,18 +63,12 @@ def actions_of(plain: str, number: int, rows: int = 64) -> list[Any]:
     return list(rng.integers(ACTIONS[plain], size=(rows, number)))
 
 
-def seconds(
-    step: Callable[[Any], Any],
-    actions: list[Any],
-    number: int,
-    steps: int,
-    clock: Callable[[], float] = time.process_time,
-) -> float:
+def seconds(step: Callable[[Any], Any], actions: list[Any], number: int, steps: int) -> float:
     """The mean time of a step of one sub-environment."""
-    start = clock()
+    start = time.process_time()
     for index in range(steps):
         step(actions[index % len(actions)])
-    return (clock() - start) / steps / number
+    return (time.process_time() - start) / steps / number
 
 
 def native(plain: str, number: int, **arguments: Any) -> Callable[[Any], Any]:
@@ -151,38 +143,6 @@ def print_overhead(number: int, steps: int, repeats: int) -> None:
         print(f"{name:<44}{statistics.median(shares):>12.1%}")
 
 
-def print_workers(number: int, steps: int, repeats: int) -> None:
-    """Print the elapsed time by the number of processes, of interleaved repeats.
-
-    Args:
-        number: the number of sub-environments.
-        steps: steps of a measurement, in total over the sub-environments.
-        repeats: measurements of each case.
-    """
-    workers = [None, *sorted({2, os.cpu_count() or 2})]
-    print(f"\nelapsed time by the number of processes, {number:,} sub-environments, {os.cpu_count()} cores")
-    print(f"{'processes':>10}{'lake ns':>12}{'ratio':>8}{'car ns':>12}{'ratio':>8}")
-    columns = []
-    for plain in (LAKE, CAR):
-        envs = [
-            gym.make_vec(drifting(plain), num_envs=number, vectorization_mode="vector_entry_point", num_workers=count)
-            for count in workers
-        ]
-        for env in envs:
-            env.reset(seed=0)
-        actions, turn = actions_of(plain, number, 16), max(8, steps // number)
-        found: list[list[float]] = [[] for _ in envs]
-        for _ in range(repeats):
-            for times, env in zip(found, envs, strict=True):
-                times.append(seconds(env.step, actions, number, turn, time.perf_counter))
-        columns.append([statistics.median(times) * 1e9 for times in found])
-        for env in envs:
-            env.close()
-    for count, lake, car in zip(workers, *columns, strict=True):
-        ratios = columns[0][0] / lake, columns[1][0] / car
-        print(f"{count or 1:>10}{lake:>12.1f}{ratios[0]:>8.2f}{car:>12.1f}{ratios[1]:>8.2f}")
-
-
 def lake_of(size: int) -> list[str]:
     """A map with a hole in every fourth tile of every second row."""
     rows = [["H" if row % 2 and column % 4 == 1 else "F" for column in range(size)] for row in range(size)]
@@ -226,8 +186,6 @@ def main() -> None:
     for number in (1, 16, 64, 256, 1024, 4096, 16_384, 65_536):
         lake, car = (found[f"{plain} {number}"][0] * 1e9 for plain in (LAKE, CAR))
         print(f"{number:>10,}{lake:>12.1f}{car:>12.1f}")
-    for number in (65_536, 262_144):
-        print_workers(number, 4 * arguments.steps, arguments.repeats)
     print(f"\ntime by the size of the map (4,096 lakes)\n{'map':>10}{'ns':>12}")
     maps = {}
     for size in (4, 8, 16, 32, 64):

@@ -249,7 +249,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "one group of commands a file, as its siblings": ("drift_agents.cli.remembering",),
     "the entry point of the program": ("drift_agents.cli.app",),
-    "compiled functions apart from the interface that calls them": ("drift_envs.functional.batch",),
     "what users import; the package's root names it": ("drift_agents.analysis.run",),
     "one kind of table or picture a file, collected by one file": (
         "drift_agents.analysis.plots.draw",

@@ -77,3 +77,13 @@ def test_the_extra_holds_what_the_core_lacks():
         assert f"\n{name}>=" in extras["agents"]
     assert extras["all"].strip() == "drift-envs[agents,plots,rl,video]"
     assert "drift-envs[agents,test]" in extras["dev"]
+
+
+def test_each_folder_of_tests_has_packages_to_install():
+    """`make test-extras` installs the extra of the folder's name, or what its `requirements.txt` says."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    folders = [path for path in (ROOT / "tests" / "extras").iterdir() if list(path.glob("test_*.py"))]
+    extras = config["options.extras_require"]
+    assert len(folders) > 20
+    assert [path.name for path in folders if (path.name in extras) == (path / "requirements.txt").exists()] == []

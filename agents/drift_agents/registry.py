@@ -2,7 +2,7 @@
 
 * `Part` - where a built-in part is, and one line about it
 * `Registry` - the names of one kind of part
-* `MEMORIES`, `STORES`, `MEMORY_STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`,
+* `MEMORIES`, `STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`,
   `MATCHINGS`, `EMBEDDINGS`, `PLANNERS`, `PROBERS` - one registry a kind; nothing is imported before a part is loaded
 
 The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`.
@@ -218,16 +218,6 @@ STORES = Registry(
         "mem0": Part(
             "drift_agents.stores.mem0:Mem0Store",
             "mem0 with `infer=False`: texts are stored as they are, without a language model.",
-        ),
-    },
-)
-
-MEMORY_STORES = Registry(
-    "memory store",
-    "drift_envs.memory_stores",
-    {
-        "sqlite": Part(
-            "drift_agents.memory.stored.memory:open_stored", "A memory whose records and state are in a SQLite file."
         ),
     },
 )
@@ -482,7 +472,6 @@ REGISTRIES = {
     for registry in (
         MEMORIES,
         STORES,
-        MEMORY_STORES,
         POLICIES,
         PLANNERS,
         VERIFIERS,

@@ -60,9 +60,6 @@ class FunctionalEnv(ABC):
     `reset` begins a lifetime at tick 0. `step` begins the next episode by itself where one ends, and the drift goes
     on: the observation is the first of the new episode then, `info["final_observation"]` the last of the old.
 
-    Args:
-        knobs: the knobs with other defaults.
-
     Attributes:
         knobs: the knobs that a schedule may drive.
         limit: the steps of an episode, where `params` is given no other.
@@ -72,10 +69,6 @@ class FunctionalEnv(ABC):
     limit: ClassVar[int]
     draws: ClassVar[int]
     """How many uniform numbers a step takes."""
-
-    def __init__(self, knobs: KnobTable | None = None) -> None:
-        if knobs is not None:
-            self.knobs = knobs
 
     def params(self, schedule: Source = None, *, max_steps: int | None = None, seed: int = 0) -> Any:
         """The parameters of one schedule.
@@ -158,45 +151,20 @@ class FunctionalEnv(ABC):
             action: as in the environment of the same name.
             params: from `params`.
         """
-        last, state, reward, terminated, truncated = self.transition(draws, state, action, params)
-        done = terminated | truncated
-        following: Lifetime = jax.tree.map(
-            lambda new, old: jnp.where(done, new, old), self.begin_episode(draws, state, params), state
-        )
-        info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
-        return self.observe(following, params), following, reward, terminated, truncated, info
-
-    def transition(self, draws: Any, state: Lifetime, action: Any, params: Any) -> tuple[Any, Lifetime, Any, Any, Any]:
-        """A step that begins no episode; the drift is that of the next tick afterwards, by the clock.
-
-        Args:
-            draws: as in `step_with`.
-            state: from `reset`, `step` or `begin_episode`.
-            action: as in the environment of the same name.
-            params: from `params`.
-
-        Returns:
-            Observation, state, reward, terminated and truncated.
-        """
-        world, reward, terminated = self._move(params, state.drift, state.world, action, draws)
+        drift, world = state.drift, state.world
+        world, reward, terminated = self._move(params, drift, world, action, draws)
         time = state.time + 1
         truncated = time >= params.max_steps
-        drift = follow_clock(params.drift, state.drift, terminated | truncated)
-        return self._observe(params, world), Lifetime(drift, world, time), reward, terminated, truncated
-
-    def begin_episode(self, draws: Any, state: Lifetime, params: Any) -> Lifetime:
-        """The state at the start of an episode, at the present tick.
-
-        Args:
-            draws: as in `step_with`.
-            state: the drift of this state stays.
-            params: from `params`.
-        """
-        return Lifetime(state.drift, self._start(params, state.drift, draws), jnp.zeros_like(state.time))
-
-    def observe(self, state: Lifetime, params: Any) -> Any:
-        """The observation of a state."""
-        return self._observe(params, state.world)
+        done = terminated | truncated
+        drift = follow_clock(params.drift, drift, done)
+        following: Lifetime = jax.tree.map(
+            lambda new, old: jnp.where(done, new, old),
+            Lifetime(drift, self._start(params, drift, draws), jnp.zeros_like(time)),
+            Lifetime(drift, world, time),
+        )
+        last = self._observe(params, world)
+        info = {"terminated": terminated, "truncated": truncated, "final_observation": last}
+        return self._observe(params, following.world), following, reward, terminated, truncated, info
 
     def reset_batch(self, key: Any, params: Any, number: int) -> tuple[Any, Lifetime]:
         """Begin many lifetimes at once, see `step_batch`.
@@ -207,7 +175,7 @@ class FunctionalEnv(ABC):
             number: the number of lifetimes.
         """
         keys = jax.random.split(key, number)
-        reset: Any = jax.vmap(self.reset, in_axes=(0, self.axis(params)))
+        reset: Any = jax.vmap(self.reset, in_axes=(0, self._axis(params)))
         found: tuple[Any, Lifetime] = reset(keys, params)
         return found
 
@@ -233,7 +201,7 @@ class FunctionalEnv(ABC):
             (5,)
         """
         draws = self.draw(key, states.time.shape, params)
-        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, self.axis(params)))
+        step: Any = jax.vmap(self.step_with, in_axes=(0, 0, 0, self._axis(params)))
         found: tuple[Any, Lifetime, Any, Any, Any, dict[str, Any]] = step(draws, states, actions, params)
         return found
 
@@ -250,7 +218,7 @@ class FunctionalEnv(ABC):
         return tuple(jax.random.uniform(own, shape, number) for own in keys)
 
     @staticmethod
-    def axis(params: Any) -> int | None:
+    def _axis(params: Any) -> int | None:
         """The dimension of a batch of parameters, `None` if all lifetimes share them."""
         return 0 if jnp.ndim(params.max_steps) else None
 

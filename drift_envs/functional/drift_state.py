@@ -3,8 +3,6 @@
 * `start_drift` - the state at tick 0
 * `advance_drift` - the state at the next tick
 * `follow_clock` - the state after a step, by the clock of the schedule
-* `restart_clock` - the state when an episode is cut off
-* `jump_to` - the state at a tick
 * `replay` - the knob values of all ticks of a stretch
 * `name_values`, `number_of`, `object_of` - the knob values of a tick, or one of them, by name
 
@@ -91,44 +89,6 @@ def follow_clock(params: DriftParams, state: DriftCarry, done: Any) -> DriftCarr
     moves = (params.clock != 0) | done
     chosen: DriftCarry = jax.tree.map(lambda new, old: jnp.where(moves, new, old), following, state)
     return chosen
-
-
-def restart_clock(params: DriftParams, state: DriftCarry) -> DriftCarry:
-    """The state when an episode begins although the one before has not ended.
-
-    Args:
-        params: the schedule.
-        state: the state at the tick of the next step of the episode before.
-    """
-    clocks = params.features.clocks
-    if clocks == (1,):
-        return state
-    before = state
-    if 2 in clocks:
-        rewound = params.clock == 2
-        first = _before_drift(params, state.key)
-        before = jax.tree.map(lambda new, old: jnp.where(rewound, new, old), first, state)
-    following = advance_drift(params, before)
-    chosen: DriftCarry = jax.tree.map(lambda new, old: jnp.where(params.clock != 1, new, old), following, state)
-    return chosen
-
-
-def jump_to(params: DriftParams, key: Any, tick: Any) -> DriftCarry:
-    """The state at a tick; with random parts all ticks before it are computed.
-
-    Args:
-        params: the schedule.
-        key: of the random parts.
-        tick: the tick.
-    """
-    features = params.features
-    if features.random or features.walk or features.choice:
-        reached: DriftCarry = jax.lax.fori_loop(
-            0, tick, lambda _, state: advance_drift(params, state), start_drift(params, key)
-        )
-        return reached
-    before = _before_drift(params, _raw_key(key))
-    return advance_drift(params, before._replace(tick=jnp.asarray(tick, before.tick.dtype) - 1))
 
 
 def advance_drift(params: DriftParams, state: DriftCarry) -> DriftCarry:

@@ -1,7 +1,7 @@
-"""Experiment trackers: scores by phase and the times of drifts, in TensorBoard, Weights & Biases, MLflow or Trackio.
+"""Experiment trackers: scores by phase and the times of drifts, in TensorBoard, Weights & Biases or MLflow.
 
 * `Tracker` - the callback protocol
-* `TensorBoardTracker`, `WandbTracker`, `MlflowTracker`, `TrackioTracker` - each writes its tool's files, offline
+* `TensorBoardTracker`, `WandbTracker`, `MlflowTracker` - each writes its tool's files, offline
 * `TRACKERS`, `make_tracker` - by name
 * `EpisodeSeries` - what is logged of one sequence of episodes
 * `TrackEpisodes` - a wrapper that logs the episodes of a Gymnasium environment
@@ -23,7 +23,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from drift_envs.checks import check_choice
-from drift_envs.errors import ArgumentError, MissingDependencyError
+from drift_envs.errors import MissingDependencyError
 from drift_envs.wrappers.phase_returns import PhaseReturn, PhaseReturns
 
 Plain = str | int | float | bool | None
@@ -205,57 +205,10 @@ class MlflowTracker:
         self._client.set_terminated(self._run)
 
 
-class TrackioTracker:
-    """Runs in a local SQLite file, which `trackio show` shows with `TRACKIO_DIR=FOLDER`.
-
-    Trackio reads its folder once, when it is imported: the first tracker of a process decides it.
-
-    Args:
-        folder: where the files are.
-        project: the project's name.
-
-    Raises:
-        MissingDependencyError: `trackio` is not installed.
-        ArgumentError: Trackio writes to another folder already.
-    """
-
-    def __init__(self, folder: Path, project: str) -> None:
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        folder = folder.resolve()
-        folder.mkdir(parents=True, exist_ok=True)
-        os.environ["TRACKIO_DIR"] = str(folder)
-        self._trackio = _load("trackio", "trackio")
-        used = Path(self._trackio.TRACKIO_DIR).resolve()
-        if used != folder:
-            raise ArgumentError(f"`folder` should be that of Trackio in this process, {used}. Received {folder}")
-        self._project = project
-        self._run: Any = None
-
-    def begin(self, name: str, about: Mapping[str, Plain]) -> None:
-        """Begin a local run."""
-        self._run = self._trackio.init(
-            project=self._project, name=name, config=dict(about), embed=False, auto_log_gpu=False, auto_log_cpu=False
-        )
-
-    def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Log a row."""
-        self._run.log(dict(values), step=step)
-
-    def mark(self, step: int, text: str) -> None:
-        """Log the phase's name in a row of its own."""
-        self._run.log({"phase": text}, step=step)
-
-    def end(self, summary: Mapping[str, float]) -> None:
-        """Log the summary and finish, which writes what is still in memory."""
-        self._run.log(dict(summary))
-        self._run.finish()
-
-
 TRACKERS: dict[str, type[Any]] = {
     "tensorboard": TensorBoardTracker,
     "wandb": WandbTracker,
     "mlflow": MlflowTracker,
-    "trackio": TrackioTracker,
 }
 
 
@@ -263,7 +216,7 @@ def make_tracker(name: str, folder: str | os.PathLike[str], project: str = "drif
     """Make a tracker by its name.
 
     Args:
-        name: `tensorboard`, `wandb`, `mlflow` or `trackio`.
+        name: `tensorboard`, `wandb` or `mlflow`.
         folder: where it writes; each tool has its own layout in it.
         project: the name under which the tool groups runs.
 

@@ -9,23 +9,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
-from drift_envs.errors import ArgumentError
+from drift_envs.checks import LARGEST_COUNT, check_integer
+from drift_envs.errors import ArgumentError, StateError
 from drift_envs.schedule import Schedule, Timeline
-from drift_envs.vector.checked import CheckedVectorEnv
 from drift_envs.vector.clocks import Clocks
-from drift_envs.vector.draws import EpisodeDraws, Share, StepDraws
+from drift_envs.vector.draws import EpisodeDraws, StepDraws
 from drift_envs.vector.dynamics import Dynamics, refuse_poison
 from drift_envs.vector.infos import DriftInfos, final_infos, merge_infos
 from drift_envs.vector.knob_pool import KnobPool
-from drift_envs.vector.reset_request import ResetRequest, read_request
+from drift_envs.vector.reset_request import read_request
 from drift_envs.vector.sub_environment import SubEnvironment, SubEnvironmentAccess, VectorRenderer
 from drift_envs.wrappers.clock import IdleRewinds
 from drift_envs.wrappers.drift import DriftWrapper
 
 
-class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
+class DriftVectorEnv(Dynamics, SubEnvironmentAccess, VectorEnv[Any, Any, np.ndarray]):
     """N copies of one drifting environment, computed together.
 
     Each sub-environment has its own clock and its own timeline; the timeline of sub-environment `i` has the
@@ -48,11 +49,13 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         autoreset_mode: `NextStep`, `SameStep`, `Disabled`, or Gymnasium's enumeration of these.
         share_timeline: whether all sub-environments follow the timeline of the first.
         notify: the contents of `info["drift"]`: `none`, `change` or `full`.
-        part: the sub-environments that this process has of a larger number; by default it has all.
 
     Raises:
         ArgumentError: if an argument is invalid.
     """
+
+    autoreset_mode: AutoresetMode
+    _is_reset: bool = False
 
     def __init__(
         self,
@@ -62,9 +65,20 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         share_timeline: bool = False,
         notify: str = "none",
-        part: Share | None = None,
     ) -> None:
-        self._set_up(single_env, num_envs, max_episode_steps, autoreset_mode)
+        self.num_envs = check_integer("num_envs", num_envs, 1, LARGEST_COUNT)
+        check_integer("max_episode_steps", max_episode_steps, 1, LARGEST_COUNT, optional=True)
+        modes = [mode.value for mode in AutoresetMode]
+        if not isinstance(autoreset_mode, AutoresetMode) and autoreset_mode not in modes:
+            raise ArgumentError(f"`autoreset_mode` should be one of {modes}. Received {autoreset_mode!r}")
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.max_episode_steps, self.render_mode = max_episode_steps, single_env.render_mode
+        self.metadata = {**single_env.metadata, "autoreset_mode": self.autoreset_mode}
+        self.single_env, self.schedule = single_env, single_env.schedule
+        self.single_observation_space = single_env.observation_space
+        self.single_action_space = single_env.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         if not isinstance(single_env.unwrapped, self.kind):
             raise ArgumentError(f"`single_env` should be a drifting `{self.kind.__name__}`. Received {single_env}")
         schedule = single_env.schedule or Schedule(version=1, name="no-drift")
@@ -81,9 +95,8 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         self._idle_rewinds = IdleRewinds(schedule.name)
         self._ended = np.zeros(self.num_envs, bool)
         self._has_ended = False
-        self.part = Share(self.num_envs, 0, self.num_envs) if part is None else part
-        self._start_draws = EpisodeDraws(0, self.part)
-        self._response_draws = StepDraws(self.part)
+        self._start_draws = EpisodeDraws(0, self.num_envs)
+        self._response_draws = StepDraws(self.num_envs)
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
         self._has_false_responses = "transient" in self._driven or bool(self.pool.columns["transient"].any())
         self._all_mask = np.ones(self.num_envs, bool)
@@ -113,15 +126,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         Warns:
             DriftWarning: at the tenth rewind if no sub-environment has reached its first change.
         """
-        return self.begin(read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of), stacklevel=3)
-
-    def begin(self, request: ResetRequest, stacklevel: int = 2) -> tuple[Any, dict[str, Any]]:
-        """`reset` with arguments that are already parsed.
-
-        Args:
-            request: what to reset.
-            stacklevel: where a warning points to.
-        """
+        request = read_request(seed, options, self.num_envs, self._is_reset, self._timeline_of)
         self._check_options(request.options)
         if request.entropy is not None:
             super().reset(seed=request.entropy)
@@ -134,7 +139,7 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
         rewinding = np.fromiter(seeds, np.int64, len(seeds))
         if len(rewinding):
             if self._is_reset and self.pool.can_change and not self._idle_rewinds.is_over:
-                self._idle_rewinds.count(self.has_changed(seeds), stacklevel)
+                self._idle_rewinds.count(self._has_changed(seeds), stacklevel=2)
             self.pool.reseed(rewinding, list(seeds.values()))
             self.clocks.rewind(rewinding)
         if isinstance(request.jumps, list):
@@ -197,13 +202,35 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
             self._has_ended = False
         return observations, rewards, terminations, truncations, infos
 
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the single environment, which renders the frames.
+
+        Args:
+            **kwargs: not used.
+        """
+        self.single_env.close()
+
+    def _check_step(self, ended: np.ndarray | None) -> None:
+        """Raise an error if no step is possible.
+
+        Args:
+            ended: whether the episode has ended, booleans of shape `(N,)`; `None` if none has.
+        """
+        if not self._is_reset:
+            raise StateError("`step` was called before `reset`; call `reset` first")
+        if ended is not None and self.autoreset_mode is AutoresetMode.DISABLED:
+            raise StateError(
+                f"sub-environment {int(ended.argmax())} has ended its episode and autoreset is disabled; "
+                "call `reset(options={'reset_mask': terminations | truncations})`"
+            )
+
     def _timeline_of(self, index: int, seed: int | None) -> Timeline:
         """The timeline of a sub-environment, or that of another seed if one is given."""
         if seed is not None:
             return Timeline(self.pool.schedule, self.pool.table, seed)
         return self.pool.timeline(index) if self._is_reset else self.single_env.timeline
 
-    def has_changed(self, indices: Iterable[int]) -> bool:
+    def _has_changed(self, indices: Iterable[int]) -> bool:
         """Whether one of these sub-environments has reached the first change since its last rewind."""
         return any(self.clocks.visited(index).last >= self.pool.timeline(index).valid_until(0) for index in indices)
 
@@ -216,5 +243,5 @@ class DriftVectorEnv(Dynamics, SubEnvironmentAccess, CheckedVectorEnv):
 
     def _restart_draws(self) -> None:
         """Discard all numbers drawn ahead, after a change of the generator."""
-        self._start_draws = EpisodeDraws(self._generator_seed(), self.part)
+        self._start_draws = EpisodeDraws(self._generator_seed(), self.num_envs)
         self._response_draws.restart()

@@ -1,47 +1,19 @@
 """The entry point of `gymnasium.make_vec`.
 
-* `make_workers` - native vector environments in several processes
-* `make_vector` - a native vector environment, or `SyncVectorEnv` if the arguments need single environments
+* `make_vector` - builds a native vector environment, or `SyncVectorEnv` if the arguments need single environments
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import TimeLimit
 
-from drift_envs.errors import ArgumentError
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.vector.workers import WorkerPlan, WorkerVectorEnv
 from drift_envs.wrappers.drift import DriftWrapper
-
-
-def make_workers(single_env: gym.Env[Any, Any], plan: WorkerPlan, num_envs: int, num_workers: int) -> WorkerVectorEnv:
-    """Build a vector environment of several processes.
-
-    Args:
-        single_env: a single environment.
-        plan: what each process builds.
-        num_envs: the number of sub-environments.
-        num_workers: the number of processes.
-
-    Raises:
-        ArgumentError: if the arguments of the single environment have no vectorized form.
-    """
-    if not _is_native(single_env):
-        single_env.close()
-        raise ArgumentError(
-            "`num_workers` should not be given with texts, overlays, windows and knobs of the wrapper, which have no "
-            f"native vector environment. Received {num_workers!r}"
-        )
-    return WorkerVectorEnv(single_env, plan, num_envs, num_workers)
-
-
-def _is_native(env: gym.Env[Any, Any]) -> TypeGuard[DriftWrapper]:
-    return isinstance(env, DriftWrapper) and env.env is env.unwrapped and env.render_mode in (None, "rgb_array")
 
 
 def make_vector(
@@ -68,7 +40,8 @@ def make_vector(
         **arguments: the arguments of the single environment.
     """
     single_env = build(**arguments)
-    if _is_native(single_env):
+    draws_no_window = single_env.render_mode in (None, "rgb_array")
+    if isinstance(single_env, DriftWrapper) and single_env.env is single_env.unwrapped and draws_no_window:
         return native(
             single_env, num_envs, max_episode_steps, autoreset_mode, share_timeline, arguments.get("notify", "none")
         )

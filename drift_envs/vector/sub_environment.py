@@ -17,7 +17,7 @@ from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, Sta
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.schedule import Phase, Schedule, Timeline
 from drift_envs.vector.dynamics import Dynamics
-from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
+from drift_envs.wrappers.records import DriftLog, DriftState
 
 _OWN = frozenset({"_vector", "_index", "_oracle"})
 
@@ -75,10 +75,7 @@ class SubEnvironment:
     @property
     def drift_log(self) -> DriftLog:
         """All changes on visited ticks since the last rewind. For evaluators."""
-        return DriftLog.of(self.timeline, self._visited())
-
-    def _visited(self) -> VisitedTicks:
-        return self._vector.clocks.visited(self._index)
+        return DriftLog.of(self.timeline, self._vector.clocks.visited(self._index))
 
     @property
     def oracle(self) -> Any:

@@ -1,13 +1,12 @@
 """Gymnasium's vector environment of processes, with one clear error when a process is lost.
 
-* `join_ended` - waits until one of several processes has ended
 * `WatchedAsyncVectorEnv` - `AsyncVectorEnv` that names the process that ended, and closes the others
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
@@ -20,19 +19,6 @@ T = TypeVar("T")
 
 _LOST = (BrokenPipeError, ConnectionResetError, EOFError)
 _PATIENCE = 5.0  # seconds until a process whose pipe has closed counts as one that runs
-
-
-def join_ended(processes: Sequence[Any], timeout: float) -> None:
-    """Wait until a process has ended, so that its exit code is known.
-
-    Args:
-        processes: the processes.
-        timeout: seconds until it returns although none has.
-    """
-    ended = wait([process.sentinel for process in processes], timeout)
-    for process in processes:
-        if process.sentinel in ended:  # its pipes are closed, which comes a little before its end
-            process.join(timeout)
 
 
 def _watched(method: Callable[..., T]) -> Callable[..., T]:
@@ -55,8 +41,8 @@ def _watched(method: Callable[..., T]) -> Callable[..., T]:
 class WatchedAsyncVectorEnv(AsyncVectorEnv):
     """`AsyncVectorEnv` that names the process that ended, and closes the others.
 
-    When one of its processes is killed, Gymnasium's class raises `BrokenPipeError` or `EOFError` from that call, from
-    each later one and from `close`, and leaves the other processes behind. The arguments are the same.
+    When one of its processes is killed, Gymnasium's class raises an error of the pipe, which does not name the process;
+    `close` may fail or wait forever, and the other processes stay. The arguments are the same.
 
     Raises:
         StateError: from `reset`, `step`, `call`, `get_attr`, `set_attr` and `render`, if a process has ended.
@@ -92,7 +78,10 @@ class WatchedAsyncVectorEnv(AsyncVectorEnv):
 
     def _find_ended(self) -> str:
         """Which processes have ended, for a message; empty if none has."""
-        join_ended(self.processes, _PATIENCE)
+        ended = wait([process.sentinel for process in self.processes], _PATIENCE)
+        for process in self.processes:
+            if process.sentinel in ended:  # its pipes are closed a little before it ends
+                process.join(_PATIENCE)
         return ", ".join(
             f"the process of sub-environment {index} ended with exit code {process.exitcode}"
             for index, process in enumerate(self.processes)

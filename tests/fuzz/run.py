@@ -4,7 +4,7 @@ Chunks of inputs go to worker processes; equal options give equal inputs. Every 
 by an error of the project, within `tests.fuzz.targets.MOST_SECONDS`. What is found is written to
 `tests/fuzz/corpus/TARGET/`, which the tests read again, and the exit status is 1.
 
-`--engine atheris` (extra `fuzz`) lets the coverage of the code select the edits, for one target at a time.
+`--engine atheris` (the package `atheris`) lets the coverage of the code select the edits, for one target at a time.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def run_atheris(name: str, inputs: int, seed: int) -> int:
     try:
         import atheris
     except ImportError:
-        print('atheris is not installed, run `pip install "drift-envs[fuzz]"`', file=sys.stderr)
+        print("`atheris` is not installed, run `pip install atheris`", file=sys.stderr)
         return 2
     with atheris.instrument_imports(include=["drift_envs", "drift_agents", "webshop_server"]):
         from tests.fuzz.targets import TARGETS, make_test

@@ -55,7 +55,7 @@ def load_tagger(model: str = MODEL) -> Callable[[str], tuple[str, ...]]:
     try:
         import spacy
     except ImportError as error:
-        raise ArgumentError('spacy is not installed, run `pip install "drift-envs[compat]"`') from error
+        raise ArgumentError("`spacy` is not installed, run `pip install spacy`") from error
     try:
         language = spacy.load(model, disable=["parser", "ner", "lemmatizer"])
     except OSError as error:

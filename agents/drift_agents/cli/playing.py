@@ -112,17 +112,14 @@ def _run(
         ),
     ] = None,
     backend: Annotated[
-        Literal["processes", "ray", "dask"],
-        typer.Option(
-            help="Where cells are played: processes of this machine, or workers of Ray or Dask (extras `ray`, `dask`)."
-        ),
+        Literal["processes", "ray"],
+        typer.Option(help="Where cells are played: processes of this machine, or workers of Ray (extra `ray`)."),
     ] = "processes",
     address: Annotated[
         str | None,
         typer.Option(
             metavar="A",
-            help="A running cluster, as 10.0.0.1:6379 of Ray or tcp://10.0.0.1:8786 of Dask (default: RAY_ADDRESS, "
-            "DASK_SCHEDULER_ADDRESS, or one that is started on this machine).",
+            help="A running cluster, as 10.0.0.1:6379 (default: RAY_ADDRESS, or one that is started on this machine).",
         ),
     ] = None,
     trace: Annotated[
@@ -134,7 +131,7 @@ def _run(
         typer.Option(
             metavar="A,B",
             parser=_parse_trackers,
-            help="Log to tensorboard, wandb, mlflow, trackio (an extra each) in the folder `tracking` beside the run.",
+            help="Log to tensorboard, wandb, mlflow (an extra each) in the folder `tracking` beside the run.",
         ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in the folder.")] = False,
@@ -215,7 +212,7 @@ def _run(
     if resume and fresh:
         raise refuse("--resume", "should not be given with `--fresh`", "both")
     if address is not None and backend == "processes":
-        raise refuse("--address", "should stand with `--backend ray` or `--backend dask`", address)
+        raise refuse("--address", "should stand with `--backend ray`", address)
     from drift_agents.cli.models import ModelOptions
     from drift_agents.cli.run import RunOptions, run
 

@@ -1,4 +1,4 @@
-"""The commands about stored memories: `drift-agents memory` and `drift-agents stale`."""
+"""The commands about memories in files and stores: `drift-agents memory` and `drift-agents stale`."""
 
 from __future__ import annotations
 
@@ -11,72 +11,35 @@ import typer
 from drift_agents.cli.root import app, make_console
 from webshop_server.command_line import FAILED, Debug, make_app, refuse
 
-memories = make_app(
-    "Show, export and import memories in files.", "drift-agents memory show memory.sqlite", completion=False
-)
-app.add_typer(memories, name="memory", short_help="Show, export and import memories in files.")
-
-MemoryPath = Annotated[Path, typer.Argument(metavar="FILE", help="SQLite file of a memory.")]
+memories = make_app("Show exported memories.", "drift-agents memory show memory.json", completion=False)
+app.add_typer(memories, name="memory", short_help="Show exported memories.")
 
 
 @memories.command(
-    "show", short_help="Print what a file holds.", epilog="Example: drift-agents memory show memory.sqlite --records 5"
+    "show", short_help="Print what a file holds.", epilog="Example: drift-agents memory show memory.json --records 5"
 )
 def _show_memory(
-    file: MemoryPath,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file of an exported memory.")],
     records: Annotated[
         int, typer.Option(min=0, max=1_000_000, metavar="N", help="Print the newest N records too.")
     ] = 0,
     debug: Debug = False,
 ) -> None:
-    """Print what the file of a memory holds. The file may be in use: what was committed last is shown."""
+    """Print what the file of an exported memory holds."""
     from drift_agents.cli.memories import show_memory
 
     show_memory(file, records, make_console())
 
 
-@memories.command(
-    "export",
-    short_help="Write a memory as JSON.",
-    epilog="Example: drift-agents memory export memory.sqlite --out memory.json",
-)
-def _export_memory(
-    file: MemoryPath,
-    out: Annotated[Path, typer.Option(metavar="JSON", help="The JSON file.")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the JSON file.")] = False,
-    debug: Debug = False,
-) -> None:
-    """Write a memory as JSON: its name, options and snapshot. The file may be in use."""
-    from drift_agents.cli.memories import write_export
-
-    print(f"wrote {out}: {write_export(file, out, force):,} records")
-
-
-@memories.command(
-    "import",
-    short_help="Make a memory's file of a JSON file.",
-    epilog="Example: drift-agents memory import memory.json copy.sqlite",
-)
-def _import_memory(
-    source: Annotated[Path, typer.Argument(metavar="JSON", help="JSON file of `memory export`.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file of the memory.")],
-    debug: Debug = False,
-) -> None:
-    """Make a memory's file of a JSON file. An existing file is not overwritten."""
-    from drift_agents.cli.memories import read_export
-
-    print(f"wrote {file}: {read_export(source, file):,} records")
-
-
 @app.command(
     "stale",
     short_help="Count what the world contradicts in a memory.",
-    epilog="Example: drift-agents stale memory.sqlite --schedule frozen_lake/explicit --phase drift-1",
+    epilog="Example: drift-agents stale memory.json --schedule frozen_lake/explicit --phase drift-1",
 )
 def _stale(
     store: Annotated[
         Path,
-        typer.Argument(metavar="STORE", help="SQLite file of a memory, or file or folder of a store (Chroma, mem0)."),
+        typer.Argument(metavar="STORE", help="JSON file of a memory, or file or folder of a store (Chroma, mem0)."),
     ],
     schedule: Annotated[str, typer.Option(metavar="NAME|FILE", help="Schedule of the world.")],
     tick: Annotated[int | None, typer.Option(min=0, metavar="N", help="Tick of the world.")] = None,

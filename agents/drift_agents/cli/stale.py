@@ -19,15 +19,15 @@ from rich.text import Text
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.experiment.evaluator import true_share
 from drift_agents.experiment.worlds import make_world, read_schedule
+from drift_agents.memory.export import read_export
 from drift_agents.memory.store import stored_records
-from drift_agents.memory.stored.file import MemoryFile
 from drift_agents.memory.transcript import render_statement
 from drift_agents.stores.base import ListedStore, make_store
 from drift_agents.types import Record
 from drift_envs.errors import DriftEnvsError
 
 KINDS = ("memory", "chroma", "langgraph_sqlite", "mem0")
-"""What the command reads: a memory's own file, and stores with a `path`."""
+"""What the command reads: the export of a memory, and stores with a `path`."""
 
 
 class Contents(NamedTuple):
@@ -48,7 +48,7 @@ def read_contents(path: Path, kind: str | None = None) -> Contents:
     """What a file or a folder holds.
 
     Args:
-        path: the SQLite file of a memory, or the file or folder of a store that was opened with `path`.
+        path: the JSON file of an exported memory, or the file or folder of a store that was opened with `path`.
         kind: one of `KINDS`; found out if not given.
 
     Raises:
@@ -59,9 +59,7 @@ def read_contents(path: Path, kind: str | None = None) -> Contents:
         raise MemoryStateError(f"{path}: does not exist")
     kind = kind or _find_kind(path)
     if kind == "memory":
-        file = MemoryFile(path, read_only=True)
-        with closing(file):
-            return Contents(kind, list(file.read()), 0)
+        return Contents(kind, read_export(path).records(), 0)
     with _opened(path, kind) as store:
         records = [record for _, record in stored_records(store)]
         return Contents(kind, records, sum(1 for _ in store.entries()) - len(records))
@@ -85,21 +83,30 @@ def _find_kind(path: Path) -> str:
         names = {"chroma.sqlite3": "chroma", "history.db": "mem0"}
         found = next((kind for name, kind in names.items() if (path / name).is_file()), None)
     else:
-        found = {"records": "memory", "store_vectors": "langgraph_sqlite"}.get(_find_table(path))
+        found = "langgraph_sqlite" if _has_vectors(path) else "memory" if _is_json(path) else None
     if found is None:
         raise MemoryStateError(
-            f"{path}: is neither a memory's file nor that of a store. Known: {', '.join(KINDS)}; see --kind"
+            f"{path}: is neither an export of a memory nor a store. Known: {', '.join(KINDS)}; see --kind"
         )
     return found
 
 
-def _find_table(path: Path) -> str:
+def _has_vectors(path: Path) -> bool:
+    """Whether a file is a SQLite file of LangGraph's store with its index of vectors."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
-            rows = file.execute("SELECT name FROM sqlite_master WHERE name IN ('records', 'store_vectors')").fetchall()
+            return bool(file.execute("SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'").fetchone())
     except sqlite3.Error:
-        return ""
-    return str(rows[0][0]) if rows else ""
+        return False
+
+
+def _is_json(path: Path) -> bool:
+    """Whether a file begins as a JSON object."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1) == b"{"
+    except OSError:
+        return False
 
 
 def print_stale(

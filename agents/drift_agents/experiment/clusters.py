@@ -1,4 +1,4 @@
-"""Cells on the workers of a cluster, by Ray or by Dask.
+"""Cells on the workers of a cluster, by Ray.
 
 * `BACKENDS` - where cells can be played
 * `Cluster` - what a run needs of a cluster
@@ -16,21 +16,20 @@ import logging
 import os
 import signal
 import socket
-import tempfile
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from drift_agents.errors import ExperimentError, MissingDependencyError
-from drift_agents.experiment.workers import MOST_LOST, count_cores
+from drift_agents.experiment.workers import MOST_LOST
 
 T = TypeVar("T")
 
-BACKENDS = ("processes", "ray", "dask")
-"""Processes of this machine; workers of Ray or Dask (extras `ray`, `dask`) on any machines."""
+BACKENDS = ("processes", "ray")
+"""Processes of this machine; workers of Ray (extra `ray`) on any machines."""
 
 # Seconds until a machine that does not answer counts as one that is not there.
 _PATIENCE = 10
@@ -104,25 +103,6 @@ def play_on_cluster(
         cluster.cancel(list(running))
 
 
-@contextmanager
-def open_cluster(backend: str, address: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
-    """Connect to a cluster, or start one of this machine's processes, which end with this process.
-
-    Args:
-        backend: `ray` or `dask`.
-        address: of a running cluster: `host:port` or `ray://host:port` of Ray, `tcp://host:port` of Dask's scheduler.
-            By default the connection that this process has already, else the address in `RAY_ADDRESS` or
-            `DASK_SCHEDULER_ADDRESS`, else a cluster is started.
-        jobs: how many processes a cluster that is started here has; one a core by default.
-
-    Raises:
-        MissingDependencyError: if the backend is not installed.
-        ExperimentError: if no cluster is at the address.
-    """
-    with (_open_ray if backend == "ray" else _open_dask)(address, jobs) as cluster:
-        yield cluster
-
-
 def check_reachable(address: str, what: str) -> None:
     """Refuse an address without a server at once; clients would try for minutes.
 
@@ -188,7 +168,18 @@ class _RayCluster:
 
 
 @contextmanager
-def _open_ray(address: str | None, jobs: int | None) -> Iterator[Cluster]:
+def open_cluster(address: str | None = None, jobs: int | None = None) -> Iterator[Cluster]:
+    """Connect to a cluster of Ray, or start one of this machine's processes, which end with this process.
+
+    Args:
+        address: of a running cluster: `host:port` or `ray://host:port`. By default the connection that this process
+            has already, else the address in `RAY_ADDRESS`, else a cluster is started.
+        jobs: how many processes a cluster that is started here has; one a core by default.
+
+    Raises:
+        MissingDependencyError: if Ray is not installed.
+        ExperimentError: if no cluster is at the address.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     try:
         import ray
@@ -222,81 +213,3 @@ def _kept_handlers() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread() and before is not None:
             signal.signal(signal.SIGTERM, before)
-
-
-class _DaskCluster:
-    """Dask's workers, a thread of theirs a call."""
-
-    def __init__(self, distributed: ModuleType, client: Any) -> None:
-        self._distributed, self._client = distributed, client
-
-    @property
-    def cores(self) -> int:
-        return max(sum(map(int, self._client.nthreads().values())), 1)
-
-    def start(self, play: Callable[..., Any], call: Sequence[Any]) -> Hashable:
-        handle: Hashable = self._client.submit(play, *call, pure=False, retries=0)
-        return handle
-
-    def wait(self, running: Sequence[Any]) -> Any:
-        with self._client.as_current():
-            return next(iter(self._distributed.wait(running, return_when="FIRST_COMPLETED").done))
-
-    def result(self, handle: Any) -> Any:
-        # The scheduler sends the call of a killed worker to another one itself, until it has killed several.
-        try:
-            return handle.result()
-        except self._distributed.scheduler.KilledWorker as error:
-            raise LostWorkerError(str(error)) from error
-        except (self._distributed.CancelledError, self._distributed.TimeoutError) as error:
-            raise ExperimentError(f"Dask cannot go on: {error}") from error
-
-    def cancel(self, running: Sequence[Any]) -> None:
-        with suppress(OSError, self._distributed.TimeoutError, RuntimeError):
-            self._client.cancel(running, force=True)
-
-
-@contextmanager
-def _open_dask(address: str | None, jobs: int | None) -> Iterator[Cluster]:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingDependencyError('`distributed` is not installed, run `pip install "drift-envs[dask]"`') from error
-    if address is None:
-        with suppress(ValueError):  # there is none
-            yield _DaskCluster(distributed, distributed.default_client())
-            return
-    address = address or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
-    if address is not None:
-        if not address.rpartition(":")[2].isdecimal():
-            raise ExperimentError(f"`address` of Dask's scheduler should be tcp://host:port. Received {address!r}")
-        check_reachable(address, "scheduler of Dask")
-        try:
-            client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise ExperimentError(
-                f"`address` should name a scheduler of Dask. Received {address!r}: {error}"
-            ) from error
-        with client:
-            yield _DaskCluster(distributed, client)
-        return
-    with tempfile.TemporaryDirectory(prefix="drift-dask-") as scratch, ExitStack() as stack:
-        try:
-            workers = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=jobs or count_cores(),
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
-                    local_directory=scratch,
-                    silence_logs=logging.CRITICAL,
-                )
-            )
-            client = stack.enter_context(distributed.Client(workers, set_as_default=False))
-        except RuntimeError as error:
-            raise ExperimentError(
-                f"Dask's processes could not be started ({error}); a script that starts them needs "
-                'its calls under `if __name__ == "__main__":`'
-            ) from error
-        yield _DaskCluster(distributed, client)

@@ -76,7 +76,7 @@ def play_cells(
     elif where.backend != "processes":
         ours = versions()
         calls = ((cell, experiment.world(cell.schedule), trace, ours) for cell in cells)
-        with open_cluster(where.backend, where.address, where.jobs) as cluster:
+        with open_cluster(where.address, where.jobs) as cluster:
             for cell, lines, files in play_on_cluster(cluster, _play_elsewhere, calls, where.jobs):
                 folder.keep_cell(cell.key, lines, files)
                 yield cell

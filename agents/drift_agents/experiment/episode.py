@@ -35,7 +35,8 @@ from drift_agents.experiment.worlds import agent_side, make_prober, make_world, 
 from drift_agents.learner.base import Learner, make_learner
 from drift_agents.llm.service import Service
 from drift_agents.matching.base import make_matching
-from drift_agents.memory.base import DurableMemory, Memory
+from drift_agents.memory.base import Memory
+from drift_agents.memory.export import export_memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
@@ -90,7 +91,6 @@ def make_setup(
     cell: Cell,
     settings: ScheduleSettings,
     service: Service | None = None,
-    folder: Path | None = None,
     world: EvaluationWrapper | None = None,
 ) -> CellSetup:
     """Make everything that a cell needs; its schedule is loaded and its world is made once.
@@ -99,7 +99,6 @@ def make_setup(
         cell: the cell.
         settings: the experiment's settings for the cell's schedule.
         service: the service of language models, if there are any.
-        folder: where a memory with the option `file` has its file; such a memory is in RAM if not given.
         world: the world of another cell of this place and seed, for setups that play nothing.
 
     Raises:
@@ -130,7 +129,7 @@ def make_setup(
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
     defaults = {"matching": matching, **memory_dependencies(cell.memory, world, schedule, cell.seed)}
-    policy, memory, meter = make_policy_and_memory(cell.policy, _place_file(cell.memory, folder), service, defaults)
+    policy, memory, meter = make_policy_and_memory(cell.policy, cell.memory, service, defaults)
     if cell.reference is not None:
         verifier: Verifier = OracleVerifier(cell.reference, world, memory)
     else:
@@ -165,27 +164,19 @@ def make_setup(
     )
 
 
-def _place_file(memory: PartSpec, folder: Path | None) -> PartSpec:
-    """The memory with the path of its file in the cell's folder, where a file of an earlier start is removed.
+def _export_name(memory: PartSpec) -> str | None:
+    """The option `file` of a memory: the name of the file to which it is exported when the cell ends.
 
     Raises:
-        ExperimentError: if its option `file` is not the name of a file.
+        ExperimentError: if it is not the name of a file.
     """
-    if memory.options.get("file") is None:
-        return memory
-    options = dict(memory.options)
-    name = options.pop("file")
-    if not isinstance(name, str) or re.fullmatch(r"[\w][\w. -]*", name) is None:
+    name = memory.options.get("file")
+    if name is not None and (not isinstance(name, str) or re.fullmatch(r"[\w][\w. -]*", name) is None):
         raise ExperimentError(
             f"{memory.name}: `file` should be the name of a file without a folder, since every cell has its own "
             f"in the run's folder. Received {name!r}"
         )
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for ending in ("", "-wal", "-shm"):
-            (folder / f"{name}{ending}").unlink(missing_ok=True)
-        options["file"] = folder / name
-    return PartSpec(name=memory.name, options=options)
+    return name
 
 
 def _make_extra(
@@ -231,18 +222,22 @@ def play(
         settings: the experiment's settings for the cell's schedule.
         on_episode: called after every episode.
         service: the service of language models, if there are any.
-        folder: where a memory with the option `file` has its file; such a memory is in RAM if not given.
+        folder: where a memory with the option `file` is exported at the end; it is not exported if not given.
 
     Yields:
         One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`.
     """
-    setup = make_setup(cell, settings, service, folder)
+    name = _export_name(cell.memory)
+    setup = make_setup(cell, settings, service)
     try:
         yield from _play(cell, setup, on_episode)
+        if name is not None and folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            given = {**memory_dependencies(cell.memory, setup.world, setup.schedule, cell.seed), **cell.memory.options}
+            options = {key: value for key, value in given.items() if key not in ("file", "model")}
+            export_memory(setup.memory, folder / name, options)
     finally:
         setup.world.close()  # a browser, if there is one
-        if isinstance(setup.memory, DurableMemory):
-            setup.memory.close()
 
 
 def _play(cell: Cell, setup: CellSetup, on_episode: OnEpisode | None = None) -> Iterator[dict[str, Any]]:

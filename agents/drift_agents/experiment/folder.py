@@ -37,7 +37,7 @@ from drift_envs._version import __version__
 MANIFEST, CELLS, FINISHED, EPISODES, REPORT = "run.json", "cells", "finished.jsonl", "episodes.jsonl", "report.md"
 TRACES, PAGE, REPORT_PAGE, PLOTS = "traces", "inspect.html", "report.html", "plots"
 MEMORY_FILES = "memories"
-"""The memories of cells that live in a file, a folder a cell."""
+"""The exported memories of cells, a folder a cell."""
 REPLIES = "replies.sqlite"
 """The recorded replies of language models: kept when a run is thrown away, since they are paid for."""
 
@@ -150,7 +150,7 @@ class RunFolder:
         return self.path / TRACES / f"{key}.jsonl.gz"
 
     def memories(self, key: str) -> Path:
-        """The folder for the memories of a cell that live in files."""
+        """The folder for the exported memory of a cell."""
         return self.path / MEMORY_FILES / key
 
     def finished(self) -> dict[str, str]:

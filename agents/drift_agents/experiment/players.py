@@ -74,7 +74,7 @@ def make_policy_and_memory(
 
     Args:
         policy: the policy; its option `model` is the name of a language model, if it takes one.
-        memory: the memory; its option `file` is the path of the file in which it lives.
+        memory: the memory; its option `file`, the name of its export, is ignored.
         service: access to language models.
         defaults: options of the memory that are not the file's, as its matching.
 
@@ -88,14 +88,15 @@ def make_policy_and_memory(
             f"{memory.name}: the option `model` of a memory that uses one should be {RULES!r}, or left out. "
             f"Received {memory.options!r}"
         )
-    own_rules, file = options.pop("model", None) == RULES, options.pop("file", None)
+    own_rules = options.pop("model", None) == RULES
+    options.pop("file", None)
     decides, model = make_policy_and_model(policy, service)
     if model is None or own_rules or not takes_model(MEMORIES, memory.name):
-        return decides, make_memory(memory.name, file=file, **options), meter
+        return decides, make_memory(memory.name, **options), meter
     own = make_memory(memory.name, **options)  # neither attribute is part of the protocol
     rules: Model = getattr(own, "rules", None) or getattr(own, "model")  # noqa: B009
     metered = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
-    return decides, make_memory(memory.name, file=file, **{**options, "model": metered}), meter
+    return decides, make_memory(memory.name, **{**options, "model": metered}), meter
 
 
 def make_policy_and_model(policy: PartSpec, service: Service | None) -> tuple[Policy, Model | None]:

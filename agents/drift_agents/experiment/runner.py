@@ -85,9 +85,9 @@ def run_experiment(
         experiment: what is played.
         folder: where to; it is made if it does not exist.
         jobs: how many cells are played at the same time, `None` for one a core; the results do not depend on it.
-        backend: where several cells are played: `processes` of this machine, or workers of `ray` or `dask`, which
+        backend: where several cells are played: `processes` of this machine, or workers of `ray`, which
             send their cells back. Cells with language models are played in this process.
-        address: the cluster of `ray` or `dask`, see `drift_agents.experiment.clusters.open_cluster`.
+        address: the cluster of `ray`, see `drift_agents.experiment.clusters.open_cluster`.
         resume: continue an existing run.
         fresh: delete an existing run.
         trace: which episodes are kept step by step: `all`, `failures` or `none`; what the experiment says if
@@ -115,7 +115,7 @@ def run_experiment(
     if backend not in BACKENDS:
         raise ArgumentError(f"`backend` should be one of {', '.join(BACKENDS)}. Received {backend!r}")
     if address is not None and backend == "processes":
-        raise ArgumentError(f"`address` should stand with the backend ray or dask. Received {address!r}")
+        raise ArgumentError(f"`address` should stand with the backend ray. Received {address!r}")
     if resume and fresh:
         raise ArgumentError("`resume` and `fresh` exclude each other. Received both")
     trace = experiment.trace if trace is None else trace

@@ -6,7 +6,6 @@
 * `recall_exemplars` - what any memory retrieves in this form
 * `MemberMemory` - a memory with a private bank for each member of a team
 * `AuditedMemory` - a memory whose items can be audited
-* `DurableMemory` - a memory in a file
 * `make_memory` - a memory by name
 
 `drift_agents.prompt.builder.FocusedMemory` is a protocol of the same kind.
@@ -14,14 +13,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import Embedding, make_embedding
 from drift_agents.errors import ArgumentError
-from drift_agents.registry import MEMORIES, MEMORY_STORES
+from drift_agents.registry import MEMORIES
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -181,52 +178,25 @@ class AuditedMemory(Protocol):
         ...
 
 
-@runtime_checkable
-class DurableMemory(Memory, Protocol):
-    """A memory in a file; as a context manager it closes the file."""
-
-    def commit(self) -> None:
-        """Write what has changed since the last commit; `end_episode` does so too."""
-
-    def close(self) -> None:
-        """Commit, and close the file."""
-
-    def __enter__(self) -> DurableMemory:
-        """The memory itself."""
-        ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the file."""
-
-
-def make_memory(name: str, *, file: str | os.PathLike[str] | None = None, **options: Any) -> Memory:
+def make_memory(name: str, **options: Any) -> Memory:
     """Make a memory by name.
 
     Args:
         name: one of `registry.MEMORIES.names()`.
-        file: a SQLite file in which the memory lives, which is created if it does not exist; in RAM if not given.
-            The results are the same. The memory then is a `DurableMemory`, which is closed by `close` or as a
-            context manager (`drift_agents.memory.stored.memory.StoredMemory`).
         options: its options, and `matching`, when two states count as the same. `embedding` may be
             given by name too, as in experiment files: `minilm`, or `{hashed: {dimension: 64}}`.
 
     Raises:
         UnknownNameError: if there is no memory, or no embedding, of that name.
         ArgumentError: if it does not take one of the options, or refuses its value.
-        MemoryStateError: if the file cannot be opened, holds something else, or is held by another process.
 
     Example:
         >>> make_memory("vanilla", k=3).k
         3
     """
-    given = dict(options)
     if options.get("embedding") is not None:
         options["embedding"] = _resolve_embedding(options["embedding"])
     made: Memory = MEMORIES.make(name, **options)
-    if file is not None:
-        made = MEMORY_STORES.make("sqlite", memory=made, file=file, options=given)
     return made
 
 

@@ -2,7 +2,6 @@
 
 * `Ledger` - records of transitions, indexed by (state key, action): constant-time `counterparts`
 * `LedgerMemory` - the methods of `Memory` that depend on the ledger alone
-* `LedgerHolder` - a memory whose ledger can be replaced
 * `plain_record`, `read_record` - a record as plain data, and back
 * `check_kind`, `reading_snapshot`, `read_integer`, `read_clock` - checks of snapshots
 * `hash_plain` - a hash of plain data
@@ -13,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from drift_agents.checks import is_integer
 from drift_agents.errors import ArgumentError, MemoryStateError
@@ -203,14 +202,6 @@ class Ledger:
         return hash_plain(self.snapshot())
 
 
-@runtime_checkable
-class LedgerHolder(Protocol):
-    """A memory whose ledger can be replaced by another one with the same results."""
-
-    def use_ledger(self, make: Callable[[Ledger], Ledger]) -> None:
-        """Replace the ledger by what `make` returns for it."""
-
-
 class LedgerMemory(ABC):
     """A memory whose evidence is in a ledger, `_ledger`; see `drift_agents.memory.base.Memory` for the rest.
 
@@ -244,10 +235,6 @@ class LedgerMemory(ABC):
     def _note_written(self, record_id: RecordId) -> RecordId:
         """Update what depends on the ledger after a record was written."""
         return record_id
-
-    def use_ledger(self, make: Callable[[Ledger], Ledger]) -> None:
-        """Replace the ledger, as by one in a file (`LedgerHolder`)."""
-        self._ledger = make(self._ledger)
 
     def counterparts(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""

@@ -2,7 +2,6 @@
 
 * `FrozenMemory` - its own write rule is off; a verifier can still correct it
 * `freeze` - a frozen memory with every method of the memory that it wraps
-* `forwarding` - a view's class with the methods of the memory that it wraps
 * `EpisodeView` - the steps of the present episode, and verified summaries
 * `NO_ID` - the number of a record that is not in memory
 """
@@ -11,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 from drift_agents.matching.base import Matching
-from drift_agents.memory.base import DurableMemory, Memory
+from drift_agents.memory.base import Memory
 from drift_agents.types import (
     AgentClock,
     Episode,
@@ -109,10 +108,8 @@ class FrozenMemory:
         return self.inner.insert_summary(state, action, distribution, n, now)
 
     def end_episode(self, result: Episode, now: AgentClock) -> None:
-        """Write nothing; a memory in a file commits what a verifier wrote."""
+        """Write nothing."""
         self._queried, self._accepts = None, False
-        if isinstance(self.inner, DurableMemory):
-            self.inner.commit()
 
     def snapshot(self) -> dict[str, Any]:
         """The snapshot of the memory."""
@@ -140,27 +137,15 @@ def freeze(memory: Memory) -> FrozenMemory:
         >>> freeze(VanillaMemory(k=3)).k
         3
     """
-    return forwarding(FrozenMemory, memory)(memory)
-
-
-View = TypeVar("View")
-
-
-def forwarding(view: type[View], memory: Memory) -> type[View]:
-    """A view with a property for each method of a memory that the view lacks.
-
-    Args:
-        view: the class of the view, which has the memory as `inner`.
-        memory: the memory.
-    """
     # A managed memory has the optional methods of its store as attributes of the instance.
     own = [name for name, value in getattr(memory, "__dict__", {}).items() if callable(value) and name != "inner"]
     forwarded = {
         name: _forward(name)
         for name in sorted({*dir(type(memory)), *own})
-        if not name.startswith("_") and not hasattr(view, name)
+        if not name.startswith("_") and not hasattr(FrozenMemory, name)
     }
-    return type(view.__name__, (view,), forwarded)
+    view: type[FrozenMemory] = type(FrozenMemory.__name__, (FrozenMemory,), forwarded)
+    return view(memory)
 
 
 def _forward(name: str) -> property:

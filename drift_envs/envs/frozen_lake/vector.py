@@ -57,7 +57,7 @@ class VectorFrozenLake(DriftVectorEnv):
         self._previous = self._state.copy()
         # Columns of random numbers are drawn if they may ever be needed, so that the streams stay aligned.
         self._can_slip = "slip" in self._driven or bool(self._half.any())
-        self._side_draws = SideDraws(self.part)
+        self._side_draws = SideDraws(number)
         self._actions = IntegerActions(number, int(self._lake.action_space.n))
         self._make_views()
 

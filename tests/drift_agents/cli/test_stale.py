@@ -1,4 +1,4 @@
-"""`drift-agents stale` on memories in files; stores of other packages are in `tests/extras`."""
+"""`drift-agents stale` on exported memories; stores of other packages are in `tests/extras`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.experiment.worlds import make_world, read_schedule
-from drift_agents.memory.base import DurableMemory, Memory, make_memory
+from drift_agents.memory.base import Memory, make_memory
+from drift_agents.memory.export import export_memory
 from drift_agents.types import AgentClock, Experience, Outcome
 
 SCHEDULE = "frozen_lake/explicit"
@@ -33,16 +34,15 @@ def fill(memory: Memory, actions: str = "1122112") -> int:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = tmp_path / "memory.sqlite"
-    with make_memory("vanilla", file=path) as memory:  # type: ignore[attr-defined]
-        assert isinstance(memory, DurableMemory)
-        fill(memory)
-        # A false record from the beginning: the first step does not end an episode.
-        state = next(memory.states())
-        now = AgentClock(1, 99)
-        memory.observe(Experience(state, "1", Outcome(state, 0.0, True), 0.0, now), now)
-        half = [(Outcome(state, 0.0, True), 0.5), (next(memory.records()).outcome, 0.5)]
-        memory.insert_summary(state, "1", half, 4, now)
+    path, memory = tmp_path / "memory.json", make_memory("vanilla")
+    fill(memory)
+    # A false record from the beginning: the first step does not end an episode.
+    state = next(memory.states())
+    now = AgentClock(1, 99)
+    memory.observe(Experience(state, "1", Outcome(state, 0.0, True), 0.0, now), now)
+    half = [(Outcome(state, 0.0, True), 0.5), (next(memory.records()).outcome, 0.5)]
+    memory.insert_summary(state, "1", half, 4, now)
+    export_memory(memory, path)
     return path
 
 
@@ -79,8 +79,8 @@ def test_the_exit_status_says_whether_too_much_is_contradicted(file: Path, capsy
 
 
 def test_an_empty_memory_contradicts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_memory("vanilla", file=tmp_path / "m.sqlite").close()  # type: ignore[attr-defined]
-    assert run(tmp_path / "m.sqlite", "--schedule", SCHEDULE, "--tick", 0, "--most", 0) == 0
+    export_memory(make_memory("vanilla"), tmp_path / "m.json")
+    assert run(tmp_path / "m.json", "--schedule", SCHEDULE, "--tick", 0, "--most", 0) == 0
     assert "contradicted  0" in capsys.readouterr().out
 
 
@@ -103,18 +103,21 @@ def test_wrong_usage_is_refused(
 
 
 def test_records_of_another_world_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with make_memory("vanilla", file=tmp_path / "m.sqlite") as memory:  # type: ignore[attr-defined]
-        memory.observe(Experience("a", "2", Outcome("b", 0.0, False), 0.0, AgentClock()), AgentClock())
-    assert run(tmp_path / "m.sqlite", "--schedule", SCHEDULE, "--tick", 0) == 1
+    memory = make_memory("vanilla")
+    memory.observe(Experience("a", "2", Outcome("b", 0.0, False), 0.0, AgentClock()), AgentClock())
+    export_memory(memory, tmp_path / "m.json")
+    assert run(tmp_path / "m.json", "--schedule", SCHEDULE, "--tick", 0) == 1
     assert f"record 0 does not fit the world of {SCHEDULE}: " in capsys.readouterr().err
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.json").write_text(json.dumps({}))
+    (tmp_path / "text.txt").write_text("text")
     for path, message in (
         (tmp_path / "none", "does not exist"),
         (tmp_path, "is neither"),
-        (tmp_path / "text.json", "is neither"),
+        (tmp_path / "text.json", "is no export of a memory"),
+        (tmp_path / "text.txt", "is neither"),
     ):
         assert run(path, "--schedule", SCHEDULE, "--tick", 0) == 1
         assert message in capsys.readouterr().err

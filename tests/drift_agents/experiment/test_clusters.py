@@ -1,4 +1,4 @@
-"""What a run does with a cluster, shown by one of threads; `tests/extras/ray` and `dask` have real ones."""
+"""What a run does with a cluster, shown by one of threads; `tests/extras/ray` has a real one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_workers_that_are_always_lost_stop_the_run() -> None:
 def test_a_run_writes_the_same_bytes(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
     experiment = parse_experiment(data)
     here = run_experiment(experiment, tmp_path / "here", trace="all")
-    there = run_experiment(experiment, tmp_path / "there", trace="all", backend="dask")
+    there = run_experiment(experiment, tmp_path / "there", trace="all", backend="ray")
     assert there.read_bytes() == here.read_bytes()
     assert threads.started == 12 + 2
     for name in [path.name for path in (tmp_path / "here" / "traces").iterdir()]:
@@ -116,32 +116,28 @@ def test_a_worker_with_other_versions_is_refused(
 
 
 def test_unknown_backends_are_refused(data: dict[str, Any], tmp_path: Path) -> None:
-    message = re.escape("`backend` should be one of processes, ray, dask. Received 'spark'")
+    message = re.escape("`backend` should be one of processes, ray. Received 'spark'")
     with pytest.raises(ArgumentError, match=message):
         run_experiment(parse_experiment(data), tmp_path / "run", backend="spark")
-    with pytest.raises(ArgumentError, match="`address` should stand with the backend ray or dask"):
+    with pytest.raises(ArgumentError, match="`address` should stand with the backend ray"):
         run_experiment(parse_experiment(data), tmp_path / "run", address="127.0.0.1:1")
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("backend", ["ray", "dask"])
-def test_language_models_are_asked_from_one_process(data: dict[str, Any], tmp_path: Path, backend: str) -> None:
+def test_language_models_are_asked_from_one_process(data: dict[str, Any], tmp_path: Path) -> None:
     experiment = parse_experiment({**data, "agents": {"memory": ["none"], "policy": "llm"}})
     with pytest.raises(ArgumentError, match="should be processes with language models"):
-        run_experiment(experiment, tmp_path / "run", backend=backend)
+        run_experiment(experiment, tmp_path / "run", backend="ray")
 
 
-@pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask", "distributed")])
-def test_without_the_package_its_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, backend: str, module: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    message = re.escape(f'pip install "drift-envs[{backend}]"')
-    with pytest.raises(MissingDependencyError, match=message), open_cluster(backend):
+def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    message = re.escape('pip install "drift-envs[ray]"')
+    with pytest.raises(MissingDependencyError, match=message), open_cluster():
         pass
     words = ["run", "glove-quick", "--seeds", "1", "--rounds", "1", "--memory", "none"]
-    assert main([*words, "--backend", backend, "--out", str(tmp_path / "run")]) == 1
-    assert f"drift-envs[{backend}]" in capsys.readouterr().err
+    assert main([*words, "--backend", "ray", "--out", str(tmp_path / "run")]) == 1
+    assert "drift-envs[ray]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("prefix", ["", "ray://", "tcp://"])
@@ -164,9 +160,9 @@ def test_an_address_stands_with_a_cluster(capsys: Any) -> None:
 
 
 def test_the_files_of_memories_come_back(threads: Threads, data: dict[str, Any], tmp_path: Path) -> None:
-    agents = {"memory": [{"vanilla": {"file": "kept.sqlite"}}], "policy": "planner"}
+    agents = {"memory": [{"vanilla": {"file": "kept.json"}}], "policy": "planner"}
     experiment = parse_experiment({**data, "agents": agents, "references": []})
-    run_experiment(experiment, tmp_path / "run", backend="dask")
-    found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.sqlite"))
-    assert [path.name for path in found] == ["kept.sqlite"] * 2
+    run_experiment(experiment, tmp_path / "run", backend="ray")
+    found = sorted(path.relative_to(tmp_path / "run") for path in (tmp_path / "run" / "memories").rglob("*.json"))
+    assert [path.name for path in found] == ["kept.json"] * 2
     assert {path.parent.name for path in found} == {path.stem for path in (tmp_path / "run" / "cells").iterdir()}

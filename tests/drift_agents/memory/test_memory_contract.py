@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import pickle
 import subprocess
@@ -17,11 +16,10 @@ import pytest
 from drift_agents.errors import ArgumentError, MemoryStateError, UnknownNameError
 from drift_agents.matching.base import Exact
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.memory.stored.file import MemoryFile
-from drift_agents.memory.stored.memory import export_memory, import_memory, open_stored
+from drift_agents.memory.export import export_memory, import_memory, read_export
 from drift_agents.registry import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record
-from hypothesis import given, settings
+from hypothesis import given
 
 STATES = ("a", "b", "c", "é;(", "b ")
 ACTIONS = ("0", "1", "left")
@@ -261,47 +259,13 @@ def test_an_unknown_memory_is_refused_with_the_nearest_name() -> None:
 
 
 @every_memory
-@settings(max_examples=12)
-@given(history=histories, future=histories)
-def test_a_memory_in_a_file_gives_the_same_results(
-    name: str, history: list[Any], future: list[Any], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path, plain = tmp_path_factory.mktemp("memory") / "m.sqlite", make_memory(name)
-    replay(plain, history)
-    with open_stored(make_memory(name), path) as memory:
-        assert isinstance(memory, Memory)
-        replay(memory, history, None if name == "none" else check_against_model)
-        assert memory.content_hash() == plain.content_hash()
-        assert memory.snapshot() == plain.snapshot()
-    with open_stored(make_memory(name), path) as memory:
-        assert memory.content_hash() == plain.content_hash()
-        for time, (kind, *arguments) in enumerate(future):
-            now = AgentClock(9, 90 + time)
-            for twin in (plain, memory):
-                if kind == "observe":
-                    twin.observe(Experience(*arguments, 0.0, now), now)
-                elif kind == "remove":
-                    twin.remove(arguments[0])
-                elif kind == "end":
-                    twin.end_episode(Episode("task", 1.0, 1, True), now)
-            for state in STATES:
-                assert memory.retrieve(state, 2, now) == plain.retrieve(state, 2, now)
-            assert list(memory.states()) == list(plain.states())
-        assert memory.content_hash() == plain.content_hash()
-
-
-@every_memory
 def test_an_export_is_imported_whole(name: str, tmp_path: Path) -> None:
-    path, out = tmp_path / "m.sqlite", io.StringIO()
-    with open_stored(make_memory(name), path) as memory:
-        replay(memory, [("observe", s, a, o) for s in STATES for a in ACTIONS for o in OUTCOMES[:2]])
-        memory.insert_summary("a", "0", [(OUTCOMES[0], 0.25), (OUTCOMES[1], 0.75)], 4, AgentClock(60, 300))
-        memory.end_episode(Episode("task", 1.0, 5, True), AgentClock(60, 300))
-        known, content = len(list(memory.records())), memory.content_hash()
-        reader = MemoryFile(path, read_only=True)  # while the writer holds it
-        assert export_memory(reader, out) == known
-        reader.close()
-    make_memory(name).restore(json.loads(out.getvalue())["snapshot"])
-    assert import_memory(out.getvalue(), tmp_path / "copy.sqlite") == known
-    with open_stored(make_memory(name), tmp_path / "copy.sqlite") as copied:
-        assert copied.content_hash() == content
+    path, memory = tmp_path / "memory.json", make_memory(name)
+    replay(memory, [("observe", s, a, o) for s in STATES for a in ACTIONS for o in OUTCOMES[:2]])
+    memory.insert_summary("a", "0", [(OUTCOMES[0], 0.25), (OUTCOMES[1], 0.75)], 4, AgentClock(60, 300))
+    memory.end_episode(Episode("task", 1.0, 5, True), AgentClock(60, 300))
+    records = list(memory.records())
+    assert export_memory(memory, path) == len(records)
+    assert read_export(path).records() == records
+    assert import_memory(path).content_hash() == memory.content_hash()
+    assert [file.name for file in tmp_path.iterdir()] == ["memory.json"]

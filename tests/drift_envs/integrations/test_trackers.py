@@ -99,7 +99,7 @@ def test_each_cell_of_a_run_is_a_run_of_the_tracker(tmp_path):
 
 
 def test_mistakes_name_the_rule(monkeypatch, tmp_path):
-    with pytest.raises(ArgumentError, match="`name` should be one of tensorboard, wandb, mlflow, trackio"):
+    with pytest.raises(ArgumentError, match="`name` should be one of tensorboard, wandb, mlflow"):
         make_tracker("excel", tmp_path)
     with pytest.raises(ArgumentError, match="should have a `DriftWrapper` inside"):
         TrackEpisodes(gym.make("CartPole-v1"), [Memo()])
@@ -146,4 +146,4 @@ def test_the_command_refuses_an_unknown_tracker(capsys):
     from drift_agents.cli.app import main
 
     assert main(["run", "glove-quick", "--log-to", "excel"]) == 2
-    assert "tensorboard, wandb, mlflow, trackio" in " ".join(capsys.readouterr().err.split())
+    assert "tensorboard, wandb, mlflow" in " ".join(capsys.readouterr().err.split())

@@ -9,8 +9,8 @@ import pytest
 from drift_envs.errors import ArgumentError, ScheduleError
 from tests.documents import read_code, run_code
 
-gymnax = pytest.importorskip("gymnax", reason="needs the extra `gymnax`")
-jax = pytest.importorskip("jax", reason="needs the extra `gymnax`")
+gymnax = pytest.importorskip("gymnax", reason="needs the package `gymnax`")
+jax = pytest.importorskip("jax", reason="needs the extra `jax`")
 functional = pytest.importorskip("drift_envs.functional")
 
 STEPS, WORLDS = 300, 16

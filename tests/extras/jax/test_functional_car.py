@@ -10,7 +10,8 @@ import drift_envs  # noqa: F401  registers the ids
 from tests.core_ids import CORE_IDS
 
 jax = pytest.importorskip("jax", reason="needs the extra `jax`")
-functional = pytest.importorskip("drift_envs.functional")
+pytest.importorskip("drift_envs.functional")
+car = pytest.importorskip("drift_envs.envs.mountain_car.functional")
 
 STEPS = 200
 DRIFTS = [
@@ -31,7 +32,7 @@ def test_trajectories_equal_the_single_car_for_equal_draws(name, engine, numbers
     swings = np.where(np.arange(STEPS) % 72 < 36, -1, 1)  # about the period of the valley
     noisy = rng.uniform(0.5, 1.3, (STEPS, 1)).astype(np.float32)
     actions = swings + 1 if is_discrete else (swings[:, None] * noisy).astype(np.float32)
-    env = functional.FunctionalCar() if is_discrete else functional.FunctionalCarContinuous()
+    env = car.FunctionalCar() if is_discrete else car.FunctionalCarContinuous()
     params = env.params(schedule, max_steps=80)
 
     def move(state, given):
@@ -61,6 +62,6 @@ def test_trajectories_equal_the_single_car_for_equal_draws(name, engine, numbers
     assert (terminations | truncations).any()
 
 
-@pytest.mark.parametrize("env", functional.ENVIRONMENTS.items(), ids=lambda item: item[0])
-def test_the_step_limit_is_that_of_the_id(env):
-    assert env[1].limit == CORE_IDS[env[0]].limit
+@pytest.mark.parametrize("env_id", [name for name, entry in CORE_IDS.items() if entry.parts.functional])
+def test_the_step_limit_is_that_of_the_id(env_id):
+    assert CORE_IDS[env_id].parts.load("functional").limit == CORE_IDS[env_id].limit

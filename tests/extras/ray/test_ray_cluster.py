@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from os.path import basename
 from pathlib import Path
+from typing import Any
 
 import pytest
-from drift_agents.errors import ExperimentError
-from drift_agents.experiment.clusters import open_cluster
-from drift_agents.experiment.loader import parse_experiment
+from drift_agents.errors import ExperimentError, UnknownNameError
+from drift_agents.experiment.clusters import open_cluster, play_on_cluster
+from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
 
-from tests.extras.cluster_contract import ClusterContract, make_data
+from tests.extras.short_run import make_data
+from tests.processes import children_of, command_of, is_alive, wait_until
 
 ray = pytest.importorskip("ray", reason="needs the extra `ray`")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +44,122 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
-class TestRay(ClusterContract):
-    backend = "ray"
-    worker = "^ray::"
+class TestRay:
+    @pytest.fixture
+    def started(self, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, dict[str, Any]]]:
+        """A run with a cluster of its own on this machine, which has finished a cell."""
+        data = make_data(tmp_path, seeds=30, rounds=8)
+        file, folder = tmp_path / "tiny.yaml", tmp_path / "started"
+        file.write_text(json.dumps(data))
+        words = ["run", str(file), "--out", str(folder), "--jobs", "2", "--backend", "ray"]
+        environment = {k: v for k, v in os.environ.items() if k != "RAY_ADDRESS"}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "drift_agents", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        finished = folder / "finished.jsonl"
+        assert wait_until(lambda: finished.exists() or process.poll() is not None, 120)
+        assert process.poll() is None, process.communicate()[1]
+        yield process, folder, data
+        for pid in children_of(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+
+    def workers_of(self, process: subprocess.Popen[str]) -> list[int]:
+        """Both worker processes."""
+
+        def find() -> list[int]:
+            return [pid for pid in children_of(process.pid) if command_of(pid).startswith("ray::")]
+
+        assert wait_until(lambda: len(find()) == 2 or process.poll() is not None)
+        return find()
+
+    def test_a_run_writes_the_same_bytes(self, address: str, tmp_path: Path) -> None:
+        experiment = parse_experiment(make_data(tmp_path))
+        here = run_experiment(experiment, tmp_path / "here", trace="all")
+        there = run_experiment(experiment, tmp_path / "there", trace="all", backend="ray", address=address)
+        assert there.read_bytes() == here.read_bytes()
+        names = [path.name for path in sorted((tmp_path / "here" / "traces").iterdir())]
+        assert len(names) == 12
+        for name in names:
+            same = [(tmp_path / run / "traces" / name).read_bytes() for run in ("here", "there")]
+            assert same[0] == same[1]
+
+    def test_a_cluster_has_its_own_cores(self, address: str) -> None:
+        with open_cluster(address) as cluster:
+            assert cluster.cores == 2
+
+    def test_cells_run_in_several_processes(self, address: str, tmp_path: Path) -> None:
+        with open_cluster(address) as cluster:
+            found = set(play_on_cluster(cluster, _own_pid, [(tmp_path,)] * 8))
+        assert len(found) >= 2
+        assert os.getpid() not in found
+
+    def test_a_job_at_a_time_keeps_the_order(self, address: str) -> None:
+        with open_cluster(address) as cluster:
+            found = list(play_on_cluster(cluster, basename, [(path,) for path in ("x/c", "x/a", "x/b")], 1))
+        assert found == ["c", "a", "b"]
+
+    def test_what_a_killed_worker_was_at_is_done_again(self, address: str, tmp_path: Path) -> None:
+        def play(name: str) -> str:
+            mark = tmp_path / name
+            if name == "b" and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return name
+
+        with open_cluster(address) as cluster:
+            assert sorted(play_on_cluster(cluster, play, [(name,) for name in "abc"])) == list("abc")
+
+    def test_an_error_is_the_calls_own(self, address: str) -> None:
+        with open_cluster(address) as cluster, pytest.raises(UnknownNameError, match="nowhere") as caught:
+            list(play_on_cluster(cluster, load_experiment, [("nowhere",), ("nowhere",)]))
+        assert type(caught.value) is UnknownNameError
+
+    def test_an_address_where_nobody_listens_is_refused_at_once(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"127.0.0.1:{server.getsockname()[1]}"
+        begin = time.monotonic()
+        with pytest.raises(ExperimentError, match=re.escape(f"No server listens at {address!r}")):
+            run_experiment(parse_experiment(make_data(tmp_path)), tmp_path / "run", backend="ray", address=address)
+        assert time.monotonic() - begin < 10
+
+    def test_a_killed_worker_costs_its_cell_alone(
+        self, started: tuple[subprocess.Popen[str], Path, dict[str, Any]], tmp_path: Path
+    ) -> None:
+        process, folder, data = started
+        workers = self.workers_of(process)
+        assert len(workers) == 2
+        os.kill(workers[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=240)
+        assert process.returncode == 0, errors
+        whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
+        assert (folder / "episodes.jsonl").read_bytes() == whole.read_bytes()
+        noted = [json.loads(line)["cell"] for line in (folder / "finished.jsonl").read_text().splitlines()]
+        assert len(noted) == len(set(noted)) == 90
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+    def test_no_worker_writes_after_the_end_of_its_run(
+        self, started: tuple[subprocess.Popen[str], Path, dict[str, Any]], number: signal.Signals, tmp_path: Path
+    ) -> None:
+        process, folder, data = started
+        workers = self.workers_of(process)
+        process.send_signal(number)
+        process.wait(120)
+        left = contents(folder)
+        # Ray 2.60 ends the workers of a killed program after 60 seconds.
+        assert wait_until(lambda: not any(map(is_alive, workers)), 120)
+        assert contents(folder) == left
+        if number == signal.SIGTERM:
+            assert process.returncode == 130
+            assert "What is done is kept; continue with: drift-agents run" in process.communicate()[1]
+        whole = run_experiment(parse_experiment(data), tmp_path / "whole", jobs=2)
+        again = run_experiment(parse_experiment(data), folder, jobs=2, resume=True)
+        assert again.read_bytes() == whole.read_bytes()
 
     def test_a_connection_of_this_process_is_used(self, address: str, tmp_path: Path) -> None:
         ray.init(address, log_to_driver=False)
@@ -39,12 +167,18 @@ class TestRay(ClusterContract):
             run_experiment(parse_experiment(make_data(tmp_path)), tmp_path / "run", backend="ray")
             assert ray.is_initialized()
             refused = pytest.raises(ExperimentError, match="should not be given where Ray is connected already")
-            with refused, open_cluster("ray", address):
+            with refused, open_cluster(address):
                 pass
         finally:
             ray.shutdown()
 
     def test_the_address_of_the_environment(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RAY_ADDRESS", address)
-        with open_cluster("ray") as cluster:
+        with open_cluster() as cluster:
             assert cluster.cores == 2
+
+
+def _own_pid(folder: Path) -> int:
+    (folder / str(os.getpid())).touch()
+    wait_until(lambda: len(list(folder.iterdir())) > 1)  # one worker alone does not take all calls
+    return os.getpid()

@@ -20,7 +20,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.remote import RemoteFolder, open_run, run_remote_experiment
 from drift_agents.experiment.runner import Silent, run_experiment
 
-from tests.extras.cluster_contract import make_data
+from tests.extras.short_run import make_data
 from tests.processes import wait_until
 
 fsspec = pytest.importorskip("fsspec", reason="needs the extra `remote`")

@@ -58,5 +58,5 @@ def test_a_repeated_noun_counts_each_time():
 
 
 def test_a_missing_model_is_refused():
-    with pytest.raises(ArgumentError, match=re.escape("spacy is not installed") + "|an installed model of spaCy"):
+    with pytest.raises(ArgumentError, match=re.escape("`spacy` is not installed") + "|an installed model of spaCy"):
         load_tagger("no_such_model")

@@ -9,7 +9,7 @@ what was decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from drift_agents.checks import check_choice, check_integer
@@ -28,7 +28,7 @@ from drift_agents.memory.generative_agents.reflection import (
     question_about,
 )
 from drift_agents.memory.generative_agents.stream import AccessRecord, MemoryStream
-from drift_agents.memory.ledger import Ledger, check_kind, hash_plain, reading_snapshot
+from drift_agents.memory.ledger import check_kind, hash_plain, reading_snapshot
 from drift_agents.memory.transcript import render_statement
 from drift_agents.types import (
     AgentClock,
@@ -238,10 +238,6 @@ class GenerativeAgents:
             cited = [items[place - 1] for place in insight["because_of"] if 1 <= place <= len(items)]
             text = " ".join(insight["insight"].split())
             self._stream.write_insight(text, cited, AccessRecord(self._rate(text), self._hour(now)))
-
-    def use_ledger(self, make: Callable[[Ledger], Ledger]) -> None:
-        """Replace the ledger of observations (`drift_agents.memory.ledger.LedgerHolder`)."""
-        self._stream.ledger = make(self._stream.ledger)
 
     def counterparts(self, state: str, action: str) -> list[Record]:
         """All records of this state and action, oldest first."""

@@ -29,7 +29,7 @@ from drift_agents.memory.base import (
     StepObserver,
     make_memory,
 )
-from drift_agents.memory.ledger import Ledger, LedgerHolder, check_kind, hash_plain, reading_snapshot
+from drift_agents.memory.ledger import check_kind, hash_plain, reading_snapshot
 from drift_agents.memory.management.executions import (
     ADDITIONS,
     COUNTS,
@@ -199,11 +199,6 @@ class Managed:
             self.address = store.address
         if isinstance(store, AuditedMemory):
             self.audited = store.audited
-
-    def use_ledger(self, make: Callable[[Ledger], Ledger]) -> None:
-        """Replace the store's ledger, if it has one (`drift_agents.memory.ledger.LedgerHolder`)."""
-        if isinstance(self.store, LedgerHolder):
-            self.store.use_ledger(make)
 
     @property
     def _evaluates(self) -> bool:

@@ -1,1 +1,0 @@
-"""Memories in a file: any memory, with its records in SQLite."""
