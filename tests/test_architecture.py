@@ -226,3 +226,10 @@ def test_a_class_name_means_one_thing() -> None:
                 found[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
     twice = {name: places for name, places in found.items() if len(places) > 1 and name not in SHARED_NAMES}
     assert not twice, twice
+
+
+def test_no_benchmark_hides_a_package() -> None:
+    """`python benchmarks/NAME.py` looks for imports beside the file first."""
+    names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "__main__"}
+    tops = {target.split(".")[0] for path in FILES for target, _ in imports(path)}
+    assert not names & (tops | {"jax"}), "a benchmark should not be called like a package that is imported"
