@@ -1,1 +1,1 @@
-"""Research on this project: claims, belief studies and experience following. Not installed; nothing imports it."""
+"""Research on this project: studies of memories, readers and tuning. Not installed; nothing imports it."""

@@ -18,7 +18,7 @@ from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, ru
 PROGRAM = "python -m studies"
 
 app = make_app(
-    "Research on this project: claims, simulations of memories, experience following.",
+    "Research on this project: simulations of memories, experience following, readers of messages, tuning.",
     f"{PROGRAM} study belief-correction --seeds 3",
     completion=False,
 )
@@ -44,33 +44,6 @@ def _status_of(error: Exception) -> int | None:
     if isinstance(error, (UnknownNameError, ArgumentError)):
         return WRONG_USAGE
     return FAILED if isinstance(error, (DriftAgentsError, DriftEnvsError)) else None
-
-
-@app.command(
-    "claims",
-    short_help="Decide the claims from finished runs.",
-    epilog=f"Example: {PROGRAM} claims runs/glove-explicit runs/glove-implicit --store --out docs/claims_results.md",
-)
-def _claims(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="RUN...", help="Folders of the runs (default: what is stored).")
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--store", help="Store what the runs say in results/claims; the page is of all stored.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
-    debug: Debug = False,
-) -> None:
-    """Decide the claims of docs/claims.md that finished runs test.
-
-    Each is held, refuted, inconclusive or not played, with the figures, as one Markdown page. Several runs of one
-    experiment are parts of it. Equal runs give equal bytes.
-    """
-    from studies.claims.findings import RESULTS
-    from studies.claims.page import write_claims
-
-    text = write_claims(folders or [], out, RESULTS if keep else None)
-    print(text if out is None else f"wrote {out}")
 
 
 @app.command(
@@ -120,14 +93,14 @@ def _experience(
 
 @app.command(
     "prompts",
-    short_help="Write the page of all memories' prompts.",
+    short_help="Write the page of the formats of prompts.",
     epilog=f"Example: {PROGRAM} prompts --out docs/prompts.md",
 )
 def _prompts(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
     debug: Debug = False,
 ) -> None:
-    """Play short runs with every memory and write what a language model would read, as one Markdown page."""
+    """Play a short run and write what a language model would read in each format, as one Markdown page."""
     from studies.prompts import write_prompts
 
     text = write_prompts(out)
@@ -173,41 +146,6 @@ def _injection(
     from studies.injection import write_rates
 
     print(write_rates(policies, episodes, seeds))
-
-
-@app.command(
-    "mechanisms",
-    short_help="Write which mechanisms of memories change an episode.",
-    epilog=f"Example: {PROGRAM} mechanisms runs/mechanisms --out docs/mechanisms.md",
-)
-def _mechanisms(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `mechanisms`.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
-    debug: Debug = False,
-) -> None:
-    """Count the episodes that change when one mechanism of a memory is switched off, as one Markdown page."""
-    from studies.mechanisms import write_mechanisms
-
-    text = write_mechanisms(folder, out)
-    print(text if out is None else f"wrote {out}")
-
-
-@app.command(
-    "fitted",
-    short_help="Write what constants that were fitted to an instance are worth.",
-    epilog=f"Example: {PROGRAM} fitted runs/fitted runs/unfitted --out docs/fitted.md",
-)
-def _fitted(
-    shipped: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `fitted`.")],
-    changed: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run of `unfitted`.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page (default: print it).")] = None,
-    debug: Debug = False,
-) -> None:
-    """Compare agents with fitted constants and with others, on the same held-out instances, as one Markdown page."""
-    from studies.fitted import write_fitted
-
-    text = write_fitted(shipped, changed, out)
-    print(text if out is None else f"wrote {out}")
 
 
 @app.command(

@@ -64,7 +64,7 @@ ORDER: dict[str, list[list[str]]] = {
         ["__init__", "__main__"],
     ],
     "studies": [
-        ["belief", "claims", "experience", "fitted", "injection", "mechanisms", "prompts", "readers", "tuning"],
+        ["belief", "experience", "injection", "prompts", "readers", "tuning"],
         ["__init__", "__main__"],
     ],
 }
@@ -217,123 +217,8 @@ def test_a_class_name_means_one_thing() -> None:
     assert not twice, twice
 
 
-SMALL = 150
-"""Lines; a shorter file that only one other file imports needs a reason."""
-
-REASONS: dict[str, tuple[str, ...]] = {
-    "one environment a file; the package collects them": (
-        "drift_envs.envs.mountain_car.functional",
-        "drift_envs.vector.watched",
-    ),
-    "the original's server beside its text environment, as its sibling": ("webshop_server.compat.routes",),
-    "one command a file, imported when the command runs": (
-        "studies.mechanisms",
-        "studies.tuning",
-        "drift_agents.analysis.finetuning_sets",
-        "drift_agents.analysis.html.report",
-        "drift_agents.analysis.inspect.serve",
-        "drift_agents.cli.dry_run",
-        "drift_agents.cli.listing",
-        "drift_agents.cli.memories",
-        "drift_agents.cli.serve_local",
-        "drift_envs.cli.listing",
-        "drift_envs.cli.schedules",
-        "drift_envs.cli.severity",
-        "drift_envs.cli.show",
-        "studies.experience.command",
-        "studies.injection",
-    ),
-    "one check of a submission a file, collected by one file": (
-        "drift_agents.submission.cell_lines",
-        "drift_agents.submission.run_statement",
-    ),
-    "one group of commands a file, as its siblings": ("drift_agents.cli.remembering",),
-    "the entry point of the program": ("drift_agents.cli.app",),
-    "what users import; the package's root names it": ("drift_agents.analysis.run",),
-    "one kind of table or picture a file, collected by one file": (
-        "drift_agents.analysis.plots.draw",
-        "drift_agents.analysis.plots.methods",
-        "drift_agents.analysis.plots.visits",
-        "drift_agents.analysis.tables.breakdowns",
-        "drift_envs.wrappers.overlay.strip",
-        "studies.experience.curves",
-        "drift_agents.analysis.plots.board",
-    ),
-    "one study, or the claims of one experiment, a file; the registry collects them": (
-        "studies.belief.convergence",
-        "studies.belief.corpus",
-        "studies.belief.registry",
-        "studies.claims.adaptation",
-        "studies.claims.detection",
-        "studies.claims.families",
-        "studies.claims.noise",
-        "studies.claims.policies",
-    ),
-    "one controller, verifier, prober, reference or rule a file, as its siblings": (
-        "drift_agents.controller.direct",
-        "drift_agents.experiment.extra_episodes",
-        "drift_agents.experiment.references",
-        "drift_agents.matching.room",
-        "drift_agents.team.judge",
-        "drift_agents.verifier.prober.snapshot",
-    ),
-    "an equation or algorithm of a paper, tested on its own": (
-        "drift_agents.controller.strategy",
-        "drift_agents.memory.generative_agents.salience",
-        "drift_agents.memory.management.supervision",
-        "drift_agents.verifier.prober.paths",
-        "drift_agents.verifier.prober.transition_graph",
-        "drift_envs.envs.webshop.clusters",
-    ),
-    "a data structure tested on its own, apart from a long file": (
-        "drift_envs.envs.miniwob.knobs",
-        "drift_agents.llm.request_parameters",
-        "drift_agents.matching.motion_table",
-        "drift_envs.envs.frozen_lake.tables",
-        "drift_envs.vector.due_window",
-        "drift_envs.vector.infos",
-        "drift_envs.vector.reset_request",
-        "drift_envs.envs.mountain_car.slope",
-    ),
-    "what a server sends, tested on its own, apart from the exchange": (
-        "drift_agents.llm.server_errors",
-        "drift_agents.llm.server_replies",
-    ),
-    "imports an optional or slow library, or is imported by one, at first use": (
-        "drift_envs.envs.miniwob.package_form",
-        "drift_envs.envs.webshop.picture",
-        "drift_envs.oracle.make",
-        "drift_envs.functional.entry",
-        "drift_envs.vector.entry",
-    ),
-    "plays by any oracle, so that it stands above those of each environment": ("drift_envs.oracle.severity",),
-    "what is declared for each world, apart from what uses it": (
-        "drift_agents.policy.control.aims",
-        "drift_agents.policy.control.gaits",
-        "drift_envs.oracle.controllers",
-    ),
-    "data without logic": ("webshop_server.vocabulary",),
-}
-
-
-def small_files_with_one_importer() -> set[str]:
-    importers = defaultdict(set)
-    for name, path in MODULES.items():
-        for target, _ in imports(path):
-            importers[target].add(name)
-    return {
-        name
-        for name, path in MODULES.items()
-        if path.name not in ("__init__.py", "__main__.py")
-        and len(importers[name]) == 1
-        and len(path.read_text(encoding="utf-8").splitlines()) < SMALL
-    }
-
-
-def test_a_small_file_with_one_importer_has_a_reason() -> None:
-    reasons = [name for names in REASONS.values() for name in names]
-    assert len(reasons) == len(set(reasons))
-    missing = small_files_with_one_importer() - set(reasons)
-    assert not missing, f"merge each into the file that imports it, or add it to REASONS: {sorted(missing)}"
-    gone = set(reasons) - set(MODULES)
-    assert not gone, f"REASONS names modules that do not exist: {sorted(gone)}"
+def test_no_benchmark_hides_a_package() -> None:
+    """`python benchmarks/NAME.py` looks for imports beside the file first."""
+    names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__", "__main__"}
+    tops = {target.split(".")[0] for path in FILES for target, _ in imports(path)}
+    assert not names & (tops | {"jax"}), "a benchmark should not be called like a package that is imported"

@@ -46,8 +46,7 @@ def test_paths_exist(path: str) -> None:
     assert (ROOT / path).exists()
 
 
-def test_the_glossary_fits_on_a_screen_and_defines_each_term_once() -> None:
+def test_the_glossary_defines_each_term_once() -> None:
     lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()
     terms = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
     assert len(terms) == len(set(terms))
-    assert len(lines) <= 50

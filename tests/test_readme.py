@@ -32,14 +32,6 @@ def test_the_citation_is_of_this_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/faq.md"])
-def test_the_count_of_claims_is_that_of_their_results(name: str) -> None:
-    counts = r"of \d+ claims \d+ held, \d+ refuted, \d+ inconclusive, \d+ not played"
-    results = re.findall(counts, (ROOT / "docs" / "claims_results.md").read_text(encoding="utf-8"))
-    assert len(results) == 2
-    assert re.findall(counts, (ROOT / name).read_text(encoding="utf-8")) == results
-
-
 def test_every_extra_is_named() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")

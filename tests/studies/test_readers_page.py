@@ -1,4 +1,4 @@
-"""The page about readers: aims, tables, the stored figures, and what it refuses."""
+"""The page about readers: tables, the stored figures, and what it refuses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from drift_agents.errors import ExperimentError
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.runner import run_experiment
 
-from studies.readers import EXPERIMENTS, RESULTS, judge_aims, store_figures, summarise, tabulate, write_readers
+from studies.readers import (
+    EXPERIMENTS,
+    RESULTS,
+    store_figures,
+    summarise,
+    tabulate_phases,
+    tabulate_verifiers,
+    write_readers,
+)
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -32,25 +40,21 @@ def row(verifier: str, phase: str, success: bool, seed: int = 0, loop_steps: int
     }
 
 
-@pytest.mark.parametrize(("won", "is_met"), [(17, True), (16, False)])
-def test_glove_keeps_a_share_of_oracle_reset(won: int, is_met: bool) -> None:
-    """85 % exactly is enough."""
-    rows = [row("oracle_reset", "drift-1", True, seed) for seed in range(20)]
-    rows += [row("glove", "drift-1", seed < won, seed) for seed in range(20)]
-    rows += [row(verifier, "source", True, seed) for verifier in ("glove", "oracle_reset") for seed in range(20)]
-    aims = {aim.phase: aim for aim in judge_aims(summarise(rows))}
-    assert aims["drift-1"].is_met is is_met
-    assert aims["drift-1"].found == f"{won / 20:.0%} ({won / 20:.1%} of 100.0%)"
-    assert aims["source"].is_met
-
-
-def test_tables_average_instances_and_count_loops() -> None:
-    rows = [row("glove", "source", seed == 0, seed, loop_steps=5 * seed) for seed in (0, 1)]
-    (table,) = tabulate(summarise(rows))
+def test_phases_have_the_mean_over_instances() -> None:
+    rows = [row("glove", "source", seed == 0, seed) for seed in (0, 1)]
+    (table,) = tabulate_phases(summarise(rows))
     ((cells, _),) = table.rows
-    assert cells[:2] == ("`message_reader`", "glove")
-    assert cells[2].startswith("50 [")
-    assert cells[3] == "25"
+    assert cells[0] == "glove"
+    assert cells[1].startswith("50 [")
+
+
+def test_verifiers_have_one_figure_each_after_the_drifts() -> None:
+    phases = ("source", "drift-1", "drift-2")
+    rows = [row("none", phase, phase == "source", seed) for phase in phases for seed in (0, 1)]
+    rows += [row("glove", phase, phase != "drift-1" or seed == 0, seed) for phase in phases for seed in (0, 1)]
+    rows += [row("oracle_reset", phase, True, seed, loop_steps=5) for phase in phases for seed in (0, 1)]
+    ((cells, _),) = tabulate_verifiers(summarise(rows)).rows
+    assert list(cells) == ["`message_reader`", "0, 75, 100", "17"]
 
 
 def play(name: str, folder: Path) -> Path:
@@ -72,8 +76,8 @@ def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path) -> None:
     text = write_readers(tmp_path / "page.md", tmp_path / "figures")
     assert (tmp_path / "page.md").read_text("utf-8") == text
     assert "drift-agents run readers --trace none" in text
-    assert "`frozen_lake/explicit-family`: 2 instances, 2 rounds of every phase." in text
-    assert len(re.findall(r"^\| `message_reader` ", text, re.MULTILINE)) == 3
+    assert "`frozen_lake/explicit-family`: 2 instances, 2 rounds a phase." in text
+    assert len(re.findall(r"^\| *(none|glove|oracle_reset) ", text, re.MULTILINE)) == 3
 
 
 def test_other_runs_and_missing_figures_are_refused(tmp_path: Path) -> None:

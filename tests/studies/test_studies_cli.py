@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from drift_agents.cli.app import main as run_drift_agents
 
-from studies.__main__ import app, main
+from studies.__main__ import main
 from studies.belief.registry import STUDIES
 
 
-@pytest.mark.parametrize("command", [[], ["claims"], ["study"], ["experience"]], ids=lambda words: " ".join(words))
+@pytest.mark.parametrize("command", [[], ["study"], ["experience"], ["tune"]], ids=lambda words: " ".join(words))
 def test_every_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--help"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -27,7 +26,7 @@ def test_the_help_of_study_names_all_studies(capsys: pytest.CaptureFixture[str])
     [
         ([], 2, "Missing command"),
         (["tune"], 2, "Missing argument"),
-        (["claims", "absent"], 1, "holds no run"),
+        (["tune", "absent"], 1, "holds no run"),
         (["study", "belief"], 2, "no study is called 'belief'"),
         (["study", "belief-corpus", "--seeds", "31"], 2, "should be in the interval [1, 30]"),
         (["experience", "delet"], 2, "did you mean 'deletion'?"),
@@ -41,11 +40,3 @@ def test_errors_are_one_line_without_a_traceback(
     assert expected in printed.err
     assert printed.err.count("\n") == 1
     assert printed.out == ""
-
-
-def test_the_moved_names_of_drift_agents_are_commands_here(capsys: pytest.CaptureFixture[str]) -> None:
-    names = {command.name for command in app.registered_commands}
-    for name in ("claims", "study"):
-        assert name in names
-        assert run_drift_agents([name]) == 2
-        assert f"`python -m studies {name}`" in capsys.readouterr().err

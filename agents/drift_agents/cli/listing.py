@@ -53,8 +53,8 @@ def read_summaries() -> dict[str, str]:
     """The line `about` of every shipped experiment, by name.
 
     Example:
-        >>> read_summaries()["clocks"]
-        'drifts between episodes and within one, probed in a second instance and in the real world'
+        >>> read_summaries()["controls"]
+        'every control beside GLOVE - wiping, forgetting, windows and drift detectors - on lakes and shop'
     """
     folder = resources.files("drift_agents") / "experiment" / "experiments"
     found = {}

@@ -19,13 +19,10 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows, to_line
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.experiment.worlds import read_schedule
 from drift_agents.registry import MEMORIES
 from hypothesis import given
 
 from drift_envs.metrics import bootstrap, interquartile_mean
-from drift_envs.schedule.files import shipped_schedules
-from tests.core_ids import CORE_IDS
 
 LAKE, SHOP, CONTROL = "frozen_lake/explicit", "webshop/implicit", "frozen_lake/null"
 KEPT = {
@@ -331,43 +328,12 @@ def test_readers_have_rows_of_their_own_beside_the_planner() -> None:
     assert "`message_reader`" not in to_page(manifest(), make_standings(manifest(), rows()))
 
 
-def test_the_board_of_readers_plays_a_part_of_the_board() -> None:
-    board, part = load_experiment("all-memories"), load_experiment("readers-board")
-    assert {policy.name for block in part.agents for policy in block.policy} == {"planner", "message_reader"}
-    assert set(part.schedules) <= set(board.schedules)
-    assert set(part.seeds) <= set(board.seeds)
-    for schedule in part.schedules:
-        assert part.world(schedule).rounds == board.world(schedule).rounds
-
-
-BOARDS = ("all-memories", "all-memories-house")
-WITHOUT_PROBES = ["none", "overwrite", "announce_only"]
-
-
-def test_every_drift_that_is_no_control_is_on_one_board() -> None:
-    # Worlds that work against a memory or a verifier have an experiment of their own, with limits of probes. Long
-    # phases alone tell slippery-long from slippery-family; in as many rounds both are one and the same. Boards are
-    # played without extras.
-    drifts = {name: read_schedule(name) for name in shipped_schedules()}
-    wanted = {name for name, plan in drifts.items() if not plan.control and plan.env in CORE_IDS}
-    wanted -= {"frozen_lake/slippery-long"}
-    played = [name for board in (*BOARDS, "adversarial") for name in load_experiment(board).schedules]
-    assert len(played) == len(set(played))
-    # Drifts drawn from the seed have an experiment with claims of its own.
-    drawn = {name for name in load_experiment("families").schedules if not read_schedule(name).control}
-    held_out = {name for name in wanted if name.endswith("-held-out")}
-    assert set(played) | drawn == wanted - held_out
-    core = set(load_experiment("board").schedules)
-    assert held_out <= core <= wanted
-    assert all(name.startswith("house/") for name in load_experiment("all-memories-house").schedules)
-
-
-@pytest.mark.parametrize("board", BOARDS)
-def test_every_memory_is_in_it_with_the_controls_of_probing(board: str) -> None:
-    blocks = load_experiment(board).agents
+def test_all_memories_plays_every_memory_with_the_controls_of_probing() -> None:
+    blocks = load_experiment("all-memories").agents
     # Memories in stores of other packages are extras.
     assert {part.name for block in blocks for part in block.memory} >= set(MEMORIES.names()) - {"store"}
-    assert all([part.name for part in block.verifier] == [*WITHOUT_PROBES, "glove"] for block in blocks)
+    verifiers = ["none", "overwrite", "announce_only", "glove"]
+    assert all([part.name for part in block.verifier] == verifiers for block in blocks)
 
 
 def test_pictures_of_a_board(tmp_path: Path) -> None:

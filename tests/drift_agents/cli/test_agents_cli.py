@@ -162,21 +162,14 @@ def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.Captu
     assert "no memory is called 'os:system'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["claims", "study"])
-def test_a_moved_command_prints_its_new_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([name, "runs/any", "--out", "page.md", "--help"]) == 2
-    assert f"use `python -m studies {name}`" in capsys.readouterr().err
-
-
-def test_help_and_moved_commands_import_no_part() -> None:
+def test_help_imports_no_part() -> None:
     code = (
-        "import sys; from drift_agents.cli.app import main; main(['run', '--help']); main(['claims', 'x']); "
+        "import sys; from drift_agents.cli.app import main; main(['run', '--help']); "
         "print({'numpy', 'gymnasium', 'rich', 'drift_envs', 'studies'} & set(sys.modules), 'loaded')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.endswith("set() loaded\n")
-    (line,) = done.stderr.split("\n")[:-1]
-    assert line.startswith("drift-agents: `claims` has moved")
+    assert done.stderr == ""
 
 
 def test_options_name_the_choices_of_the_experiment(capsys: pytest.CaptureFixture[str]) -> None:

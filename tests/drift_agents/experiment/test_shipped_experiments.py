@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from drift_agents.experiment.episode import make_setup
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
+from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.players import needs_model
+from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.service import Service
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -18,20 +21,14 @@ DEVELOPMENT = ("glove-quick", "tuning", "tuning-cars", "tuning-episodes")
 """Experiments on the instances that things are set on."""
 STUDY = [name for name in shipped_experiments() if name not in (*DEVELOPMENT, *FOR_MODELS)]
 
-FOR_EXTRA = {
-    **dict.fromkeys(("stores", "stores-board"), "chromadb"),
-    "physics": "mujoco",
-    "minigrid": "minigrid",
-    "web-pages": "miniwob",
-}
+FOR_EXTRA = {"stores": "chromadb", "minigrid": "minigrid", "web-pages": "miniwob"}
 """Experiments of an extra, with the package that it needs."""
 
 FEWER = {"readers-kinds": 10, "minigrid": 10, "web-pages": 5}
 """Experiments with fewer than 30 instances."""
 
-FIRST = {"families": 2000}
-"""The first instances where they are not 1000: claims 20 to 26 are played on new ones; the planner of the house was
-debugged on 1000 and 1001."""
+SHORT = {"rounds": 1, "episodes": 3}
+"""How much the slow test plays of each schedule: no experiment fills a phase or waits for a drift that comes later."""
 
 
 def cover(cells: tuple[Cell, ...]) -> list[Cell]:
@@ -67,7 +64,7 @@ def test_everything_in_it_can_be_made(name: str) -> None:
 @pytest.mark.parametrize("name", STUDY)
 def test_the_study_is_played_on_instances_that_nothing_was_set_on(name: str) -> None:
     experiment = load_experiment(name)
-    first = FIRST.get(name, 1002 if "house" in name else 1000)
+    first = 1002 if "house" in name else 1000  # the planner of the house was debugged on 1000 and 1001
     assert experiment.seeds == tuple(range(first, first + FEWER.get(name, 30)))
     for schedule in experiment.schedules:  # where instances are dear, the first of them
         assert experiment.seeds_of(schedule) == experiment.seeds[: len(experiment.seeds_of(schedule))]
@@ -80,9 +77,23 @@ def test_every_experiment_is_documented() -> None:
         assert f"`{name}`" in text
 
 
-def test_every_claim_names_a_shipped_experiment() -> None:
-    lines = (DOCS / "claims.md").read_text("utf-8").split("## Claims")[1].splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:3].strip("| ").isdigit()]
-    assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
-    named = {name.strip("` ") for row in rows for name in row[1].split(",")}
-    assert named <= set(shipped_experiments())
+def shorten(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of an experiment or of one of its schedules, with at most `SHORT` of each."""
+    return {**settings, **{key: min(settings[key], most) for key, most in SHORT.items() if settings.get(key)}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shipped_experiments())
+def test_its_smallest_form_is_played_to_the_end(name: str, tmp_path: Path) -> None:
+    if name in FOR_MODELS:
+        pytest.skip("needs a language model")
+    if name in FOR_EXTRA:
+        pytest.importorskip(FOR_EXTRA[name], reason="needs an extra")
+    data = shorten(load_experiment(name, {"seeds": 1}).to_dict())
+    data["worlds"] = {schedule: shorten(world) for schedule, world in data.get("worlds", {}).items()}
+    experiment = load_experiment(data)
+    cells = plan_cells(experiment)
+    rows = read_rows(run_experiment(experiment, tmp_path / "run"))
+    tested = [row for row in rows if row["stage"] == "test"]
+    assert len(tested) == sum(len(make_setup(cell, experiment.world(cell.schedule)).episodes) for cell in cells)
+    assert {row["schedule"] for row in tested} == {cell.place for cell in cells}

@@ -78,6 +78,23 @@ def test_the_rule_proposes_the_shortest_way_without_its_detours_and_every_trap()
     assert not violations(distil(render_trajectories(attempts_of(LONG, FALL))), DISTIL)
 
 
+@pytest.mark.parametrize("steps", [2, 400])
+def test_what_the_rule_writes_fits_the_schema_however_long_the_way(steps: int) -> None:
+    way = [(f"s{i}", f"[{i / 7:.8f}]", f"s{i + 1}", 0.0, False) for i in range(steps - 1)]
+    attempts = attempts_of([*way, (f"s{steps - 1}", "[0.5]", "g", 1.0, True)])
+    assert not violations(distil(render_trajectories(attempts)), DISTIL)
+    (found,) = propose(MODEL, attempts)
+    assert len(found.evidence) == steps, "every step is cited, also those that the text leaves out"
+    assert ("more steps. At the end: " in found.content) == (steps == 400)
+    assert len(read_claims(found.content)) == 1
+    assert vote(MODEL, attempts, [found], [1], []) == {0}
+
+
+def test_a_long_action_fits_the_title() -> None:
+    attempts = attempts_of([("s", "search[" + "word " * 60 + "]", "h", 0.0, True)])
+    assert not violations(distil(render_trajectories(attempts)), DISTIL)
+
+
 def test_no_more_than_so_many_items() -> None:
     falls = [[(f"s{i}", "d", f"h{i}", 0.0, True)] for i in range(8)]
     assert len(propose(MODEL, attempts_of(*falls))) == 5

@@ -24,11 +24,13 @@ from typing import Any, NamedTuple
 from drift_agents.llm.base import Model, ask
 from drift_agents.llm.rules import Rule
 from drift_agents.llm.template import read_messages
-from drift_agents.memory.transcript import count_steps
+from drift_agents.memory.transcript import count_steps, truncate
 from drift_agents.types import Episode, Record, RecordId, Transition
 
 MOST = 5
 """The largest number of items from one task (appendix C.2; figure 7 says 1 to 3)."""
+LONGEST = {"title": 200, "description": 1000, "content": 4000}
+"""The largest number of characters in each text of an item; the rule shortens what it writes to fit."""
 DISTIL: Mapping[str, Any] = {
     "title": "edv_distil",
     "type": "object",
@@ -40,9 +42,9 @@ DISTIL: Mapping[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "title": {"type": "string", "minLength": 1, "maxLength": 200},
-                    "description": {"type": "string", "minLength": 1, "maxLength": 1000},
-                    "content": {"type": "string", "minLength": 1, "maxLength": 4000},
+                    "title": {"type": "string", "minLength": 1, "maxLength": LONGEST["title"]},
+                    "description": {"type": "string", "minLength": 1, "maxLength": LONGEST["description"]},
+                    "content": {"type": "string", "minLength": 1, "maxLength": LONGEST["content"]},
                     "evidence": {"type": "array", "items": {"type": "string"}},
                 },
                 "required": ["title", "description", "content", "evidence"],
@@ -255,7 +257,7 @@ def _paths(attempts: Sequence[ParsedTrajectory]) -> list[dict[str, Any]]:
         _item(
             f"Way to score {path[-1].score:g} in {len(path)} steps",
             "The shortest way that any trajectory took to this end.",
-            f"From {path[0].state} do {_render_actions(path)}. At the end: {_render_line(path[-1])}.",
+            _render_path(path),
             path,
         )
         for path in found
@@ -278,7 +280,7 @@ def _traps(attempts: Sequence[ParsedTrajectory], best: float) -> list[dict[str, 
     ends = [line for attempt in attempts for line in attempt.lines if line.ended and (line.score < best or not best)]
     return [
         _item(
-            f"Avoid {cited[0].action}",
+            truncate(f"Avoid {cited[0].action}", LONGEST["title"] - len("...")),
             f"It ended {len(cited)} of {len(attempts)} trajectories for {cited[0].score:g}.",
             f"Do not do this: {_render_line(cited[0])}.",
             cited,
@@ -293,7 +295,7 @@ def _useless_steps(attempts: Sequence[ParsedTrajectory]) -> list[dict[str, Any]]
     unchanged = [line for attempt in attempts for line in attempt.lines if line.state == line.after and not line.ended]
     return [
         _item(
-            f"Useless {cited[0].action}",
+            truncate(f"Useless {cited[0].action}", LONGEST["title"] - len("...")),
             "It changed nothing.",
             f"Save this step: {_render_line(cited[0])}.",
             cited,
@@ -320,9 +322,21 @@ def _item(title: str, description: str, content: str, cited: Iterable[Line]) -> 
     }
 
 
-def _render_actions(path: Iterable[Line]) -> str:
-    runs = ((action, len(list(run))) for action, run in groupby(line.action for line in path))
-    return ", ".join(action if times == 1 else f"{action} {times} times" for action, times in runs)
+def _render_path(path: Sequence[Line]) -> str:
+    """The actions from the first state, and the last line.
+
+    Of a path that is too long for an item, the first actions that fit and the number of steps left out: the
+    actions of a continuous space rarely repeat, so that a few hundred steps are a few thousand characters.
+    """
+    first, last = f"From {path[0].state} do ", f". At the end: {_render_line(path[-1])}."
+    runs = [(action, len(list(run))) for action, run in groupby(line.action for line in path)]
+    words = [action if times == 1 else f"{action} {times} times" for action, times in runs]
+    text = f"{first}{', '.join(words)}{last}"
+    while len(text) > LONGEST["content"] and words:
+        words.pop()
+        left_out = f"{sum(times for _, times in runs[len(words) :])} more steps"
+        text = f"{first}{', '.join([*words, left_out])}{last}"
+    return text
 
 
 def _render_line(line: Line) -> str:

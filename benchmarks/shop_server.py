@@ -1,6 +1,6 @@
 """How fast the shop is.
 
-`python -m benchmarks.webshop_server` measures
+`python -m benchmarks.shop_server` measures
 
 * a random walk in process, with the admissible actions read at every step, as text and as HTML
   (targets on one core: 5,000 and 1,000 steps a second; the original does 48 to 90),

@@ -1,9 +1,9 @@
 """The speed of the functional form in a compiled loop, relative to gymnax, EnvPool and the NumPy form.
 
-`python -m benchmarks.jax` steps worlds with random actions and prints, for each kind and number of worlds, the time of
-a step of one world (resets and the drawing of actions included) and the ratios to gymnax without drift and to the NumPy
-form. The cases are interleaved, and medians are printed; on a CPU of processor time over all threads, on a GPU of
-elapsed time. gymnax and EnvPool are left out where they are not installed
+`python -m benchmarks.functional` steps worlds with random actions and prints, for each kind and number of worlds, the
+time of a step of one world (resets and the drawing of actions included) and the ratios to gymnax without drift and to
+the NumPy form. The cases are interleaved, and medians are printed; on a CPU of processor time over all threads, on a
+GPU of elapsed time. gymnax and EnvPool are left out where they are not installed
 (`pip install -r benchmarks/requirements.txt`, best into a separate virtual environment). Aim: at most 15 % slower than
 gymnax without drift; on a GPU 100 million lake steps a second.
 """
@@ -157,7 +157,7 @@ def functional_case(
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.jax --repeats 5 --numbers 1024"
+        description=__doc__.split("\n\n")[0], epilog="python -m benchmarks.functional --repeats 5 --numbers 1024"
     )
     parser.add_argument("--steps", type=int, default=1_600_000, help="steps a repeat (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=7, help="repeats of each case (default: %(default)s)")
