@@ -26,7 +26,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
 from drift_envs.registration import ALL_IDS
-from drift_envs.schedule.files import SUFFIXES
+from drift_envs.schedule.variants import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule, TaskPool
 from drift_envs.wrappers.binding import driven_names, knob_table
@@ -190,7 +190,9 @@ class EntryPoint:
 
     def _full_name(self, schedule: Any) -> Any:
         """The full name of a shipped schedule, of which `explicit` and so on is the last part."""
-        if not isinstance(schedule, str) or "/" in schedule or schedule.endswith(SUFFIXES) or os.path.isfile(schedule):
+        if not isinstance(schedule, str) or "/" in schedule or os.path.isfile(schedule):
+            return schedule
+        if split_suffix(schedule)[0].endswith(FILE_ENDINGS):
             return schedule
         return f"{self._entry.schedule.partition('/')[0]}/{schedule}"
 
