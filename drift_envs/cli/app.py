@@ -157,7 +157,7 @@ def _list(
 @app.command(
     "show",
     short_help="Show the phases of a schedule.",
-    epilog="Example: drift-envs show frozen_lake/explicit-family --seed 7",
+    epilog="Example: drift-envs show frozen_lake/explicit:family --seed 7",
 )
 def _show(
     name: Name,
@@ -216,7 +216,7 @@ def _plot(
 @app.command(
     "severity",
     short_help="Measure how severe and visible drifts are.",
-    epilog="Example: drift-envs severity frozen_lake/partial-family mountain_car/tangle --out severity.csv",
+    epilog="Example: drift-envs severity frozen_lake/explicit:partial mountain_car/tangle --out severity.csv",
 )
 def _severity(
     names: Annotated[

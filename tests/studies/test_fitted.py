@@ -38,7 +38,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("fitted")
     found = []
     for name in ("fitted", "unfitted"):
-        schedules = ["webshop/explicit", *(["frozen_lake/implicit-family"] if name == "fitted" else [])]
+        schedules = ["webshop/explicit", *(["frozen_lake/implicit:family"] if name == "fitted" else [])]
         worlds = {key: load_experiment(name).worlds[key] for key in schedules if key in load_experiment(name).worlds}
         overrides: dict[str, Any] = {"seeds": [1000], "rounds": 1, "schedules": schedules, "worlds": worlds}
         run_experiment(load_experiment(name, overrides), folder / name)

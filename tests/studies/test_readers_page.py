@@ -56,7 +56,7 @@ def test_tables_average_instances_and_count_loops() -> None:
 def play(name: str, folder: Path) -> Path:
     data = {
         "name": name,
-        "schedules": ["frozen_lake/explicit-family"],
+        "schedules": ["frozen_lake/explicit:family"],
         "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "message_reader"},
         "references": ["oracle_reset"],
         "seeds": 2,
@@ -72,7 +72,7 @@ def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path) -> None:
     text = write_readers(tmp_path / "page.md", tmp_path / "figures")
     assert (tmp_path / "page.md").read_text("utf-8") == text
     assert "drift-agents run readers --trace none" in text
-    assert "`frozen_lake/explicit-family`: 2 instances, 2 rounds of every phase." in text
+    assert "`frozen_lake/explicit:family`: 2 instances, 2 rounds of every phase." in text
     assert len(re.findall(r"^\| `message_reader` ", text, re.MULTILINE)) == 3
 
 

@@ -350,7 +350,7 @@ def test_every_drift_that_is_no_control_is_on_one_board() -> None:
     # played without extras.
     drifts = {name: read_schedule(name) for name in shipped_schedules()}
     wanted = {name for name, plan in drifts.items() if not plan.control and plan.env in IDS}
-    wanted -= {"frozen_lake/slippery-long"}
+    wanted -= {"frozen_lake/slippery:long"}
     played = [name for board in (*BOARDS, "adversarial") for name in load_experiment(board).schedules]
     assert len(played) == len(set(played))
     # Drifts drawn from the seed have an experiment with claims of its own.

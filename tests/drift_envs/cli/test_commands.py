@@ -148,7 +148,7 @@ def test_show_says_what_a_drift_costs(capsys: pytest.CaptureFixture) -> None:
 def test_show_of_a_family_depends_on_the_seed(capsys: pytest.CaptureFixture) -> None:
     texts = []
     for seed in ("1", "1", "2"):
-        assert main(["show", "frozen_lake/explicit-family", "--seed", seed]) == 0
+        assert main(["show", "frozen_lake/explicit:family", "--seed", seed]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1] != texts[2]
 

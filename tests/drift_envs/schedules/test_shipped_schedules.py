@@ -30,8 +30,8 @@ CONTROLS = {
     "frozen_lake/null",
     "frozen_lake/harmless",
     "frozen_lake/shortcut",
-    "frozen_lake/partial-family",
-    "frozen_lake/off-path-family",
+    "frozen_lake/explicit:partial",
+    "frozen_lake/explicit:off-path",
     "house/null",
     "house/seen",
     "house/unseen",
@@ -43,34 +43,34 @@ CONTROLS = {
     "webshop/eras",
     "webshop/injection",
     "webshop/null",
-    "webshop/task-mixed",
+    "webshop/task-shift:mixed",
     "webshop/task-shift",
 }
 # What is left of the best sequences of actions, not of the best policies: in 999 steps a policy that
 # knows only the low flag finds its way up from wherever that one would have ended the episode.
 OPEN_LOOP = {"mountain_car_continuous/goal"}
 # Single days matter little, and not every one, and a walk may come back: weeks matter on average.
-DAILY = {"house/wander", "frozen_lake/walk-family"}
+DAILY = {"house/wander", "frozen_lake/thaw:walk"}
 DRAWN_TIMES = {
-    "frozen_lake/choice-family",
-    "frozen_lake/compound-family",
-    "frozen_lake/jittered-family",
-    "frozen_lake/off-path-family",
-    "frozen_lake/partial-family",
-    "frozen_lake/returning-family",
-    "frozen_lake/storms-family",
-    "mountain_car/jittered",
+    "frozen_lake/implicit:choice",
+    "frozen_lake/explicit:compound",
+    "frozen_lake/explicit:jittered",
+    "frozen_lake/explicit:off-path",
+    "frozen_lake/explicit:partial",
+    "frozen_lake/explicit:returning",
+    "frozen_lake/explicit:storms",
+    "mountain_car/reversed:jittered",
     "mountain_car/tangle",
-    "webshop/jittered",
+    "webshop/explicit:jittered",
 }
 """Schedules whose drifts come at times drawn from the seed."""
-OTHER_RHYTHMS = {"house/wander", "house/weekly", "frozen_lake/gradual-family", "frozen_lake/walk-family", *DRAWN_TIMES}
+OTHER_RHYTHMS = {"house/wander", "house/weekly", "frozen_lake/explicit:gradual", "frozen_lake/thaw:walk", *DRAWN_TIMES}
 """Schedules whose phases are not twenty episodes long."""
 LEAST_LOSS = 0.05
-ROUNDS = {"frozen_lake/slippery-long": 100}
+ROUNDS = {"frozen_lake/slippery:long": 100}
 """Episodes of a phase, where they are not twenty."""
 FAMILIES = [name for name in NAMES if name.startswith("frozen_lake/") and name.endswith("-family")] + [
-    "frozen_lake/slippery-long"
+    "frozen_lake/slippery:long"
 ]
 FAMILY_SEEDS = range(8)
 SHOP_SEEDS = range(3)

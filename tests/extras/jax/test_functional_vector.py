@@ -89,7 +89,7 @@ def test_clock_options_equal_those_of_single_environments(make_pair, make_schedu
     lakes.test_clock_options_equal_those_of_single_environments(make_pair, make_schedule, clock, options)
 
 
-@pytest.mark.parametrize("schedule", ["frozen_lake/implicit", "frozen_lake/explicit-family"])
+@pytest.mark.parametrize("schedule", ["frozen_lake/implicit", "frozen_lake/explicit:family"])
 def test_shipped_schedules_step_by_step(make_pair, schedule):
     lakes.assert_equal_runs(*make_pair(LAKE, 4, "NextStep", schedule=schedule), steps=500, number=4)
 
@@ -183,7 +183,7 @@ def test_slips_have_their_law():
 
 
 def test_share_timeline_gives_all_the_values_of_the_first():
-    schedule = "frozen_lake/explicit-family"
+    schedule = "frozen_lake/explicit:family"
     own, shared = make_vec(LAKE, 3, schedule=schedule), make_vec(LAKE, 3, schedule=schedule, share_timeline=True)
     own.reset(seed=4)
     shared.reset(seed=4)

@@ -10,7 +10,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.schedule.loader import load_schedule
 from webshop_server.inventory import Inventory
 
-SCHEDULES = ["webshop/explicit", "webshop/implicit", "webshop/soldout", "webshop/transient"]
+SCHEDULES = ["webshop/explicit", "webshop/implicit", "webshop/soldout", "webshop/explicit:transient"]
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "color_class"])
