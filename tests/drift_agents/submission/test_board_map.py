@@ -78,6 +78,6 @@ def test_dots_stand_where_they_belong_and_cover_none(board: TrackBoard) -> None:
 def test_both_pages_show_the_map(board: TrackBoard) -> None:
     page = to_html_page([board])
     assert page.count("<svg viewBox") == 23
-    assert "house/implicit-family: severity 1 %, visibility 100 %, kept 100 %" in page
+    assert "house/implicit:family: severity 1 %, visibility 100 %, kept 100 %" in page
     text = to_markdown_page([board])
     assert re.search(r"\| frozen_lake/slippery:family +\| +explicit \| +61 \| +99 \|", text)

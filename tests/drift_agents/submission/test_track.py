@@ -38,7 +38,7 @@ schedules: [frozen_lake/implicit:family, frozen_lake/explicit:mid-episode]
 seeds: {first: 7, count: 2}
 rounds: 1
 worlds:
-  frozen_lake/mid-episode: {episodes: 2}
+  frozen_lake/explicit:mid-episode: {episodes: 2}
 """
 AGENT = "name: mine\nagents: {memory: newest, verifier: [none, overwrite], policy: planner}\n"
 
@@ -161,7 +161,7 @@ def test_seeds_and_settings_of_single_schedules_are_refused(file: Path) -> None:
     ("more", "message"),
     [
         ("seeds: 3", "should have the keys"),
-        ("worlds: {frozen_lake/mid-episode: {episodes: 9}}", "should set .* only, the rest is the track's"),
+        ("worlds: {frozen_lake/explicit:mid-episode: {episodes: 9}}", "should set .* only, the rest is the track's"),
         ("worlds: {frozen_lake/explicit: {memory: {newest: {}}}}", "no schedule of this experiment is called"),
     ],
 )
