@@ -26,9 +26,9 @@ from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
 from drift_envs.registration import ALL_IDS
-from drift_envs.schedule.variants import FILE_ENDINGS, split_suffix
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule, TaskPool
+from drift_envs.schedule.variants import FILE_ENDINGS, split_suffix
 from drift_envs.wrappers.binding import driven_names, knob_table
 from drift_envs.wrappers.drift import DriftWrapper, Source
 from drift_envs.wrappers.field_text import FIELD_TEXTS

@@ -319,7 +319,7 @@ def environments() -> dict[str, Any]:
         digests[f"schedule/{schedule}"] = walk(env, 62 if in_words else 205, 8 if in_words else 5)
         digests[f"schedule content/{schedule}"] = digest(_without_prose(drift_envs.load_schedule(schedule).to_dict()))
         env.close()
-        if not in_words and not schedule.endswith("/poison"):  # refused: visits are not counted there
+        if not in_words and not schedule.endswith(":poison"):  # refused: visits are not counted there
             digests[f"vector/{schedule}"] = walk_vector(name, schedule)
     for name in PREFIXES.values():
         for text in (True,) if name in IN_WORDS else (False, True):

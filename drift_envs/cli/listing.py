@@ -22,6 +22,7 @@ from rich.text import Text
 from drift_envs.knobs import KnobTable
 from drift_envs.lazy import load_object
 from drift_envs.registration import ALL_IDS
+from drift_envs.schedule.variants import SECTION
 
 KNOB_TABLES = {
     "DriftFrozenLake-v0": "drift_envs.envs.frozen_lake.knobs:FROZEN_LAKE_KNOBS",
@@ -125,7 +126,7 @@ def _make_table(title: str, *heads: str) -> Table:
 
 
 def read_summaries() -> dict[str, ScheduleSummary]:
-    """The summaries of all shipped schedules, by name.
+    """The summaries of all shipped schedules and their variants, by name.
 
     Example:
         >>> read_summaries()["frozen_lake/tides"].drifts
@@ -138,7 +139,9 @@ def read_summaries() -> dict[str, ScheduleSummary]:
             for file in folder.iterdir():
                 if file.name.endswith(".yaml"):
                     name = f"{folder.name}/{file.name.removesuffix('.yaml')}"
-                    contents[name] = yaml.load(file.read_text("utf-8"), loader)
+                    contents[name] = content = yaml.load(file.read_text("utf-8"), loader)
+                    for suffix, own in content.pop(SECTION, {}).items():
+                        contents[f"{name}:{suffix}"] = {**content, **own}
     return {name: _summarize(_extend(contents[name], contents)) for name in sorted(contents)}
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from drift_envs.errors import Problem, ScheduleError, UnknownScheduleError
 from drift_envs.schedule.findings import nearest, show
-from drift_envs.schedule.variants import FILE_ENDINGS, SECTION, SHIPPED, choose_variant, split_suffix
+from drift_envs.schedule.variants import FILE_ENDINGS, SECTION, SHIPPED, choose_variant, is_suffix, split_suffix
 from drift_envs.schedule.yaml12 import MAX_BYTES, Document, Mark, YamlError, parse_yaml
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def variants_of(source: str | os.PathLike[str]) -> tuple[str, ...]:
     where, file, is_shipped = _locate(source, None)
     data = (_parse_shipped(where) if is_shipped else _parse(file, where, None)).data
     section = data.get(SECTION) if isinstance(data, dict) else None
-    return tuple(section) if isinstance(section, dict) else ()
+    return tuple(filter(is_suffix, section)) if isinstance(section, dict) else ()
 
 
 def read_named(source: str | os.PathLike[str]) -> Document:
@@ -148,7 +148,9 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
             return f"{text}.yaml", _shipped_root() / f"{text}.yaml", True
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
         if extending is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
-            known = nearest(text, shipped_schedules())
+            folder = text.partition("/")[0] + "/"
+            beside = [name for name in shipped_schedules() if name.startswith(folder)]
+            known = nearest(text, beside or shipped_schedules())
             rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
             raise _unknown(extending, rule)
     if "\0" in text:

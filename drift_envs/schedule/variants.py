@@ -4,6 +4,7 @@ A file declares its variants under the key `variants`; `frozen_lake/explicit:fam
 `frozen_lake/explicit`. The keys of a variant replace the same keys of the file as a whole.
 
 * `split_suffix` - a name or path into that of the file and the suffix
+* `is_suffix` - whether a text can be a suffix
 * `choose_variant` - the content of a file, or of one of its variants
 """
 
@@ -55,6 +56,11 @@ def split_suffix(text: str) -> tuple[str, str | None]:
     return text, None
 
 
+def is_suffix(value: Any) -> bool:
+    """Whether a value can be a suffix: small letters and digits, in words joined by `-`."""
+    return isinstance(value, str) and _SUFFIX.match(value) is not None
+
+
 def choose_variant(document: Document, suffix: str | None) -> Document:
     """The content of a file without its section `variants`, or of one of its variants.
 
@@ -104,14 +110,14 @@ def choose_variant(document: Document, suffix: str | None) -> Document:
 def _findings(section: Any) -> Iterator[Finding]:
     """What is wrong with the section itself; the keys of a variant are checked when it is loaded."""
     if not isinstance(section, Mapping):
-        yield (SECTION,), f"should be a mapping of suffixes to keys that replace those of the file. Received {show(section)}"
+        yield (SECTION,), f"should be a mapping of suffixes to replaced keys. Received {show(section)}"
         return
     for suffix, own in section.items():
-        if not isinstance(suffix, str) or not _SUFFIX.match(suffix):
+        if not is_suffix(suffix):
             rule = "should consist of small letters and digits, in words joined by `-`"
             yield (SECTION,), f"a suffix {rule}. Received {show(suffix)}"
         elif not isinstance(own, Mapping):
-            yield (SECTION, suffix), f"should be a mapping of keys that replace those of the file. Received {show(own)}"
+            yield (SECTION, suffix), f"should be a mapping of replaced keys. Received {show(own)}"
         else:
             for key in own:
                 if key in FIXED_KEYS:

@@ -346,7 +346,7 @@ WITHOUT_PROBES = ["none", "overwrite", "announce_only"]
 
 def test_every_drift_that_is_no_control_is_on_one_board() -> None:
     # Worlds that work against a memory or a verifier have an experiment of their own, with limits of probes. Long
-    # phases alone tell slippery-long from slippery-family; in as many rounds both are one and the same. Boards are
+    # phases alone tell slippery:long from slippery:family; in as many rounds both are one and the same. Boards are
     # played without extras.
     drifts = {name: read_schedule(name) for name in shipped_schedules()}
     wanted = {name for name, plan in drifts.items() if not plan.control and plan.env in IDS}
@@ -355,7 +355,7 @@ def test_every_drift_that_is_no_control_is_on_one_board() -> None:
     assert len(played) == len(set(played))
     # Drifts drawn from the seed have an experiment with claims of its own.
     drawn = {name for name in load_experiment("families").schedules if not read_schedule(name).control}
-    held_out = {name for name in wanted if name.endswith("-held-out")}
+    held_out = {name for name in wanted if name.endswith("held-out")}
     assert set(played) | drawn == wanted - held_out
     core = set(load_experiment("board").schedules)
     assert held_out <= core <= wanted

@@ -166,7 +166,7 @@ def test_every_drift_matters_and_leaves_the_mission_possible(name):
     schedule = load_schedule(name)
     assert (schedule.name, schedule.seed) == (name, None)
     assert schedule.control == name.endswith(("/null", "/harmless", "/narrow"))
-    for seed in FAMILY_SEEDS if name.endswith("-family") else (0,):
+    for seed in FAMILY_SEEDS if name.endswith(":family") else (0,):
         world = open_schedule(name, seed)
         assert world.oracle is not None
         phases = world.phases(4)
@@ -240,7 +240,7 @@ def test_an_implicit_drift_is_seen_in_outcomes_alone(name):
     for text in (False, True):
         env = world_of(name, text=text)
         views = []
-        for tick in (0, 5 if name == "minigrid_unlock/implicit:weekly" else 40 if name.endswith("/gradual") else 20):
+        for tick in (0, 5 if name == "minigrid_unlock/implicit:weekly" else 40 if name.endswith(":gradual") else 20):
             view = [env.reset(seed=0, options={"drift_tick": tick})]
             turn = [1, 1, 1, 1] if "mirrored" not in name else [2]
             for action in turn:  # looking around
