@@ -20,8 +20,8 @@ from gymnasium.vector import VectorEnv
 from drift_envs.errors import ArgumentError, ScheduleError
 from drift_envs.parts import EnvParts
 from drift_envs.registration import IDS
-from drift_envs.schedule.files import SUFFIXES
 from drift_envs.schedule.loader import load_schedule
+from drift_envs.schedule.variants import FILE_ENDINGS, split_suffix
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions
 
@@ -91,7 +91,9 @@ class EntryPoint:
 
     def _full_name(self, schedule: Any) -> Any:
         """The full name of a shipped schedule, of which `explicit` and so on is the last part."""
-        if not isinstance(schedule, str) or "/" in schedule or schedule.endswith(SUFFIXES) or os.path.isfile(schedule):
+        if not isinstance(schedule, str) or "/" in schedule or os.path.isfile(schedule):
+            return schedule
+        if split_suffix(schedule)[0].endswith(FILE_ENDINGS):
             return schedule
         return f"{self._schedule.partition('/')[0]}/{schedule}"
 

@@ -3,6 +3,7 @@
 * `DriftEnvsError` - the base of all errors of this package
 * `Problem` - one finding about a schedule: file, line, key, rule and value
 * `ScheduleError` - a schedule that cannot be used; carries every `Problem`, not only the first
+* `UnknownScheduleError` - there is no schedule of that name, or no variant of that suffix
 * `KnobError` - a value or an operation that a knob does not allow
 * `DeclaredKnobsError` - a schedule declares knobs that the environment does not have
 * `DrivenKnobError` - a knob that the schedule drives was set from outside
@@ -64,6 +65,10 @@ class ScheduleError(DriftEnvsError, ValueError):
     def __reduce__(self) -> tuple[type[ScheduleError], tuple[tuple[Problem, ...]]]:
         """Rebuild from the problems, since worker processes pickle errors."""
         return type(self), (self.problems,)
+
+
+class UnknownScheduleError(ScheduleError):
+    """There is no schedule of that name, or no variant of that suffix; the message names the nearest one."""
 
 
 class KnobError(DriftEnvsError, ValueError):

@@ -31,8 +31,8 @@ from drift_envs.metrics import bootstrap
 Rows = Sequence[Mapping[str, Any]]
 
 WORLDS = {
-    "frozen_lake/explicit-family/transient-0.0": "lake",
-    "frozen_lake/explicit-family/transient-0.1": "lake, one response in ten false",
+    "frozen_lake/explicit:family/transient-0.0": "lake",
+    "frozen_lake/explicit:family/transient-0.1": "lake, one response in ten false",
     "webshop/explicit/transient-0.0": "shop",
 }
 MEMORIES = {"none": "no memory", "vanilla": "vanilla", "beliefmem": "BeliefMem"}

@@ -4,6 +4,9 @@
     python tests/record_digests.py --short    # the part that the test suite checks every time
     python tests/record_digests.py --write    # record anew: only where behaviour was meant to change
 
+Schedules that were renamed since are digested under their former names, after `renamed_schedules.json`, so that what
+was recorded shows that nothing else of them changed; the names of digests are the new ones.
+
 It uses what people use: the command line, the ids of Gymnasium, and the names of `drift_agents` and
 `drift_envs`. No other module is imported, so files may move as they like.
 
@@ -112,11 +115,13 @@ def play(file: Path, out: Path) -> Recorded:
         digests: dict[str, Any] = {f"asked/{name}": {"requests": len(asked), "bodies": digest(*sorted(asked))}}
     else:
         command("run", str(file), "--out", str(out), "--jobs", "1")
-        digests = {f"config/{name}": json.loads((out / "run.json").read_text(encoding="utf-8"))["config_hash"]}
+        digests = {f"config/{name}": former_config_hash(json.loads((out / "run.json").read_text(encoding="utf-8")))}
+    hashes = former_hashes(json.loads((out / "run.json").read_text(encoding="utf-8")))
     lines: dict[str, list[dict[str, Any]]] = {}
     for text in (out / "episodes.jsonl").read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
-        lines.setdefault(_who(line), []).append(_timeless(line))
+        former = {"schedule": former_names(line["schedule"]), "schedule_hash": hashes[line["schedule"]]}
+        lines.setdefault(_who(line), []).append(_timeless({**line, **former}))
     traces = dict(_traces(out))
     for who, of_cell in lines.items():
         digests[f"cell/{name}/{who}"] = {
@@ -135,6 +140,48 @@ def play(file: Path, out: Path) -> Recorded:
         command("leaderboard", str(out), "--out", str(page))
         texts["leaderboard_figures.txt"] = figures(page.read_text(encoding="utf-8"))
     return Recorded(digests, texts)
+
+
+FORMER: dict[str, str] = {
+    new: entry["was"]
+    for new, entry in json.loads((HERE / "renamed_schedules.json").read_text(encoding="utf-8")).items()
+}
+"""Name of a schedule -> its name when the digests were recorded, where that was another one."""
+_RENAMED = re.compile(rf"({'|'.join(sorted(map(re.escape, FORMER), key=len, reverse=True))})(?![\w-])")
+
+
+def former_names(value: Any) -> Any:
+    """The same text or plain data with the former names of schedules."""
+    if isinstance(value, str):
+        return _RENAMED.sub(lambda found: FORMER[found[0]], value)
+    if isinstance(value, Mapping):
+        return {former_names(key): former_names(item) for key, item in value.items()}
+    return [former_names(item) for item in value] if isinstance(value, list) else value
+
+
+def former_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The hash that each schedule of a run has under its former name; it is made from name and description too."""
+    found = {}
+    for name, about in manifest["schedules"].items():
+        texts = {key: former_names(about["content"][key]) for key in ("name", "description") if key in about["content"]}
+        found[name] = drift_envs.load_schedule({**about["content"], **texts}).content_hash()
+    return found
+
+
+def former_config_hash(manifest: Mapping[str, Any]) -> str:
+    """The hash of a configuration that names schedules by their former names."""
+
+    def hash_of(content: Mapping[str, Any]) -> str:
+        text = json.dumps({key: content[key] for key in content if key not in ("about", "trace")}, **_CANONICAL)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    content = manifest["experiment"]
+    if hash_of(content) != manifest["config_hash"]:
+        raise RuntimeError(f"the hash of the configuration of {manifest['name']} is made in another way")
+    return hash_of(former_names(content))
+
+
+_CANONICAL: Any = {"sort_keys": True, "separators": (",", ":")}
 
 
 def command(*arguments: str) -> str:
@@ -168,8 +215,12 @@ def _timeless(value: Any) -> Any:
 def _traces(out: Path) -> Iterator[tuple[str, str]]:
     for file in sorted(out.glob("traces/*.gz")):
         head, *rest = [json.loads(text) for text in gzip.decompress(file.read_bytes()).decode().splitlines()]
-        head.get("content", {}).pop("description", None)
-        yield _who(head), digest(*map(_timeless, [head, *rest]))
+        who = _who(head)
+        head["schedule"] = former_names(head["schedule"])
+        if "content" in head:
+            head["content"].pop("description", None)
+            head["content"]["name"] = former_names(head["content"]["name"])
+        yield who, digest(*map(_timeless, [head, *rest]))
 
 
 NUMBER = re.compile(r"(?<![\w.])(?<!\w[-−])[-+−]?\d[\d,]*(?:\.\d+)?(?!\w)")
@@ -317,9 +368,10 @@ def environments() -> dict[str, Any]:
         in_words = name in IN_WORDS
         env = gym.make(name, schedule=schedule, notify="full", text=in_words)
         digests[f"schedule/{schedule}"] = walk(env, 62 if in_words else 205, 8 if in_words else 5)
-        digests[f"schedule content/{schedule}"] = digest(_without_prose(drift_envs.load_schedule(schedule).to_dict()))
+        content = _without_prose(drift_envs.load_schedule(schedule).to_dict())
+        digests[f"schedule content/{schedule}"] = digest({**content, "name": former_names(schedule)})
         env.close()
-        if not in_words and not schedule.endswith("/poison"):  # refused: visits are not counted there
+        if not in_words and not schedule.endswith(":poison"):  # refused: visits are not counted there
             digests[f"vector/{schedule}"] = walk_vector(name, schedule)
     for name in PREFIXES.values():
         for text in (True,) if name in IN_WORDS else (False, True):

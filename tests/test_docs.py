@@ -95,7 +95,7 @@ def completed(part: dict[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in part.items() if key not in agents}
     return {
         "name": "part",
-        "schedules": list(rest.get("worlds", {})) or ["frozen_lake/explicit-family"],
+        "schedules": list(rest.get("worlds", {})) or ["frozen_lake/explicit:family"],
         "agents": {"memory": "vanilla", "policy": "planner", **agents},
         "seeds": 1,
         **({} if "episodes" in rest else {"rounds": 5}),

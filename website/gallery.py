@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
@@ -67,7 +68,7 @@ def _world(env_id: str, folder: Path) -> Picture:
 
 
 def _schedule(name: str, folder: Path) -> Picture:
-    file = f"{name.replace('/', '-')}.svg"
+    file = f"{re.sub('[/:]', '-', name)}.svg"  # no system refuses this name of a file
     work = partial(plot_schedule, Console(), name, folder / file, None, 0, None)
     return _attempt(name, f"`{name.split('/')[0]}`", file, load_schedule(name).description or "", work)
 

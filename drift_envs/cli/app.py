@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from drift_envs._version import PROJECT_URL, __version__
-from drift_envs.errors import DriftEnvsError
-from webshop_server.command_line import FAILED, Debug, make_app, refuse, run_app
+from drift_envs.errors import DriftEnvsError, UnknownScheduleError
+from webshop_server.command_line import FAILED, WRONG_USAGE, Debug, make_app, refuse, run_app
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,14 +38,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 (the work failed), 2 (wrong usage) or 130 (interrupted).
 
     Example:
-        >>> main(["validate", "frozen_lake/explicit"])
-        frozen_lake/explicit: ok, 3 phases
+        >>> main(["validate", "frozen_lake/implicit"])
+        frozen_lake/implicit: ok, 2 phases
+        frozen_lake/implicit:family: ok, 2 phases
+        frozen_lake/implicit:choice: ok, many phases
         0
     """
     return run_app(app, "drift-envs", arguments, _status_of)
 
 
 def _status_of(error: Exception) -> int | None:
+    if isinstance(error, UnknownScheduleError):
+        return WRONG_USAGE
     return FAILED if isinstance(error, (DriftEnvsError, OSError)) else None
 
 
@@ -157,7 +161,7 @@ def _list(
 @app.command(
     "show",
     short_help="Show the phases of a schedule.",
-    epilog="Example: drift-envs show frozen_lake/explicit-family --seed 7",
+    epilog="Example: drift-envs show frozen_lake/explicit:family --seed 7",
 )
 def _show(
     name: Name,
@@ -185,7 +189,7 @@ def _validate(
     ],
     debug: Debug = False,
 ) -> int:
-    """Check schedule files, knobs included; every mistake is reported with file, line and key.
+    """Check schedule files, knobs and variants included; every mistake is reported with file, line and key.
 
     The exit status is 1 if there is any.
     """
@@ -216,7 +220,7 @@ def _plot(
 @app.command(
     "severity",
     short_help="Measure how severe and visible drifts are.",
-    epilog="Example: drift-envs severity frozen_lake/partial-family mountain_car/tangle --out severity.csv",
+    epilog="Example: drift-envs severity frozen_lake/explicit:partial mountain_car/tangle --out severity.csv",
 )
 def _severity(
     names: Annotated[

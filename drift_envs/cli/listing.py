@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_envs.registration import IDS
+from drift_envs.schedule.variants import SECTION
 
 WRAPPER_KNOBS = (
     "observation_noise",
@@ -97,7 +98,7 @@ def _make_table(title: str, *heads: str) -> Table:
 
 
 def read_summaries() -> dict[str, ScheduleSummary]:
-    """The summaries of all shipped schedules, by name.
+    """The summaries of all shipped schedules and their variants, by name.
 
     Example:
         >>> read_summaries()["frozen_lake/tides"].drifts
@@ -110,7 +111,9 @@ def read_summaries() -> dict[str, ScheduleSummary]:
             for file in folder.iterdir():
                 if file.name.endswith(".yaml"):
                     name = f"{folder.name}/{file.name.removesuffix('.yaml')}"
-                    contents[name] = yaml.load(file.read_text("utf-8"), loader)
+                    contents[name] = content = yaml.load(file.read_text("utf-8"), loader)
+                    for suffix, own in content.pop(SECTION, {}).items():
+                        contents[f"{name}:{suffix}"] = {**content, **own}
     return {name: _summarize(_extend(contents[name], contents)) for name in sorted(contents)}
 
 

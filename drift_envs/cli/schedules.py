@@ -14,10 +14,12 @@ from typing import Any
 import gymnasium as gym
 
 from drift_envs.cli.worlds import open_schedule, read_schedule
-from drift_envs.errors import DeclaredKnobsError, ScheduleError
+from drift_envs.errors import DeclaredKnobsError, Problem, ScheduleError, UnknownScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.registration import IDS, knob_table_of
 from drift_envs.schedule import schedule_schema
+from drift_envs.schedule.files import variants_of
+from drift_envs.schedule.variants import split_suffix
 from drift_envs.wrappers.binding import declared_knob_table
 
 MAX_PHASES = 4
@@ -25,16 +27,19 @@ MAX_PHASES = 4
 
 
 def validate_schedules(names: Sequence[str]) -> bool:
-    """Check schedules; print every finding to standard error.
+    """Check schedules with their variants; print every finding to standard error.
 
     Args:
-        names: shipped schedules or paths of files.
+        names: shipped schedules or paths of files; one with a suffix is checked alone.
 
     Returns:
         Whether all are valid.
+
+    Raises:
+        UnknownScheduleError: if there is no schedule or variant of a name.
     """
-    is_valid = True
-    for name in names:
+    printed: set[Problem] = set()  # what is wrong with a file is wrong with each of its variants
+    for name in (each for given in names for each in _with_variants(given)):
         try:
             schedule = read_schedule(name, _table_for)
             if schedule.env is None:
@@ -42,14 +47,27 @@ def validate_schedules(names: Sequence[str]) -> bool:
             else:
                 count = len(open_schedule(name).phases(MAX_PHASES + 1))
                 note = f", {count if count <= MAX_PHASES else 'many'} phase{'s' * (count > 1)}"
+        except UnknownScheduleError:
+            raise
         except ScheduleError as error:
-            is_valid = False
             for problem in error.problems:
-                print(problem, file=sys.stderr)
+                if problem not in printed:
+                    print(problem, file=sys.stderr)
+                printed.add(problem)
         else:
             # Not by rich, which would wrap paths and interpret brackets as markup.
             print(f"{name}: ok{note}")
-    return is_valid
+    return not printed
+
+
+def _with_variants(name: str) -> list[str]:
+    """The name, and those of its variants, in the order of the file."""
+    if split_suffix(f"{name}:any")[1] is None:
+        return [name]  # a suffix already, or a file whose name has another ending, where a suffix cannot stand
+    try:
+        return [name, *(f"{name}:{suffix}" for suffix in variants_of(name))]
+    except ScheduleError:  # which is reported when it is checked
+        return [name]
 
 
 def _table_for(content: Mapping[str, Any]) -> KnobTable | None:

@@ -3,6 +3,7 @@
 * `read_named` - a shipped name or a path to a `Document`, with what it extends filled in
 * `read_mapping` - the same for data that a program hands over
 * `shipped_schedules` - the names of the schedules that come with the package
+* `variants_of` - the suffixes that a schedule file declares
 """
 
 from __future__ import annotations
@@ -17,47 +18,67 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift_envs.errors import Problem, ScheduleError
+from drift_envs.errors import Problem, ScheduleError, UnknownScheduleError
 from drift_envs.schedule.findings import nearest, show
+from drift_envs.schedule.variants import FILE_ENDINGS, SECTION, SHIPPED, choose_variant, is_suffix, split_suffix
 from drift_envs.schedule.yaml12 import MAX_BYTES, Document, Mark, YamlError, parse_yaml
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-SUFFIXES = (".yaml", ".yml")
-"""What the name of a schedule file ends with; a text that ends otherwise is a shipped name."""
-
-_SHIPPED = re.compile(r"[a-z0-9_]+/[a-z0-9_-]+\Z")
 _MOST_EXTENDED = 8
 _LONGEST_PATH = 4096
 
 
+@lru_cache(maxsize=1)
 def shipped_schedules() -> tuple[str, ...]:
-    """The names of the schedules that come with the package, sorted.
+    """The names of the schedules that come with the package, those of variants with their suffix, sorted.
 
     Example:
-        >>> "frozen_lake/explicit" in shipped_schedules()
-        True
+        >>> "frozen_lake/explicit" in shipped_schedules(), "frozen_lake/explicit:family" in shipped_schedules()
+        (True, True)
     """
-    return tuple(
-        sorted(
-            f"{folder.name}/{file.name.removesuffix('.yaml')}"
-            for folder in _shipped_root().iterdir()
-            if folder.is_dir()
-            for file in folder.iterdir()
-            if file.name.endswith(".yaml")
-        )
-    )
+    files = [
+        f"{folder.name}/{file.name.removesuffix('.yaml')}"
+        for folder in _shipped_root().iterdir()
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if file.name.endswith(".yaml")
+    ]
+    return tuple(sorted([*files, *(f"{name}:{suffix}" for name in files for suffix in variants_of(name))]))
+
+
+def variants_of(source: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The suffixes that a schedule file declares, in the order of the file; none if it is a variant itself.
+
+    Args:
+        source: a shipped name, or the path of a file.
+
+    Raises:
+        ScheduleError: if it can't be found or read, or is no YAML.
+
+    Example:
+        >>> variants_of("frozen_lake/slippery")
+        ('family', 'long')
+    """
+    if isinstance(source, str) and split_suffix(source)[1] is not None:
+        return ()
+    where, file, is_shipped = _locate(source, None)
+    data = (_parse_shipped(where) if is_shipped else _parse(file, where, None)).data
+    section = data.get(SECTION) if isinstance(data, dict) else None
+    return tuple(filter(is_suffix, section)) if isinstance(section, dict) else ()
 
 
 def read_named(source: str | os.PathLike[str]) -> Document:
     """Read a shipped schedule or a file, with what it extends.
 
     Args:
-        source: a shipped name such as `frozen_lake/explicit`, or the path of a file.
+        source: a shipped name such as `frozen_lake/explicit`, or the path of a file, either with the suffix of a
+            variant.
 
     Raises:
-        ScheduleError: if it can't be found or read, or is no YAML.
+        ScheduleError: if it can't be found or read, or is no YAML; an `UnknownScheduleError` if there is none of that
+            name.
     """
     return _Reader().read(source)
 
@@ -68,7 +89,8 @@ def read_mapping(data: Mapping[Any, Any]) -> Document:
     Raises:
         ScheduleError: if what is extended can't be read.
     """
-    return _Reader().extend(Document({"name": "unnamed", **data}, Mark("<dict>", None)), None)
+    document = Document({"name": "unnamed", **data}, Mark("<dict>", None))
+    return choose_variant(_Reader().extend(document, None), None)
 
 
 class _Reader:
@@ -79,6 +101,9 @@ class _Reader:
 
     def read(self, source: str | os.PathLike[str], extending: Mark | None = None) -> Document:
         """Read a shipped name or a path; `extending` is the mark of the key `extends` that names it."""
+        suffix = None
+        if isinstance(source, str):
+            source, suffix = split_suffix(source)
         where, file, is_shipped = _locate(source, extending)
         # `realpath`, since `Path.resolve` raises where links go round in a circle
         identity = os.path.realpath(file) if isinstance(file, Path) and not is_shipped else where
@@ -90,7 +115,13 @@ class _Reader:
         document = _parse_shipped(where) if is_shipped else _parse(file, where, extending)
         if isinstance(document.data, dict):
             document = replace(document, data={"name": _default_name(source), **document.data})
-        return self.extend(document, file)
+        document = self.extend(document, file)
+        try:
+            return choose_variant(document, suffix)
+        except KeyError as error:
+            own = os.fspath(source)
+            known = nearest(f"{own}:{suffix}", [f"{own}:{one}" for one in error.args[1:]])
+            raise _unknown(extending, f"`{own}` has no variant {show(suffix)}. {known}") from None
 
     def extend(self, document: Document, file: Path | Traversable | None) -> Document:
         """Fill in what the document extends: its own top-level keys replace those of the other."""
@@ -112,22 +143,25 @@ class _Reader:
 def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str, Path | Traversable, bool]:
     """What messages call a schedule, its file, and whether it comes with the package."""
     text = os.fspath(source)
-    if isinstance(source, str) and not text.endswith(SUFFIXES):
+    if isinstance(source, str) and not text.endswith(FILE_ENDINGS):
         if _is_shipped(text):
             return f"{text}.yaml", _shipped_root() / f"{text}.yaml", True
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
         if extending is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
-            known = nearest(text, shipped_schedules())
+            folder = text.partition("/")[0] + "/"
+            beside = [name for name in shipped_schedules() if name.startswith(folder)]
+            known = nearest(text, beside or shipped_schedules())
             rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
-            raise _error(extending or Mark("<name>", None), rule)
+            raise _unknown(extending, rule)
     if "\0" in text:
         raise _error(extending or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")
     return text, Path(text), False
 
 
 def _relative(target: str, file: Path | Traversable | None, extending: Mark) -> str | Path:
-    if not target.endswith(SUFFIXES):
-        return target
+    target, suffix = split_suffix(target)
+    if not target.endswith(FILE_ENDINGS):
+        return target if suffix is None else f"{target}:{suffix}"
     if not isinstance(file, Path) or file.is_relative_to(str(_shipped_root())):
         raise _error(
             extending, f"only a file can extend another by its path; a shipped name is needed here: {target!r}"
@@ -138,7 +172,7 @@ def _relative(target: str, file: Path | Traversable | None, extending: Mark) -> 
     path = folder / target
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise _error(extending, f"should stay in the folder of the file that extends, {target!r} leads out of it")
-    return path
+    return path if suffix is None else f"{path}:{suffix}"
 
 
 def _parse(file: Path | Traversable, where: str, extending: Mark | None) -> Document:
@@ -181,19 +215,24 @@ def _read_text(file: Path | Traversable, where: str, extending: Mark | None) -> 
 
 def _default_name(source: str | os.PathLike[str]) -> str:
     text = os.fspath(source)
-    if not text.endswith(SUFFIXES) and _SHIPPED.match(text):
+    if not text.endswith(FILE_ENDINGS) and SHIPPED.match(text):
         return text
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(text).stem).strip("-._") or "unnamed"
 
 
 @lru_cache(maxsize=128)
 def _is_shipped(name: str) -> bool:
-    return _SHIPPED.match(name) is not None and (_shipped_root() / f"{name}.yaml").is_file()
+    return SHIPPED.match(name) is not None and (_shipped_root() / f"{name}.yaml").is_file()
 
 
 @lru_cache(maxsize=1)
 def _shipped_root() -> Traversable:
     return resources.files("drift_schedules")
+
+
+def _unknown(extending: Mark | None, text: str) -> ScheduleError:
+    """The error for a name that there is not; in a file that extends it, the file is what cannot be used."""
+    return UnknownScheduleError([Problem("<name>", None, "", text)]) if extending is None else _error(extending, text)
 
 
 def _error(mark: Mark, text: str) -> ScheduleError:

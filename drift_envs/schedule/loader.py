@@ -45,7 +45,8 @@ def load_schedule(
 
     Args:
         source: a shipped name (`frozen_lake/explicit`), the path of a file (a `Path`, or a text that ends
-            in `.yaml` or `.yml`), a dictionary, a `Schedule`, or `None` for no schedule.
+            in `.yaml` or `.yml`), a dictionary, a `Schedule`, or `None` for no schedule. A suffix names a variant
+            (`frozen_lake/explicit:family`, `mine.yaml:windy`).
         table: the knobs of the environment. With it, knob names and values are checked too, and the rules
             between knobs on every combination of values that the schedule can reach. Where the knobs depend
             on the schedule, `table` is a function of its content, in which anything may be wrong; it returns
@@ -55,7 +56,8 @@ def load_schedule(
         The schedule, or `None` for `None`. A `Schedule` that was loaded for an equal table is returned as it is.
 
     Raises:
-        ScheduleError: with everything that is wrong, in the order of the file.
+        ScheduleError: with everything that is wrong, in the order of the file; an `UnknownScheduleError` if there
+            is no schedule or variant of that name.
         ArgumentError: if `source` is something else.
 
     Example:
@@ -105,7 +107,7 @@ def _check(document: Document, tables: Tables) -> Schedule:
         complete = schedule or _without_unknown_keys(data, findings)
         if complete is not None and not document.problems and all(map(is_unknown_key, findings)):
             findings += combination_findings(complete, table)
-    problems = _sorted([*document.problems, *_problems(findings, document.mark)], document.mark.where)
+    problems = _sorted([*document.problems, *_problems(findings, document)], document.mark.where)
     if schedule is None or problems:
         raise ScheduleError(problems)
     return schedule if table is None else schedule.mark_checked(table)
@@ -132,10 +134,11 @@ def _rule_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
                 yield ("drifts", index, *path), rule
 
 
-def _problems(findings: Iterable[Finding], mark: Mark) -> Iterator[Problem]:
+def _problems(findings: Iterable[Finding], document: Document) -> Iterator[Problem]:
     for path, rule in findings:
-        place = mark.find(path)
-        yield Problem(place.where, place.line, key_path(path), rule)
+        place = document.mark.find(path)
+        prefix = document.prefixes.get(str(path[0]), ()) if path else ()
+        yield Problem(place.where, place.line, key_path((*prefix, *path)), rule)
 
 
 def _sorted(problems: list[Problem], first: str) -> list[Problem]:

@@ -33,6 +33,7 @@ from drift_envs.knobs import FrozenMapping, KnobTable, freeze, thaw
 from drift_envs.schedule.attribute_path import PATTERN, AttributePath
 from drift_envs.schedule.findings import Finding
 from drift_envs.schedule.rules import drift_findings, named_drifts, schedule_findings
+from drift_envs.schedule.variants import FIXED_KEYS, SECTION, SUFFIX_PATTERN
 
 MAX_TICK = 10**15
 """The last tick there is: beyond it, ticks would no longer be exact as floating-point numbers."""
@@ -47,7 +48,7 @@ BROKEN_RULE = "schedule_rule"
 """The type of the pydantic errors that stand for findings of `rules.py`."""
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]*$"
-_SCHEDULE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./-]*$"
+_SCHEDULE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_./:-]*$"
 
 
 def _check_path(text: str) -> str:
@@ -375,6 +376,20 @@ def schedule_schema() -> dict[str, Any]:
         "description": "another schedule, by shipped name or by path from this file; keys here replace its keys",
         "title": "Extends",
         "type": "string",
+    }
+    properties[SECTION] = {
+        "description": "suffix: the keys that replace those of this file in the variant of that suffix",
+        "title": "Variants",
+        "type": "object",
+        "propertyNames": {"pattern": SUFFIX_PATTERN},
+        "additionalProperties": {"$ref": "#/$defs/Variant"},
+    }
+    schema["$defs"]["Variant"] = {
+        "description": "The keys of a variant; each replaces that of the file as a whole.",
+        "title": "Variant",
+        "type": "object",
+        "properties": {key: value for key, value in properties.items() if key not in FIXED_KEYS},
+        "additionalProperties": False,
     }
     schema["$defs"]["Drift"]["required"] = []  # the loader names what the file does not
     schema["required"] = ["version"]

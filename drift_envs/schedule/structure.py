@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from drift_envs.schedule.findings import Finding, Path, nearest, show
 from drift_envs.schedule.model import BROKEN_RULE, Derived, Drift, KnobSpec, Schedule, Steps, TaskPool
+from drift_envs.schedule.variants import SECTION
 from drift_envs.schedule.yaml12 import MAX_DEPTH, MAX_NODES
 
 _UNKNOWN_KEY = "is no key that belongs here."
@@ -133,7 +134,7 @@ def _known_keys(path: Path) -> list[str]:
     elif path[:1] == ("knobs",):
         model = KnobSpec
     keys = [field.alias or name for name, field in model.model_fields.items()]
-    return [*keys, "extends"] if model is Schedule else keys
+    return [*keys, "extends", SECTION] if model is Schedule else keys
 
 
 def _at(data: Any, path: Path) -> Any:

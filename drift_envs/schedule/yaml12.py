@@ -88,11 +88,13 @@ class Document:
             anchor names are shared, not copied.
         mark: where it stands.
         problems: the keys that stand twice.
+        prefixes: top-level key -> the path in front of it in the file, for keys of a variant.
     """
 
     data: Any
     mark: Mark
     problems: list[Problem] = field(default_factory=list)
+    prefixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def parse_yaml(text: str, where: str) -> Document:

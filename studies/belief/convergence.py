@@ -21,7 +21,7 @@ from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
 from studies.belief.banks import METHODS, History, live, outranks, supports
 
-SCHEDULES = ("frozen_lake/slippery-family", "frozen_lake/transient", "webshop/transient")
+SCHEDULES = ("frozen_lake/slippery:family", "frozen_lake/explicit:transient", "webshop/explicit:transient")
 OBSERVATIONS = 40
 SHOWN = (1, 2, 3, 5, 10, 20, 40)
 """Numbers of observations at which the report gives the rate."""

@@ -18,7 +18,7 @@ from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import plan_cells
 
-SCHEDULES = ("frozen_lake/explicit-family", "frozen_lake/slippery-family")
+SCHEDULES = ("frozen_lake/explicit:family", "frozen_lake/slippery:family")
 CORPORA = (1, 2, 5, 10, 20, 40)
 """Episodes from which a bank is built."""
 MEMORIES: tuple[dict[str, Any], ...] = ({"beliefmem": {}}, {"beliefmem": {"without": "belief"}}, {"vanilla": {}})

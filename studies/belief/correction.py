@@ -23,7 +23,7 @@ from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
 from studies.belief.banks import METHODS, History, Method, find, live, outranks, supports
 
-SCHEDULES = ("frozen_lake/explicit-family", "webshop/explicit", "mountain_car/reversed")
+SCHEDULES = ("frozen_lake/explicit:family", "webshop/explicit", "mountain_car/reversed")
 VALID = NOISY = 5
 """Observations of either kind in the pool."""
 UPDATES = 10

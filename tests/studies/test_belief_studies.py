@@ -19,7 +19,7 @@ from studies.belief.convergence import convergence_rows, convergence_tables, fin
 from studies.belief.correction import UPDATES, VALID, correct, correction_rows, correction_tables, draw, find_flaws
 from studies.belief.registry import SEEDS, run_study
 
-LAKE, SHOP = "frozen_lake/explicit-family", "webshop/explicit"
+LAKE, SHOP = "frozen_lake/explicit:family", "webshop/explicit"
 BELIEF, ONE, _, _, NEWEST, FREQUENCY = METHODS
 
 
@@ -89,7 +89,7 @@ def test_support_adds_up_and_ties_do_not_outrank() -> None:
 
 
 def test_questions_have_several_answers_and_one_that_is_most_probable() -> None:
-    history = live("frozen_lake/slippery-family", 1000, 2)
+    history = live("frozen_lake/slippery:family", 1000, 2)
     questions = find_questions(history)
     assert questions
     for answers, chances in questions:
@@ -101,7 +101,7 @@ def test_questions_have_several_answers_and_one_that_is_most_probable() -> None:
 
 
 def test_frequency_converges_and_belief_follows_the_newest() -> None:
-    rows = list(convergence_rows([1000], ["frozen_lake/transient"]))
+    rows = list(convergence_rows([1000], ["frozen_lake/explicit:transient"]))
     leads = {(row["question"], row["method"]): row["leads"] for row in rows}
     for question in {row["question"] for row in rows}:
         assert leads[question, BELIEF.label] == leads[question, NEWEST.label]

@@ -93,13 +93,13 @@ def test_sums() -> None:
 def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
     path = tmp_path / "few.yaml"
     path.write_text(
-        "name: few\nschedules: frozen_lake/explicit-family\nseeds: 9\nrounds: 6\nagents:\n  policy: planner\n"
+        "name: few\nschedules: frozen_lake/explicit:family\nseeds: 9\nrounds: 6\nagents:\n  policy: planner\n"
         "  memory: {managed: {deletion: history, uses: 1}}\n",
         encoding="utf-8",
     )
     plots = tmp_path / "new" / "plots"
     assert main(["experience", str(path), "--seeds", "2", "--plot", str(plots)]) == 0
-    titles = {"Experience following on frozen_lake/explicit-family", "step by step", "input alike, mean so far"}
+    titles = {"Experience following on frozen_lake/explicit:family", "step by step", "input alike, mean so far"}
     (drawn,) = plots.glob("*-following.svg")
     assert titles | {"managed"} <= texts_of(drawn)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| frozen_lake")]

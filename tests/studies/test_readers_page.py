@@ -60,7 +60,7 @@ def test_verifiers_have_one_figure_each_after_the_drifts() -> None:
 def play(name: str, folder: Path) -> Path:
     data = {
         "name": name,
-        "schedules": ["frozen_lake/explicit-family"],
+        "schedules": ["frozen_lake/explicit:family"],
         "agents": {"memory": "vanilla", "verifier": ["none", "glove"], "policy": "message_reader"},
         "references": ["oracle_reset"],
         "seeds": 2,
@@ -76,7 +76,7 @@ def test_the_page_is_made_from_the_figures_of_runs(tmp_path: Path) -> None:
     text = write_readers(tmp_path / "page.md", tmp_path / "figures")
     assert (tmp_path / "page.md").read_text("utf-8") == text
     assert "drift-agents run readers --trace none" in text
-    assert "`frozen_lake/explicit-family`: 2 instances, 2 rounds a phase." in text
+    assert "`frozen_lake/explicit:family`: 2 instances, 2 rounds a phase." in text
     assert len(re.findall(r"^\| *(none|glove|oracle_reset) ", text, re.MULTILINE)) == 3
 
 

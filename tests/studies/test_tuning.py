@@ -110,9 +110,9 @@ def test_a_later_run_adds_memories_played_with_the_chosen_rule() -> None:
 
 
 LIKE = {
-    "frozen_lake/slippery": "frozen_lake/slippery-family",
-    "frozen_lake/slippery-family": "frozen_lake/slippery-family",
-    "frozen_lake/thaw": "frozen_lake/slippery-family",
+    "frozen_lake/slippery": "frozen_lake/slippery:family",
+    "frozen_lake/slippery:family": "frozen_lake/slippery:family",
+    "frozen_lake/thaw": "frozen_lake/slippery:family",
 }
 """Worlds whose options are those of another than the first of their kind."""
 
@@ -131,7 +131,7 @@ def test_boards_play_with_the_chosen_options(name: str) -> None:
         if kind.startswith("mountain_car"):
             assert not world.memory, "cars play with the defaults"
             continue
-        default = {"frozen_lake": "frozen_lake/explicit-family", "webshop": "webshop/explicit"}[kind]
+        default = {"frozen_lake": "frozen_lake/explicit:family", "webshop": "webshop/explicit"}[kind]
         chosen = tuned[LIKE.get(schedule, default)]
         assert world.policy == chosen["policy"]
         # Vanilla's order is an axis of the board.

@@ -11,9 +11,13 @@ pytest.importorskip("matplotlib", reason="needs the extra `plots`")
 
 def test_a_picture_or_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(gallery, "IDS", {name: gallery.IDS[name] for name in ("DriftFrozenLake-v0",)})
-    monkeypatch.setattr(gallery, "shipped_schedules", lambda: ("frozen_lake/thaw",))
+    monkeypatch.setattr(gallery, "shipped_schedules", lambda: ("frozen_lake/thaw", "frozen_lake/thaw:walk"))
     pictures = gallery.draw(tmp_path)
-    assert [picture.file for picture in pictures] == ["DriftFrozenLake-v0.png", "frozen_lake-thaw.svg"]
+    assert [picture.file for picture in pictures] == [
+        "DriftFrozenLake-v0.png",
+        "frozen_lake-thaw.svg",
+        "frozen_lake-thaw-walk.svg",
+    ]
     assert all((tmp_path / picture.file).stat().st_size > 1_000 for picture in pictures)
 
     def without(*arguments):
@@ -24,7 +28,7 @@ def test_a_picture_or_the_reason(tmp_path, monkeypatch):
     assert missing.file == ""
     page = gallery.page([*pictures, missing])
     assert "![frozen_lake/thaw](gallery/frozen_lake-thaw.svg)" in page
-    assert "`frozen_lake/thaw`: run `pip install something`" in page
+    assert "`frozen_lake/thaw:walk`: run `pip install something`" in page
 
 
 def test_the_command_needs_a_folder(capsys):

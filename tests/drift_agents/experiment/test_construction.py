@@ -23,7 +23,7 @@ from drift_agents.experiment.trace import read_trace
 from drift_agents.experiment.worlds import make_world, read_schedule
 from drift_agents.policy.random_policy import RandomPolicy
 
-FAMILY, CAR, SHOP = "frozen_lake/explicit-family", "mountain_car/reversed", "webshop/explicit"
+FAMILY, CAR, SHOP = "frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit"
 
 
 def cell(source: str, memory: str = "vanilla", verifier: str = "none", seed: int = 0, **more: Any) -> Cell:
@@ -188,7 +188,7 @@ def test_another_policy_builds_the_memory() -> None:
 
 def test_extra_episodes_take_what_probes_take_in_both_stages() -> None:
     asked = settings(4, episodes=6, where="same")
-    lake = "frozen_lake/explicit-family"
+    lake = "frozen_lake/explicit:family"
     glove = list(play(cell(lake, verifier="glove", seed=1), asked))
     extra = list(play(cell(lake, verifier="base+extra", seed=1), asked))
     assert [row["probe_steps"] for row in glove] == [row["probe_steps"] for row in extra]

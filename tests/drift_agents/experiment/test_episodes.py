@@ -52,7 +52,7 @@ def test_the_cells_seed_fixes_the_drift_for_everybody() -> None:
     """Reseeding episodes must not draw another family of maps."""
     maps = {}
     for seed, verifier in ((0, "none"), (0, "overwrite"), (1, "none")):
-        setup = make_setup(cell("frozen_lake/explicit-family", verifier, seed), ScheduleSettings(rounds=1))
+        setup = make_setup(cell("frozen_lake/explicit:family", verifier, seed), ScheduleSettings(rounds=1))
         setup.world.env.reset(seed=seed)
         for index in range(3):
             setup.world.reset(

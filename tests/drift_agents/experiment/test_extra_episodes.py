@@ -19,7 +19,7 @@ from drift_agents.experiment.logs import read_rows, to_line
 from drift_agents.experiment.plan import Cell, plan_cells
 from drift_agents.experiment.runner import run_experiment
 
-FAMILY = "frozen_lake/explicit-family"
+FAMILY = "frozen_lake/explicit:family"
 LENGTH = ScheduleSettings(rounds=6)
 
 

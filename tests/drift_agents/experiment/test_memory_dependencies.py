@@ -13,7 +13,7 @@ from drift_agents.experiment.plan import plan_cells
 from drift_agents.types import Episode
 
 
-def cells(memory: Any, schedule: str = "frozen_lake/explicit-family", seeds: int = 2) -> tuple[Any, list[Any]]:
+def cells(memory: Any, schedule: str = "frozen_lake/explicit:family", seeds: int = 2) -> tuple[Any, list[Any]]:
     experiment = load_experiment(
         {
             "name": "few",
@@ -26,7 +26,7 @@ def cells(memory: Any, schedule: str = "frozen_lake/explicit-family", seeds: int
     return experiment, list(plan_cells(experiment))
 
 
-@pytest.mark.parametrize("schedule", ["frozen_lake/explicit-family", "webshop/explicit", "mountain_car/reversed"])
+@pytest.mark.parametrize("schedule", ["frozen_lake/explicit:family", "webshop/explicit", "mountain_car/reversed"])
 def test_what_is_shown_first_is_correct_and_of_the_cells_own_world(schedule: str) -> None:
     experiment, (cell, other) = cells({"managed": {"addition": "fixed", "initial": 2}}, schedule)
     setup = make_setup(cell, experiment.world(schedule))

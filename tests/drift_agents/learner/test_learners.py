@@ -107,7 +107,7 @@ def test_running_out_of_time_is_no_end() -> None:
 def test_equal_seeds_equal_runs(name: str) -> None:
     runs = []
     for seed in (3, 3, 4):
-        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit-family", text=True)
+        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:family", text=True)
         learner = make_learner(name, seed=seed)
         episodes = [learner.run_episode(world, seed=0 if round_ == 0 else None) for round_ in range(15)]
         runs.append([(episode.score, episode.steps) for episode in episodes])

@@ -29,13 +29,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment = parse_experiment(
         {
             "name": "small",
-            "schedules": ["frozen_lake/implicit-family", "frozen_lake/mid-episode"],
+            "schedules": ["frozen_lake/implicit:family", "frozen_lake/explicit:mid-episode"],
             "agents": {"memory": ["none", "vanilla"], "verifier": ["none", "glove"], "policy": "planner"},
             "references": ["clairvoyant"],
             "seeds": 2,
             "rounds": 2,
             "construct": {"episodes": 1, "where": "same"},
-            "worlds": {"frozen_lake/mid-episode": {"episodes": 3, "sweep": {"base.slip": [0.1]}}},
+            "worlds": {"frozen_lake/explicit:mid-episode": {"episodes": 3, "sweep": {"base.slip": [0.1]}}},
         }
     )
     run_experiment(experiment, folder)

@@ -37,7 +37,7 @@ from drift_agents.submission.validate import check_submission
 TRACK = """\
 name: two
 about: "a lake <b>and</b> a house"
-schedules: [frozen_lake/implicit-family, house/explicit]
+schedules: [frozen_lake/implicit:family, house/explicit]
 seeds: 2
 rounds: 3
 """
@@ -182,7 +182,7 @@ def test_what_is_not_shipped_any_more_goes_to_legacy(results: Path, key: str, va
     (board,) = gather_board(results)
     standings = board.views[0].standings
     assert standings is not None
-    assert standings.schedules == ("frozen_lake/implicit-family",), "the rest still counts"
+    assert standings.schedules == ("frozen_lake/implicit:family",), "the rest still counts"
     assert {view.world for view in board.views} == {"all"}, "one world is left"
     ((name, content_hash, view),) = board.legacy
     assert name == "house/explicit"
@@ -194,7 +194,7 @@ def test_what_is_not_shipped_any_more_goes_to_legacy(results: Path, key: str, va
 
 
 def test_a_board_of_legacy_results_alone(results: Path) -> None:
-    for name in ("house/explicit", "frozen_lake/implicit-family"):
+    for name in ("house/explicit", "frozen_lake/implicit:family"):
         old_schedule(results / "two", "hash", "0" * 16, name)
     (board,) = gather_board(results)
     assert board.views[0].standings is None

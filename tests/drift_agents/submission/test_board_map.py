@@ -26,7 +26,7 @@ def board() -> TrackBoard:
 
 
 def test_places_are_means_over_instances_of_the_measured_drifts() -> None:
-    name = "frozen_lake/explicit-family"
+    name = "frozen_lake/explicit:family"
     drifts = [drift for seed in MEASURED for drift in measure_drifts(load_schedule(name), seed)]
     place = place_schedules({name: {}}, MEASURED)[name]
     assert place.severity == pytest.approx(100 * math.fsum(one.severity for one in drifts) / 6)
@@ -78,6 +78,6 @@ def test_dots_stand_where_they_belong_and_cover_none(board: TrackBoard) -> None:
 def test_both_pages_show_the_map(board: TrackBoard) -> None:
     page = to_html_page([board])
     assert page.count("<svg viewBox") == 23
-    assert "house/implicit-family: severity 1 %, visibility 100 %, kept 100 %" in page
+    assert "house/implicit:family: severity 1 %, visibility 100 %, kept 100 %" in page
     text = to_markdown_page([board])
-    assert re.search(r"\| frozen_lake/slippery-family +\| +explicit \| +61 \| +99 \|", text)
+    assert re.search(r"\| frozen_lake/slippery:family +\| +explicit \| +61 \| +99 \|", text)

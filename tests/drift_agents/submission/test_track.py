@@ -34,11 +34,11 @@ from hypothesis import given
 
 TRACK = """\
 name: lakes
-schedules: [frozen_lake/implicit-family, frozen_lake/mid-episode]
+schedules: [frozen_lake/implicit:family, frozen_lake/explicit:mid-episode]
 seeds: {first: 7, count: 2}
 rounds: 1
 worlds:
-  frozen_lake/mid-episode: {episodes: 2}
+  frozen_lake/explicit:mid-episode: {episodes: 2}
 """
 AGENT = "name: mine\nagents: {memory: newest, verifier: [none, overwrite], policy: planner}\n"
 
@@ -121,7 +121,7 @@ def test_a_track_waits_for_its_beacon(file: Path, newest: Path, capsys: pytest.C
 def test_an_open_track_is_an_experiment_without_agents(file: Path, newest: Path) -> None:
     made = make_track(file)
     assert (made.instances, made.first_seed, made.commitment) == (2, 7, None)
-    assert list(made.schedules) == ["frozen_lake/implicit-family", "frozen_lake/mid-episode"]
+    assert list(made.schedules) == ["frozen_lake/implicit:family", "frozen_lake/explicit:mid-episode"]
     experiment = combine(made, read_agent(Path("agent.yaml"), made), seeds_of(made))
     assert experiment.seeds == (7, 8)
     assert experiment.references == ("clairvoyant",), "its interactions are the budget of the ranking"
@@ -161,7 +161,7 @@ def test_seeds_and_settings_of_single_schedules_are_refused(file: Path) -> None:
     ("more", "message"),
     [
         ("seeds: 3", "should have the keys"),
-        ("worlds: {frozen_lake/mid-episode: {episodes: 9}}", "should set .* only, the rest is the track's"),
+        ("worlds: {frozen_lake/explicit:mid-episode: {episodes: 9}}", "should set .* only, the rest is the track's"),
         ("worlds: {frozen_lake/explicit: {memory: {newest: {}}}}", "no schedule of this experiment is called"),
     ],
 )
@@ -175,8 +175,12 @@ def test_a_schedule_that_was_changed_since_is_refused(file: Path, newest: Path) 
     made = make_track(file)
     entry = read_agent(Path("agent.yaml"), made)
     old = {**made.schedules}
-    old["frozen_lake/mid-episode"] = old["frozen_lake/mid-episode"].model_copy(update={"hash": "0" * 16})
-    with pytest.raises(SubmissionError, match="frozen_lake/mid-episode is not the schedule of the track any more"):
+    old["frozen_lake/explicit:mid-episode"] = old["frozen_lake/explicit:mid-episode"].model_copy(
+        update={"hash": "0" * 16}
+    )
+    with pytest.raises(
+        SubmissionError, match="frozen_lake/explicit:mid-episode is not the schedule of the track any more"
+    ):
         combine(made.model_copy(update={"schedules": old}), entry, (0,))
 
 

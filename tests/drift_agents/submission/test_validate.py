@@ -156,15 +156,15 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "another experiment": (lambda m: m["experiment"].update(rounds=1), "the configuration hash is not"),
     "another name": (lambda m: m.update(name="x"), "the name should be that of the experiment"),
     "another schedule": (
-        lambda m: m["schedules"]["frozen_lake/implicit-family"]["content"].update(clock="step"),
+        lambda m: m["schedules"]["frozen_lake/implicit:family"]["content"].update(clock="step"),
         "(here: what experiment and content give)",
     ),
     "another hash": (
-        lambda m: m["schedules"]["frozen_lake/implicit-family"].update(hash="0" * 16),
+        lambda m: m["schedules"]["frozen_lake/implicit:family"].update(hash="0" * 16),
         "(here: what experiment and content give)",
     ),
     "no control": (
-        lambda m: m["schedules"]["frozen_lake/implicit-family"].update(control=True),
+        lambda m: m["schedules"]["frozen_lake/implicit:family"].update(control=True),
         "control: there true, here false (here: what experiment and content give)",
     ),
     "a player more": (
@@ -178,8 +178,8 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "cells": (lambda m: m.update(cells=1), "states 1 cells"),
     "no experiment": (lambda m: m.pop("experiment"), "run.json: experiment: Field required"),
     "a clock that is no text": (
-        lambda m: m["schedules"]["frozen_lake/implicit-family"].update(clock=3),
-        "frozen_lake/implicit-family.clock: Input should be a valid string",
+        lambda m: m["schedules"]["frozen_lake/implicit:family"].update(clock=3),
+        "frozen_lake/implicit:family.clock: Input should be a valid string",
     ),
     "supervision": (lambda m: m["players"][0].update(supervision="magic"), "`supervision` should be one of"),
 }

@@ -38,7 +38,7 @@ def test_the_example() -> None:
     assert probes.steps > 0
 
 
-@pytest.mark.parametrize("schedule", ["frozen_lake/explicit-family", "frozen_lake/implicit-family"])
+@pytest.mark.parametrize("schedule", ["frozen_lake/explicit:family", "frozen_lake/implicit:family"])
 @pytest.mark.parametrize("seed", range(4))
 def test_glove_and_overwrite_agree_on_ice_without_chance(schedule: str, seed: int) -> None:
     runs = []
@@ -73,7 +73,7 @@ def test_probing_helps_where_responses_lie() -> None:
     for name in ("glove", "overwrite"):
         scores = []
         for seed in range(3):
-            world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/transient", text=True)
+            world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:transient", text=True)
             options = {"prober": ReplayProber(drift_envs.twin(world))} if name == "glove" else {}
             agent = Agent(make_policy("planner"), make_memory("vanilla"), make_verifier(name, **options), seed=seed)
             scores += [episode.score for episode in played(world, agent, seed=seed)]

@@ -63,16 +63,50 @@ def test_wrong_usage_is_status_2(arguments: list[str], capsys: pytest.CaptureFix
 
 
 def test_a_failure_is_status_1_and_one_line(capsys: pytest.CaptureFixture) -> None:
-    assert main(["show", "frozen_lake/explicitt"]) == 1
+    assert main(["show", "nosuch.yaml"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "drift-envs: nosuch.yaml: can't be read: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["show", "validate", "plot", "severity"])
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("frozen_lake/implicitt", "frozen_lake/implicit"),
+        ("frozen_lake/implicit:famly", "frozen_lake/implicit:family"),
+        ("frozen_lake/implicit-family", "frozen_lake/implicit:family"),
+    ],
+)
+def test_an_unknown_schedule_is_wrong_usage(
+    command: str, name: str, nearest: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main([command, name]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("drift-envs: ")
-    assert "frozen_lake/explicit" in captured.err
-    assert "Traceback" not in captured.err
+    assert f"Did you mean `{nearest}`?" in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_validate_checks_the_variants_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "lake.yaml"
+    head = "version: 1\nenv: DriftFrozenLake-v0\ndrifts:\n  - {at: 5, set: {slip: 0.5}}\nvariants:\n"
+    path.write_text(f"{head}  calm: {{base: {{slip: 0.1}}}}\n  windy:\n    base: {{slip: 3}}\n", encoding="utf-8")
+    assert main(["validate", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == f"{path}: ok, 2 phases\n{path}:calm: ok, 2 phases\n"
+    assert (
+        captured.err == f"{path}:8: variants.windy.base.slip: `slip` should be in the interval [0.0, 1.0]. Received 3\n"
+    )
+    assert main(["validate", f"{path}:calm"]) == 0
+    path.write_text(f"{head}  calm: 7\n", encoding="utf-8")
+    assert main(["validate", str(path)]) == 1
+    assert capsys.readouterr().err == f"{path}:6: variants.calm: should be a mapping of replaced keys. Received 7\n"
 
 
 def test_debug_shows_where_an_error_comes_from(capsys: pytest.CaptureFixture) -> None:
-    assert main(["show", "nosuch", "--debug"]) == 1
+    assert main(["show", "nosuch.yaml", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -131,7 +165,7 @@ def test_show_says_what_a_drift_costs(capsys: pytest.CaptureFixture) -> None:
 def test_show_of_a_family_depends_on_the_seed(capsys: pytest.CaptureFixture) -> None:
     texts = []
     for seed in ("1", "1", "2"):
-        assert main(["show", "frozen_lake/explicit-family", "--seed", seed]) == 0
+        assert main(["show", "frozen_lake/explicit:family", "--seed", seed]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1] != texts[2]
 
@@ -170,10 +204,11 @@ class TestValidate:
     def test_good_files(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         plain = tmp_path / "plain.yaml"
         plain.write_text("version: 1\nname: plain\n", encoding="utf-8")
-        assert main(["validate", "frozen_lake/explicit", "frozen_lake/tides", str(plain)]) == 0
+        assert main(["validate", "frozen_lake/slippery", "frozen_lake/tides", str(plain)]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[:2] == ["frozen_lake/explicit: ok, 3 phases", "frozen_lake/tides: ok, many phases"]
-        assert lines[2] == f"{plain}: ok; it names no `env`, so that its knobs were not checked"
+        assert lines[:3] == [f"frozen_lake/slippery{one}: ok, 3 phases" for one in ("", ":family", ":long")]
+        assert lines[3] == "frozen_lake/tides: ok, many phases"
+        assert lines[4] == f"{plain}: ok; it names no `env`, so that its knobs were not checked"
 
     def test_every_error_of_every_file_with_its_line(self, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
         bad = tmp_path / "bad [1].yaml"
@@ -182,9 +217,9 @@ class TestValidate:
             "drifts:\n  - {at: 5, set: {slip: 2}}\n  - {at: 6, set: {slop: 0.1}}\n",
             encoding="utf-8",
         )
-        assert main(["validate", "frozen_lake/explicit", str(bad), str(tmp_path / "none.yaml")]) == 1
+        assert main(["validate", "frozen_lake/null", str(bad), str(tmp_path / "none.yaml")]) == 1
         captured = capsys.readouterr()
-        assert captured.out == "frozen_lake/explicit: ok, 3 phases\n"
+        assert captured.out == "frozen_lake/null: ok, 3 phases\n"
         errors = captured.err.splitlines()
         # Keys and knobs together: a mistake in one does not hide those in the other.
         assert [line.split(": ")[:2] for line in errors[:3]] == [

@@ -21,11 +21,8 @@ from drift_envs.wrappers.attributes import AttributeKnobs
 from drift_envs.wrappers.snapshot import snapshot
 from tests.drift_envs.envs.registered_contract import RegisteredContract, actions_of, play, shipped
 
-SHIPPED = {
-    *("explicit", "implicit", "explicit-family", "implicit-family", "gradual", "gradual-family", "gradual-implicit"),
-    *("harmless", "null"),
-}
-"""What every family of schedules has."""
+SHIPPED = {"explicit", "implicit", "harmless", "null"}
+"""The schedules that every environment has."""
 
 
 class PhysicsContract(RegisteredContract):
@@ -83,23 +80,20 @@ class PhysicsContract(RegisteredContract):
             before, last, after, later = values(name, (0, 19, 20, 300))
             assert before == last != after == later, name
         assert len({str(one) for one in values("null", range(60))}) == 1
-        ramp = values("gradual", range(60))
-        assert ramp[0] == ramp[14] != ramp[25] != ramp[35] == ramp[59]
-        assert len({str(one) for one in ramp}) > 15
-        assert values("gradual", range(60), seed=7) == ramp
-        (new,) = values("implicit", (20,))
-        for seed in range(4):
-            turned = values("gradual-implicit", range(60), seed)
-            assert turned[:15] == turned[:1] * 15
-            assert turned[0] != new
-            assert turned[35:] == [new] * 25
-        for name in ("explicit-family", "implicit-family", "gradual-family"):
-            runs = [[str(one) for one in values(name, range(90), seed)] for seed in range(6)]
-            assert len({str(run) for run in runs}) > 1, name
-            assert all(len(set(run[:14])) == 1 and len(set(run)) > 1 for run in runs), name
-        mixed = values("gradual-family", range(90))
-        assert mixed[35:] == [mixed[35]] * 55
-        assert {str(one) for one in mixed[16:35]} == {str(mixed[0]), str(mixed[35])}
+        variants = [name.partition("/")[2] for name in shipped(self.env_id) if ":" in name]
+        assert {"implicit:gradual", "implicit:incremental"} & set(variants)
+        for name in variants:
+            runs = [values(name, range(90), seed) for seed in range(6)]
+            assert all(run[:14] == run[:1] * 14 for run in runs), name
+            assert (runs.count(runs[0]) == len(runs)) == name.endswith(":incremental"), name
+            if name.endswith(":family"):
+                continue
+            (new,) = values(name.partition(":")[0], (20,))
+            for run in runs:
+                assert run[0] == run[14] != new, name
+                assert run[35:] == [new] * 55, name
+                seen = {str(one) for one in run[15:35]}
+                assert seen == {str(run[0]), str(new)} if name.endswith(":gradual") else len(seen) > 15, name
 
     def test_text(self):
         name = f"{IDS[self.env_id].schedule.split('/')[0]}/explicit"

@@ -234,7 +234,7 @@ def test_native_vector_environments_refuse_it(env_id: str) -> None:
 
 @pytest.mark.parametrize("phase", ["source", "reversed"])
 def test_the_best_drive_wears_nothing_out(phase: str) -> None:
-    env = gym.make("DriftMountainCar-v0", schedule="mountain_car/poison", text=True)
+    env = gym.make("DriftMountainCar-v0", schedule="mountain_car/reversed:poison", text=True)
     oracle, tick = env.get_wrapper_attr("oracle"), 0 if phase == "source" else 20
     for seed in range(5):
         state, _ = env.reset(seed=seed, options={"drift_tick": tick})

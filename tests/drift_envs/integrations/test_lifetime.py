@@ -82,7 +82,7 @@ def test_episodes_that_were_not_played_score_zero():
         ({"rounds": 21}, "`rounds` should be at most the episodes of the shortest phase. Received 21, phase 'source'"),
         ({"rounds": 0}, "`rounds` should be"),
         ({"rounds": 1, "episodes": 1}, "exclude each other"),
-        ({"schedule": "frozen_lake/mid-episode", "rounds": 1}, "give `episodes` instead"),
+        ({"schedule": "frozen_lake/explicit:mid-episode", "rounds": 1}, "give `episodes` instead"),
         ({"schedule": "frozen_lake/tides", "rounds": 1}, "give `episodes` instead"),
     ],
 )

@@ -13,10 +13,10 @@ import drift_envs
 from drift_envs.errors import NoOracleError
 from drift_envs.oracle import make_oracle
 
-LAKES = ["frozen_lake/explicit", "frozen_lake/implicit", "frozen_lake/slippery", "frozen_lake/transient"]
+LAKES = ["frozen_lake/explicit", "frozen_lake/implicit", "frozen_lake/slippery", "frozen_lake/explicit:transient"]
 CARS = [
     ("DriftMountainCar-v0", "mountain_car/reversed"),
-    ("DriftMountainCar-v0", "mountain_car/transient"),
+    ("DriftMountainCar-v0", "mountain_car/reversed:transient"),
     ("DriftMountainCarContinuous-v0", "mountain_car_continuous/gravity"),
 ]
 assert drift_envs.shipped_schedules()
@@ -52,7 +52,7 @@ def test_responses_of_the_lake_are_listed(schedule: str) -> None:
 
 
 def test_false_responses_do_not_hold_in_the_environment() -> None:
-    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/transient", text=True)
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:transient", text=True)
     oracle = env.get_wrapper_attr("oracle")
     held = [oracle.holds(s, a, after, ended, tick) for s, a, after, ended, _, tick in play_random_transitions(env, 200)]
     # One response in ten is false, if there is another tile.
@@ -91,7 +91,7 @@ def test_the_oracles_actions_reach_the_value(env_id: str, limit: int) -> None:
 
 
 def test_a_rewind_to_another_seed_updates_the_oracle() -> None:
-    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit-family")
+    env = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/explicit:family")
     oracle = env.get_wrapper_attr("oracle")
     env.reset(seed=1)
     first = oracle.setting(0).map

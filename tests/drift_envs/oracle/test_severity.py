@@ -37,8 +37,8 @@ def test_chance_counts_by_its_probability() -> None:
     [
         ("frozen_lake/explicit", 1.0, 1.0),
         ("frozen_lake/harmless", 0.0, 0.0),
-        ("frozen_lake/off-path-family", 0.0, 0.0),
-        ("frozen_lake/partial-family", 0.05, 0.95),
+        ("frozen_lake/explicit:off-path", 0.0, 0.0),
+        ("frozen_lake/explicit:partial", 0.05, 0.95),
         ("mountain_car/reversed", 1.0, 1.0),
         ("mountain_car/null", 0.0, 0.0),
     ],

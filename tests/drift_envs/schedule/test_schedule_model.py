@@ -97,7 +97,7 @@ def test_the_published_schema_is_the_schema():
 def test_the_schema_knows_every_key_and_extends():
     schema = schedule_schema()
     assert schema["additionalProperties"] is False
-    assert set(schema["properties"]) == {*FULL, "extends"}
+    assert set(schema["properties"]) == {*FULL, "extends", "variants"}
     drift = schema["$defs"]["Drift"]
     assert {key for one in FULL["drifts"] for key in one} == set(drift["properties"])
     assert "required" not in drift or not drift["required"]

@@ -86,7 +86,7 @@ def test_info_has_the_same_keys_at_every_step_and_none_of_the_truth(name, text):
 @given(st.integers(0, 2**31), st.integers(0, 80), st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_a_false_response_shows_no_mark(seed, tick, actions):
     """A transition of a lying lake is one that some honest lake gives too: same keys, same types."""
-    env = make("frozen_lake/transient", text=True)
+    env = make("frozen_lake/explicit:transient", text=True)
     honest = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/null", text=True)
     _, expected = honest.reset(seed=seed)
     env.reset(seed=seed, options={"drift_tick": tick})

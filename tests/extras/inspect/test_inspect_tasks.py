@@ -156,7 +156,7 @@ def test_mistakes_are_refused_before_a_model_is_asked():
     with pytest.raises(ArgumentError, match="exclude each other"):
         lake(rounds=1, episodes=1)
     with pytest.raises(ArgumentError, match="give `episodes` instead"):
-        lake(schedule="frozen_lake/mid-episode", rounds=1)
+        lake(schedule="frozen_lake/explicit:mid-episode", rounds=1)
     with pytest.raises(ScheduleError):
         lake(schedule="nowhere")
 

@@ -33,7 +33,7 @@ from tests.drift_envs.envs.registered_contract import RegisteredContract
 
 WORLDS = [env_id for env_id in IDS if env_id.startswith("DriftMiniGrid-")]
 SHIPPED = [name for name in shipped_schedules() if name.startswith("minigrid_")]
-OTHER_RHYTHMS = {"minigrid_empty/tides", "minigrid_unlock/weekly", "minigrid_door_key/wander"}
+OTHER_RHYTHMS = {"minigrid_empty/explicit:tides", "minigrid_unlock/implicit:weekly", "minigrid_door_key/wander"}
 """Schedules whose phases are not twenty episodes long."""
 FAMILY_SEEDS = range(6)
 ids = pytest.mark.parametrize("env_id", WORLDS)
@@ -165,7 +165,7 @@ def test_every_drift_matters_and_leaves_the_mission_possible(name):
     schedule = load_schedule(name)
     assert (schedule.name, schedule.seed) == (name, None)
     assert schedule.control == name.endswith(("/null", "/harmless", "/narrow"))
-    for seed in FAMILY_SEEDS if name.endswith("-family") else (0,):
+    for seed in FAMILY_SEEDS if name.endswith(":family") else (0,):
         world = open_schedule(name, seed)
         assert world.oracle is not None
         phases = world.phases(4)
@@ -195,12 +195,12 @@ def test_gradual_drifts_mix_walk_spread_and_come_back():
         drawn = [
             one
             for seed in range(40)
-            for one in values("minigrid_empty/gradual", "words", range(first, first + 6), seed)
+            for one in values("minigrid_empty/implicit:gradual", "words", range(first, first + 6), seed)
         ]
         shares.append(sum(map(bool, drawn)) / len(drawn))
     assert shares[0] < 0.3 < shares[1] < 0.7 < shares[2]
-    assert not any(values("minigrid_empty/gradual", "words", range(20)))
-    assert all(values("minigrid_empty/gradual", "words", range(40, 60)))
+    assert not any(values("minigrid_empty/implicit:gradual", "words", range(20)))
+    assert all(values("minigrid_empty/implicit:gradual", "words", range(40, 60)))
     for seed in range(5):
         walked = values("minigrid_door_key/wander", "wander", range(100), seed)
         steps = [abs(other - one) for one, other in pairwise(walked)]
@@ -208,9 +208,9 @@ def test_gradual_drifts_mix_walk_spread_and_come_back():
         assert len(set(walked)) > 5
         assert len(set(walked)) < len(walked)
     assert values("minigrid_go_to_local/spread", "wander", range(60)) == [0] * 20 + list(range(20)) + [20] * 20
-    weeks = [bool(opens) for opens in values("minigrid_unlock/weekly", "opens", range(70))]
+    weeks = [bool(opens) for opens in values("minigrid_unlock/implicit:weekly", "opens", range(70))]
     assert weeks == ([False] * 5 + [True] * 2) * 10
-    walls = values("minigrid_empty/tides", "objects", range(60))
+    walls = values("minigrid_empty/explicit:tides", "objects", range(60))
     assert [wall == walls[0] for wall in walls] == ([True] * 10 + [False] * 10) * 3
 
 
@@ -239,7 +239,7 @@ def test_an_implicit_drift_is_seen_in_outcomes_alone(name):
     for text in (False, True):
         env = world_of(name, text=text)
         views = []
-        for tick in (0, 5 if name == "minigrid_unlock/weekly" else 40 if name.endswith("/gradual") else 20):
+        for tick in (0, 5 if name == "minigrid_unlock/implicit:weekly" else 40 if name.endswith(":gradual") else 20):
             view = [env.reset(seed=0, options={"drift_tick": tick})]
             turn = [1, 1, 1, 1] if "mirrored" not in name else [2]
             for action in turn:  # looking around

@@ -30,10 +30,10 @@ DRIFTS = {
     "miniwob/explicit": (0, 20, 40),
     "miniwob/implicit": (0, 20, 40),
     "miniwob/interstitial": (0, 20, 40),
-    "miniwob/implicit-family": (0, 20, 40, 60),
+    "miniwob/implicit:family": (0, 20, 40, 60),
     "miniwob/words": (0, 20, 40),
-    "miniwob/gradual": (0, 40),
-    "miniwob/weekly": (0, 5, 7, 12),
+    "miniwob/implicit:gradual": (0, 40),
+    "miniwob/interstitial:weekly": (0, 5, 7, 12),
 }
 """Ticks of full weight, one in each phase."""
 CONTROLS = {"miniwob/null", "miniwob/harmless"}
@@ -55,7 +55,7 @@ def finish(env: Any, solver: PageSolver) -> float:
 
 
 def test_every_schedule_is_tested() -> None:
-    assert {*DRIFTS, *CONTROLS, "miniwob/walk"} == set(SHIPPED)
+    assert {*DRIFTS, *CONTROLS, "miniwob/implicit:walk"} == set(SHIPPED)
     assert {name for name in SHIPPED if load_schedule(name).control} == CONTROLS
 
 
@@ -68,7 +68,7 @@ def test_gradual_drifts_mix_walk_and_come_back() -> None:
 
     counts = [Counter[int](), Counter[int](), Counter[int]()]
     for seed in range(40):
-        mixed = values("miniwob/gradual", "acting_copy", range(60), seed)
+        mixed = values("miniwob/implicit:gradual", "acting_copy", range(60), seed)
         assert set(mixed[:20]) == {1}
         assert set(mixed[40:]) == {2}
         for third, count in enumerate(counts):
@@ -76,13 +76,13 @@ def test_gradual_drifts_mix_walk_and_come_back() -> None:
     shares = [count[2] / count.total() for count in counts]
     assert shares[0] < 0.3 < shares[1] < 0.7 < shares[2]
     for seed in range(5):
-        walked = values("miniwob/walk", "acting_copy", range(100), seed)
+        walked = values("miniwob/implicit:walk", "acting_copy", range(100), seed)
         assert set(walked[:10]) == {2}
         assert set(walked) <= {1, 2, 3, 4}
         moves = [tick + 1 for tick, (one, other) in enumerate(pairwise(walked)) if one != other]
         assert len(moves) >= 5
         assert all(tick % 5 == 0 for tick in moves)
-        weeks = values("miniwob/weekly", "interstitial_right", range(70), seed)
+        weeks = values("miniwob/interstitial:weekly", "interstitial_right", range(70), seed)
         assert weeks == (["Continue"] * 5 + ["Proceed"] * 2) * 10
 
 
@@ -97,7 +97,7 @@ def test_every_drift_costs_what_solved_the_page(make: Any, name: str) -> None:
 
 
 def test_a_walk_costs_where_it_has_moved(make: Any) -> None:
-    env = make("LoginUser", schedule="miniwob/walk", text=True)
+    env = make("LoginUser", schedule="miniwob/implicit:walk", text=True)
     env.reset(seed=1)
     oracle, timeline = oracle_of(env), env.get_wrapper_attr("timeline")
     copies = {tick: timeline.values(tick)["acting_copy"] for tick in range(9, 60, 5)}
@@ -138,7 +138,7 @@ def test_who_reads_words_as_before_loses_and_who_reads_them_anew_does_not(make: 
 
 def test_who_clicks_the_former_copy_loses_at_every_drift_of_the_family(make: Any) -> None:
     for seed in range(3):
-        env = make("LoginUser", schedule="miniwob/implicit-family", text=True)
+        env = make("LoginUser", schedule="miniwob/implicit:family", text=True)
         env.reset(seed=seed)
         oracle = oracle_of(env)
         for old, new in ((0, 20), (20, 40), (40, 60)):

@@ -191,7 +191,7 @@ def test_glove_attaches_on_a_lake(mode: str) -> None:
     """Surprises remove records and what rests on them; the planner reads the rest out of the prompt."""
     scores, fallen, read = {}, 0, set()
     for verified in (False, True):
-        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit-family", text=True)
+        world = gym.make("DriftFrozenLake-v0", schedule="frozen_lake/implicit:family", text=True)
         verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else None
         memory = Voyager(mode=mode)
         agent = Agent(make_policy("planner"), memory, verifier, seed=2)

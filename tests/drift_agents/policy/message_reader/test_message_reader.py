@@ -125,7 +125,7 @@ def play(tmp_path: Path, schedule: str, **rest: Any) -> list[dict[str, Any]]:
     return read_rows(run_experiment(parse_experiment(data), tmp_path / "run"))
 
 
-SCHEDULES = ("frozen_lake/explicit-family", "mountain_car/reversed", "webshop/explicit")
+SCHEDULES = ("frozen_lake/explicit:family", "mountain_car/reversed", "webshop/explicit")
 OWN_SETUPS = ("managed", "consensus", "store")
 """Memories that wrap another one, need a team, or a store of another package."""
 CONTROLS = ("base+extra", "oracle_realign", "oracle_reset")
@@ -175,7 +175,7 @@ def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tm
     """Two development instances, the first ten rounds of every phase."""
     policies = [{"message_reader": {"format": form}} for form in ("ranked", "paper")]
     agents = {"memory": "vanilla", "verifier": "glove", "policy": policies}
-    rows = play(tmp_path, "frozen_lake/explicit-family", agents=agents, seeds=2, rounds=10)
+    rows = play(tmp_path, "frozen_lake/explicit:family", agents=agents, seeds=2, rounds=10)
     ranked, paper = ([row for row in rows if form in row["policy"]] for form in ("ranked", "paper"))
     successes = [float(np.mean([row["success"] for row in rows])) for rows in (ranked, paper)]
     shares = [sum(row["loop_steps"] for row in rows) / sum(row["steps"] for row in rows) for rows in (ranked, paper)]
@@ -289,7 +289,7 @@ class KeptNotes(Silent):
 def test_a_run_warns_of_agents_that_move_in_circles(tmp_path: Path, form: str, warnings: int) -> None:
     """Two lines whatever the number of cells; the report names the agents."""
     agents = {"memory": "vanilla", "verifier": ["glove", "overwrite"], "policy": {"message_reader": {"format": form}}}
-    data = {"name": "circles", "schedules": ["frozen_lake/explicit-family"], "agents": agents, "seeds": 2, "rounds": 5}
+    data = {"name": "circles", "schedules": ["frozen_lake/explicit:family"], "agents": agents, "seeds": 2, "rounds": 5}
     notes = KeptNotes()
     run_experiment(parse_experiment(data), tmp_path / "run", progress=notes)
     told = [text for text in notes.texts if text.startswith("warning: ")]

@@ -54,7 +54,7 @@ def test_the_harmless_one_costs_the_reference_nothing(world):
 
 @pytest.mark.parametrize(("world", "least"), [("cart_pole", 1.0), ("acrobot", 1.0), ("pendulum", 0.45)])
 def test_the_reference_controller_reads_the_knobs(world, least):
-    for kind in ("explicit", "implicit", "explicit-family"):
+    for kind in ("explicit", "implicit", *(["explicit:family"] if world == "cart_pole" else [])):
         env = gym.make(ENV_IDS[world], schedule=f"{world}/{kind}", text=True)
         state, _ = env.reset(seed=0)
         oracle = env.get_wrapper_attr("oracle")

@@ -28,7 +28,7 @@ DRIFTS = {
         {"name": "q", "rate": 0.1, "for": 4, "set": {"map": MAPS[1]}},
     ],
 }
-SHIPPED = ("frozen_lake/explicit", "frozen_lake/implicit", "frozen_lake/explicit-family", "frozen_lake/tides")
+SHIPPED = ("frozen_lake/explicit", "frozen_lake/implicit", "frozen_lake/explicit:family", "frozen_lake/tides")
 
 
 def assert_equal_runs(sync, native, steps, number):
@@ -176,13 +176,13 @@ def test_random_streams_are_independent_and_reproducible():
 
 
 def test_timelines_are_seeded_as_side_by_side_or_shared():
-    own = gym.make_vec(LAKE, num_envs=3, schedule="frozen_lake/explicit-family")
-    shared = gym.make_vec(LAKE, num_envs=3, schedule="frozen_lake/explicit-family", share_timeline=True)
+    own = gym.make_vec(LAKE, num_envs=3, schedule="frozen_lake/explicit:family")
+    shared = gym.make_vec(LAKE, num_envs=3, schedule="frozen_lake/explicit:family", share_timeline=True)
     own.reset(seed=4)
     shared.reset(seed=4)
     singles = []
     for index in range(3):
-        single = gym.make(LAKE, schedule="frozen_lake/explicit-family")
+        single = gym.make(LAKE, schedule="frozen_lake/explicit:family")
         single.reset(seed=4 + index)
         singles.append(single.get_wrapper_attr("drift_state").knobs["map"])
     assert own.get_attr("map") == tuple(singles)
@@ -298,7 +298,7 @@ def test_frames_of_lakes():
 
 
 def test_copies_continue_equally():
-    lakes = gym.make_vec(LAKE, num_envs=4, schedule="frozen_lake/slippery-family")
+    lakes = gym.make_vec(LAKE, num_envs=4, schedule="frozen_lake/slippery:family")
     lakes.reset(seed=0)
     actions = np.random.default_rng(0).integers(0, 4, (60, 4))
     for row in actions:

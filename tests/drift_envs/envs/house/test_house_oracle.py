@@ -64,7 +64,7 @@ def test_what_has_changed_is_what_answers_otherwise(name):
 
 
 def test_a_lost_command_is_a_response_that_does_not_hold():
-    _, state, _, oracle = make("house/transient")
+    _, state, _, oracle = make("house/explicit:transient")
     answers = oracle.response(state, "go to fridge 1", 0)
     assert [round(one.probability, 3) for one in answers] == [0.9, 0.1]
     assert oracle.holds(state, "go to fridge 1", answers[0].state, False, 0)

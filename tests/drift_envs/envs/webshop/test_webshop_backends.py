@@ -75,7 +75,7 @@ def compare_walks(envs, walker, episodes, steps=12):
     return bought
 
 
-@pytest.mark.parametrize("schedule", [RESTLESS, "webshop/transient", None], ids=["restless", "transient", "none"])
+@pytest.mark.parametrize("schedule", [RESTLESS, "webshop/explicit:transient", None], ids=["restless", "lossy", "none"])
 def test_http_is_the_same_shop(make_shop, walker, schedule):
     envs = [make_shop(schedule, backend=name, text=True) for name in ("in_process", "http")]
     assert compare_walks(envs, walker, 100) > 0

@@ -211,7 +211,7 @@ class TestOracle:
                 state = after
                 if ended or truncated:
                     state, info = env.reset(options={"drift_clock": "hold"})
-        assert (lies > 0) == name.startswith("webshop/transient")
+        assert (lies > 0) == name.startswith("webshop/explicit:transient")
 
     def test_changed(self, make_shop):
         env = make_shop(text=True)

@@ -189,7 +189,7 @@ def test_goals_recur(make_shop, order):
 def test_the_next_goal_does_not_depend_on_actions(make_shop):
     runs = []
     for steps in (0, 7):
-        env = make_shop("webshop/transient")
+        env = make_shop("webshop/explicit:transient")
         found = []
         for episode in range(8):
             _, info = env.reset(seed=2 if episode == 0 else None)

@@ -10,7 +10,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.schedule.loader import load_schedule
 from webshop_server.inventory import Inventory
 
-SCHEDULES = ["webshop/explicit", "webshop/implicit", "webshop/soldout", "webshop/transient"]
+SCHEDULES = ["webshop/explicit", "webshop/implicit", "webshop/soldout", "webshop/explicit:transient"]
 
 
 @pytest.mark.parametrize("kind", ["synthetic", "color_class"])
@@ -22,7 +22,7 @@ def test_catalogues_share_goals_so_that_excluding_them_matters(kind: str) -> Non
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_goals_are_none_of_the_default_catalogue(make_shop, name: str) -> None:
-    world = make_shop(f"{name}-held-out", text=True)
+    world = make_shop(f"{name}{'-' if ':' in name else ':'}held-out", text=True)
     shop = world.unwrapped
     texts = list_development_texts(shop.shop.goal_kind)
     for seed in range(1000, 1030):
@@ -44,7 +44,7 @@ def test_draws_without_a_pool_exclude_them_too() -> None:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_drifts_are_those_of_the_default_shop(name: str) -> None:
-    default, held_out = load_schedule(name), load_schedule(f"{name}-held-out")
+    default, held_out = load_schedule(name), load_schedule(f"{name}{'-' if ':' in name else ':'}held-out")
     assert held_out.base == default.base
     assert held_out.drifts == default.drifts
     assert held_out.tasks == default.tasks.model_copy(update={"held_out": True})
@@ -52,7 +52,7 @@ def test_drifts_are_those_of_the_default_shop(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_goals_can_be_bought_in_every_phase(make_shop, name: str) -> None:
-    world = make_shop(f"{name}-held-out", text=True)
+    world = make_shop(f"{name}{'-' if ':' in name else ':'}held-out", text=True)
     oracle = world.get_wrapper_attr("oracle")
     for tick in (0, 20, 40):
         world.reset(seed=1000)

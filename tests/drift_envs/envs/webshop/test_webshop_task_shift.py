@@ -45,7 +45,7 @@ def test_one_group_comes_after_the_other(make_shop):
 
 
 def test_mixed_has_the_goals_of_clustered_in_another_order(make_shop):
-    mixed, shifted = make_shop("webshop/task-mixed"), make_shop("webshop/task-shift")
+    mixed, shifted = make_shop("webshop/task-shift:mixed"), make_shop("webshop/task-shift")
     for seed in (0, 1):
         goals, others = play_goals(mixed, 60, seed), play_goals(shifted, 60, seed)
         assert Counter(goals) == Counter(others)
