@@ -1,6 +1,6 @@
 """How a form of answer is requested, and how an answer is parsed.
 
-* `FORMS`, `OWN_FORMS` - the forms that are tried with every server, and those of llama.cpp and vLLM
+* `FORMS`, `ALL_FORMS` - the forms that are tried with every server, and these with llama.cpp's
 * `instruct` - adds instructions for the form of the answer to messages
 * `constrain` - the fields of a request to a chat-completions server that enforce the form
 * `read_answer` - parses an answer in any of these forms, and checks it against a schema
@@ -17,23 +17,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from drift_agents.llm.base import Message
-from drift_agents.llm.constraint import is_told_apart, make_grammar, make_structured_outputs, only_choice
+from drift_agents.llm.grammar import make_grammar
 from drift_agents.llm.schema import ANNOTATIONS, violations
 
-FORMS = ("json_schema", "json_object", "logprobs", "text")
-"""JSON by a schema that the server enforces, any JSON object, the most probable first token, text with tags."""
-
-OWN_FORMS: Mapping[str, str] = {"llamacpp": "grammar", "vllm": "structured_outputs"}
-"""Forms of one kind of server, by the owner that its list of models names: llama.cpp's grammars, vLLM's constraints."""
-
-ALL_FORMS = (*OWN_FORMS.values(), *FORMS)
-
-TOP_TOKENS = 20
-"""Candidates for the first token; more are refused by most servers."""
+FORMS = ("json_schema", "json_object", "text")
+"""JSON by a schema that the server enforces, any JSON object, text with tags."""
+ALL_FORMS = ("grammar", *FORMS)
+"""The form of llama.cpp, which is tried first where the server names it, and the others."""
 
 ANSWER_TAG = "answer"
 THINK, END_THINK = "<think>", "</think>"
@@ -46,8 +40,8 @@ _MOST_FAILURES, _MOST_RESCANS = 1000, 20
 _NUMBER = re.compile(rf"\s*-?\d{{1,{MOST_DIGITS}}}(\.\d{{1,{MOST_DIGITS}}})?\s*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SCALARS = ("string", "integer", "number", "boolean")
-_NOT_ENFORCEABLE = frozenset({"minLength", "maxLength"})
-"""Rules that servers refuse in a schema that they enforce; they are checked after parsing."""
+_NOT_ENFORCED = ANNOTATIONS | {"minLength", "maxLength"}
+"""Left out of a schema that a server enforces: some refuse rules for lengths, which are checked after parsing."""
 
 
 def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) -> list[Message]:
@@ -56,7 +50,7 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
     Args:
         messages: the conversation so far; the last message is the user's.
         schema: the form of the answer.
-        form: one of `FORMS`.
+        form: one of `ALL_FORMS`.
 
     Example:
         >>> schema = {"title": "action", "type": "object", "properties": {"action": {"enum": ["0", "1"]}}}
@@ -64,13 +58,10 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
         'Where to?\n\nEnd your answer with: <action>one of "0", "1"</action>'
     """
     *before, last = messages
-    choice = only_choice(schema)
-    if form == "logprobs" and choice is not None:
-        text = f"Answer with {_describe({'enum': choice.values})} and nothing else."
-    elif form == "text":
+    if form == "text":
         text = f"End your answer with: {_tags(schema)}"
     else:
-        text = f"Answer with JSON alone, by this schema: {json.dumps(_without_annotations(schema), ensure_ascii=False)}"
+        text = f"Answer with JSON alone, by this schema: {_to_json(schema)}"
     return [*before, Message(last.role, f"{last.content}\n\n{text}")]
 
 
@@ -79,8 +70,7 @@ def _tags(schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties", {})
     if properties and all(_is_scalar(rule) for rule in properties.values()):
         return "".join(f"<{name}>{_describe(rule)}</{name}>" for name, rule in properties.items())
-    form = json.dumps(_without_annotations(schema), ensure_ascii=False)
-    return f"<{ANSWER_TAG}>JSON by this schema: {form}</{ANSWER_TAG}>"
+    return f"<{ANSWER_TAG}>JSON by this schema: {_to_json(schema)}</{ANSWER_TAG}>"
 
 
 def _is_scalar(rule: Mapping[str, Any]) -> bool:
@@ -97,17 +87,18 @@ def _describe(rule: Mapping[str, Any]) -> str:
     )
 
 
-def _without_annotations(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without annotations."""
-    return {
-        key: {name: _without_annotations(rule) for name, rule in value.items()}
-        if key == "properties"
-        else _without_annotations(value)
-        if key == "items"
-        else value
-        for key, value in schema.items()
-        if key not in ANNOTATIONS
-    }
+def _to_json(schema: Mapping[str, Any]) -> str:
+    return json.dumps(_without(schema, ANNOTATIONS), ensure_ascii=False)
+
+
+def _without(schema: Mapping[str, Any], keywords: Set[str]) -> dict[str, Any]:
+    """The schema without some keywords, at any depth."""
+    bare = {key: value for key, value in schema.items() if key not in keywords}
+    if "properties" in bare:
+        bare["properties"] = {name: _without(rule, keywords) for name, rule in bare["properties"].items()}
+    if "items" in bare:
+        bare["items"] = _without(bare["items"], keywords)
+    return bare
 
 
 def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
@@ -130,25 +121,9 @@ def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
     if form == "grammar":
         grammar = make_grammar(schema)
         return None if grammar is None else {"grammar": grammar}
-    if form == "structured_outputs":
-        return {"structured_outputs": make_structured_outputs(_enforceable(schema))}
-    if form == "logprobs":
-        choice = only_choice(schema)
-        if choice is None or not is_told_apart(choice.values):
-            return None
-        return {"logprobs": True, "top_logprobs": TOP_TOKENS, "max_tokens": 1}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "answer")))[:64]
-    form_of_answer = {"name": name, "schema": _enforceable(schema), "strict": _is_strict(schema)}
+    form_of_answer = {"name": name, "schema": _without(schema, _NOT_ENFORCED), "strict": _is_strict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form_of_answer}}
-
-
-def _enforceable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    bare = {key: value for key, value in _without_annotations(schema).items() if key not in _NOT_ENFORCEABLE}
-    if "properties" in bare:
-        bare["properties"] = {name: _enforceable(rule) for name, rule in bare["properties"].items()}
-    if "items" in bare:
-        bare["items"] = _enforceable(bare["items"])
-    return bare
 
 
 def _is_strict(schema: Mapping[str, Any]) -> bool:

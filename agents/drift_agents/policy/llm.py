@@ -14,7 +14,7 @@ from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
-from drift_agents.llm.reask import REASKS, ReaskingModel, RuleFallbackModel
+from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import connect
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.facts import FACTS_FORMATS, RANKED
@@ -149,7 +149,8 @@ class LanguageModelPolicy:
         Raises:
             ModelError: if the model's server fails.
         """
-        return ask(RuleFallbackModel(self._model, rules), messages, schema, None, self._sample(rng))
+        model = ReaskingModel(self.model, self.parameters, self._model.reasks, rules)
+        return ask(model, messages, schema, None, self._sample(rng))
 
     def _sample(self, rng: np.random.Generator) -> int:
         return 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))

@@ -1,35 +1,26 @@
-r"""Answers that a server restricts to a schema in its own way.
+r"""Grammars of llama.cpp, which restrict a model on a small machine to the answers of one question.
 
-* `make_grammar` - llama.cpp: a grammar of one question's answers, without free whitespace
-* `make_structured_outputs` - vLLM: the answers of one question, or a schema without free whitespace
-* `only_choice`, `choose_by_probability` - servers with log-probabilities: the most probable admissible value
+* `make_grammar` - the grammar of a schema, without free whitespace
 
 JSON schemas leave the model free to insert whitespace; of the 29 tokens of an answer of a small model 22 were blanks.
-A grammar has none.
+Their texts have no greatest length; a small model repeats itself until it is cut off.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 LONGEST_STRING = 1000
 """Characters of a string in a grammar; a model that repeats itself would not end it."""
 MOST_ITEMS = 50
 """Items of a list in a grammar."""
 MOST_CHOICES = 200
-"""Answers that are listed one by one."""
+"""Whole numbers that are listed one by one."""
 _CHARACTER = r'char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
 """A character of a string."""
-
-
-class OnlyChoice(NamedTuple):
-    """The only property of a schema, whose values are listed."""
-
-    name: str
-    values: tuple[str, ...]
 
 
 def make_grammar(schema: Mapping[str, Any]) -> str | None:
@@ -97,66 +88,3 @@ def _object_rule(schema: Mapping[str, Any], items: list[str]) -> str | None:
 def _literal(value: Any, after: str = "") -> str:
     """A text of the grammar: the JSON of a value."""
     return json.dumps(json.dumps(value, ensure_ascii=False) + after, ensure_ascii=False)
-
-
-def make_structured_outputs(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The field `structured_outputs` of a request to vLLM.
-
-    Args:
-        schema: the form of the answer, without annotations.
-
-    Example:
-        >>> schema = {"type": "object", "properties": {"action": {"enum": ["0", "1"]}}, "required": ["action"]}
-        >>> make_structured_outputs(schema)
-        {'choice': ['{"action":"0"}', '{"action":"1"}']}
-    """
-    choice = only_choice(schema)
-    if choice is not None and len(choice.values) <= MOST_CHOICES:
-        answers = ({choice.name: value} for value in choice.values)
-        return {"choice": [json.dumps(answer, ensure_ascii=False, separators=(",", ":")) for answer in answers]}
-    return {"json": dict(schema), "disable_any_whitespace": True}
-
-
-def only_choice(schema: Mapping[str, Any]) -> OnlyChoice | None:
-    """The only property of a schema, if it is one of several texts.
-
-    Args:
-        schema: the form of the answer.
-    """
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    if len(properties) != 1:
-        return None
-    ((name, rule),) = properties.items()
-    values = rule.get("enum", ())
-    return OnlyChoice(name, tuple(values)) if values and all(isinstance(value, str) for value in values) else None
-
-
-def is_told_apart(values: Sequence[str]) -> bool:
-    """Whether the first characters of some texts differ, so that one token tells them apart.
-
-    Example:
-        >>> is_told_apart(["0", "1"]), is_told_apart(["click[A]", "click[B]"])
-        (True, False)
-    """
-    return all(values) and len({value[0] for value in values}) == len(values)
-
-
-def choose_by_probability(values: Sequence[str], tokens: Sequence[tuple[str, float]]) -> str | None:
-    """The most probable admissible value; `None` if no token begins one.
-
-    Args:
-        values: the admissible values, distinguished by their first characters.
-        tokens: candidates for the first token of the answer, with their log-probabilities.
-
-    Example:
-        >>> choose_by_probability(["0", "1"], [("I", -0.1), (" 1", -2.5), ("0", -3.0), ("1", -3.5)])
-        '1'
-    """
-    sums = dict.fromkeys(values, 0.0)
-    for token, logarithm in tokens:
-        text = token.strip().lstrip("\"'")
-        begun = [value for value in values if text and (value.startswith(text) or text.startswith(value))]
-        if len(begun) == 1 and logarithm <= 0:  # false for NaN, too
-            sums[begun[0]] += math.exp(logarithm)
-    best = max(values, key=lambda value: sums[value])
-    return best if sums[best] > 0 else None
