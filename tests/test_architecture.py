@@ -296,17 +296,12 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "a data structure tested on its own, apart from a long file": (
         "drift_envs.envs.miniwob.knobs",
-        "drift_agents.llm.request_parameters",
         "drift_agents.matching.motion_table",
         "drift_envs.envs.frozen_lake.tables",
         "drift_envs.vector.due_window",
         "drift_envs.vector.infos",
         "drift_envs.vector.reset_request",
         "drift_envs.vector.slope",
-    ),
-    "what a server sends, tested on its own, apart from the exchange": (
-        "drift_agents.llm.server_errors",
-        "drift_agents.llm.server_replies",
     ),
     "imports an optional or slow library, or is imported by one, at first use": (
         "drift_envs.envs.miniwob.package_form",

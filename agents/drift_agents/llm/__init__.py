@@ -6,7 +6,6 @@
 * `connection` - a server's address, key and client
 * `server_replies` - replies and errors of servers
 * `answer_format` - how a form of answer is requested, and how an answer is parsed
-* `grammar` - llama.cpp's grammars, which restrict answers
 * `schema` - the subset of JSON Schema that answers are checked against
 * `reask` - repeats a request after an invalid answer, or falls back on rules; stops a run without usable answers
 * `budget` - prices, budgets and meters

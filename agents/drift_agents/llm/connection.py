@@ -145,14 +145,9 @@ def _make_limit(seconds: float) -> Callable[[Any], None]:
                 size = 0
                 for chunk in stream:
                     size += len(chunk)
-                    if size > LARGEST_BODY:
-                        raise import_openai().APIConnectionError(
-                            message=f"the reply has more than {LARGEST_BODY // 2**20} MB", request=response.request
-                        )
-                    if time.monotonic() > end:
-                        raise import_openai().APIConnectionError(
-                            message=f"the reply is not complete after {seconds:g} seconds", request=response.request
-                        )
+                    if size > LARGEST_BODY or time.monotonic() > end:
+                        message = f"no whole reply after {size:,} bytes and {seconds:g} seconds at the most"
+                        raise import_openai().APIConnectionError(message=message, request=response.request)
                     yield chunk
 
             def close(self) -> None:

@@ -153,18 +153,32 @@ class OpenAICompatible:
             ModelUnavailableError: if a retry may succeed.
             MissingDependencyError: if `openai` is not installed.
         """
-        own = {**({"seed": sample_index} if sample_index else {}), **(parameters or {})}
-        if schema is None:
-            return self._exchange(messages, {}, own)
+        openai, client = import_openai(), self._client
+        wanted = {**({"seed": sample_index} if sample_index else {}), **(parameters or {})}
         while True:
-            form, fields = self._choose_form(schema)
+            form, fields = ("", {}) if schema is None else self._choose_form(schema)
+            instructed = messages if schema is None else instruct(messages, schema, form)
+            sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
+            with self._lock:
+                named = {self._names.get(name, name): value for name, value in wanted.items()}
+            own = {name: value for name, value in named.items() if name is not None}
+            started = time.perf_counter()
             try:
-                answer = self._exchange(instruct(messages, schema, form), fields, own)
-            except _FormRefusedError:
-                with self._lock:  # another thread may have dropped it already
-                    self._forms = [other for other in self._forms or FORMS if other != form]
-                continue
-            return replace(answer, data=read_answer(answer.text, schema)[0])
+                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**own, **fields})
+            except openai.OpenAIError as error:
+                if not self._drops(error, form if fields else "") and not self._renames(error, own):
+                    raise self._translate(error) from None  # its own chain may hold the key
+            except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
+                raise self._translate(error) from None
+            else:
+                break
+        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
+        if len(answer.text) > LONGEST_REPLY:
+            with self._lock:
+                self.cut += 1
+            finish = "length" if answer.finish == "stop" else answer.finish
+            answer = replace(answer, text=without_thoughts(answer.text)[:LONGEST_REPLY], finish=finish)
+        return answer if schema is None else replace(answer, data=read_answer(answer.text, schema)[0])
 
     def _choose_form(self, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """The first form that the server supports and that can express the schema, with its fields."""
@@ -188,37 +202,15 @@ class OpenAICompatible:
                 raise self._translate(error) from None
             return False
 
-    def _exchange(
-        self, messages: Sequence[Message], fields: Mapping[str, Any], parameters: Mapping[str, Any]
-    ) -> Completion:
-        """Send a request until no parameter of it is refused."""
-        openai, client = import_openai(), self._client
-        sent = [{"role": role, "content": without_surrogates(content)} for role, content in messages]
-        started = time.perf_counter()
-        while True:
-            with self._lock:
-                named = {self._names.get(name, name): value for name, value in parameters.items()}
-            own = {name: value for name, value in named.items() if name is not None}
-            try:
-                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**own, **fields})
-            except openai.OpenAIError as error:
-                if fields and self.form == "auto" and is_form_refusal(error):
-                    raise _FormRefusedError from error
-                if self._learn(error, own):
-                    continue
-                raise self._translate(error) from None  # its own chain may hold the key
-            except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
-                raise self._translate(error) from None
-            break
-        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
-        if len(answer.text) > LONGEST_REPLY:
-            with self._lock:
-                self.cut += 1
-            short = without_thoughts(answer.text)[:LONGEST_REPLY]
-            return replace(answer, text=short, finish="length" if answer.finish == "stop" else answer.finish)
-        return answer
+    def _drops(self, error: Exception, form: str) -> bool:
+        """Whether the form of the answer was refused, which is then not used again."""
+        if not form or self.form != "auto" or not is_form_refusal(error):
+            return False
+        with self._lock:  # another thread may have dropped it already
+            self._forms = [other for other in self._forms or FORMS if other != form]
+        return True
 
-    def _learn(self, error: Exception, sent: Mapping[str, Any]) -> bool:
+    def _renames(self, error: Exception, sent: Mapping[str, Any]) -> bool:
         """Whether a parameter was refused, which is then renamed or left out."""
         if getattr(error, "status_code", None) not in (400, 422):
             return False
@@ -243,7 +235,3 @@ class OpenAICompatible:
             return sorted(without_surrogates(model.id) for model in client.models.list())
         except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
             return []  # not every server has this list, which only completes an error message
-
-
-class _FormRefusedError(Exception):
-    """The server does not support this form of answer."""

@@ -85,44 +85,36 @@ class ReaskingModel:
         sample_index: int = 0,
     ) -> Completion:
         """Answer; the usage includes all invalid answers."""
-        try:
-            answer = self._ask(messages, schema, parameters, sample_index)
-        except ContextLengthError:
-            if self.rules is None:
-                raise
-            answer = Completion("")
-        if self.rules is not None and schema is not None and (answer.data is None or violations(answer.data, schema)):
-            by_rule = self.rules.complete(messages, schema, parameters, sample_index)
-            usage = answer.usage._replace(fallbacks=answer.fallbacks + 1)
-            answer = replace(answer, text=by_rule.text, data=by_rule.data, usage=usage)
-        if self.meter is not None:
-            self.meter.add(answer.usage)
-        return answer
-
-    def _ask(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None,
-        parameters: Mapping[str, Any] | None,
-        sample_index: int,
-    ) -> Completion:
-        """The first valid answer, or the last one."""
         merged = {**self.parameters, **(parameters or {})}
         conversation, usage, reasks = list(messages), NO_USAGE, 0
         while True:
-            answer = self.model.complete(conversation, schema, merged, sample_index)
+            try:
+                answer = self.model.complete(conversation, schema, merged, sample_index)
+            except ContextLengthError:
+                if self.rules is None:
+                    raise
+                answer = Completion("")
+                break
             usage += answer.usage
             errors = [] if schema is None or answer.data is not None else read_answer(answer.text, schema)[1]
             if not errors or reasks == self.reasks:
                 if self._monitor is not None and schema is not None:
                     self._monitor.count(is_valid=not errors, is_cut=answer.finish == "thinking")
-                return replace(answer, usage=usage._replace(reasks=reasks))
+                break
             reasks += 1
             reason = _REASONS.get(answer.finish, "; ".join(errors))
             conversation += [
                 Message("assistant", answer.text[:LONGEST_QUOTE]),
                 Message("user", f"Your answer cannot be used: {reason}. Answer again."),
             ]
+        usage = usage._replace(reasks=reasks)
+        if self.rules is not None and schema is not None and (answer.data is None or violations(answer.data, schema)):
+            by_rule = self.rules.complete(messages, schema, parameters, sample_index)
+            answer = replace(answer, text=by_rule.text, data=by_rule.data)
+            usage = usage._replace(fallbacks=usage.fallbacks + 1)
+        if self.meter is not None:
+            self.meter.add(usage)
+        return replace(answer, usage=usage)
 
 
 class AnswerMonitor:

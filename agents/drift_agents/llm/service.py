@@ -2,7 +2,6 @@
 
 * `Service` - makes models that share circuit breaker, budget and recorded replies
 * `Totals` - counts of requests, tokens and money
-* `connect` - one model, without a run
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.llm.budget import Budget, Price, check_price
 from drift_agents.llm.cache import ReplyStore
@@ -130,16 +128,6 @@ class Service:
         self._before = (self._before[0] + tokens, self._before[1] + cost)
         self.budget.spend(tokens, cost)
 
-    def record(self, replies: ReplyStore) -> None:
-        """Record the replies of models made from now on, unless the service has a file of replies already.
-
-        Args:
-            replies: the file.
-        """
-        with self._lock:
-            if self.replies is None:
-                self.replies = replies
-
     def stop(self) -> None:
         """Send no further request; those that are running are completed and recorded."""
         self._stopped.set()
@@ -160,28 +148,3 @@ class Service:
             self.budget.money_spent - self._before[1],
             sum(client.cut for client in self._clients),
         )
-
-
-def connect(model: str | Model, base_url: str | None = None, form: str = "auto", price: object = None) -> Model:
-    """Return one model, without a run.
-
-    Args:
-        model: its name, or a model, which is returned unchanged.
-        base_url: the server's address; OpenAI's own if not given.
-        form: the form of answers, as in `OpenAICompatible`.
-        price: of a million tokens of prompts and of answers.
-
-    Raises:
-        ArgumentError: if an argument is not valid, or a model is given together with arguments for a name.
-
-    Example:
-        >>> connect("qwen3:4b", base_url="http://127.0.0.1:11434/v1").name
-        'qwen3:4b'
-    """
-    if isinstance(model, str):
-        return Service().model(model, base_url, form, price)
-    if not isinstance(model, Model):
-        raise ArgumentError(f"`model` should be the name of a language model, or a model. Received {model!r}")
-    if (base_url, form, price) != (None, "auto", None):
-        raise ArgumentError("`base_url`, `form` and `price` belong to a model's name. Received a model beside them")
-    return model

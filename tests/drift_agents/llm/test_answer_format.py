@@ -8,9 +8,8 @@ import time
 from typing import Any
 
 import pytest
-from drift_agents.llm.answer_format import FORMS, constrain, instruct, read_answer
+from drift_agents.llm.answer_format import FORMS, constrain, instruct, make_grammar, read_answer
 from drift_agents.llm.base import Message
-from drift_agents.llm.grammar import make_grammar
 from drift_agents.llm.schema import violations
 from hypothesis import given, settings
 from hypothesis import strategies as st

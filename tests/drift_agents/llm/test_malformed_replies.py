@@ -99,6 +99,14 @@ def test_a_hanging_server_ends_in_an_error(chat: ModuleType) -> None:
         Service(timeout=0.2, retries=1).model("tiny", server.url).complete(ASK)
 
 
+def test_a_reply_that_comes_byte_by_byte_ends_with_the_time_limit(chat: ModuleType) -> None:
+    with chat.serve(lambda _: chat.said("1" * 1000)._replace(pause=0.02)) as server:
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailableError, match=r"no whole reply after \d+ bytes and 0\.3 seconds"):
+            OpenAICompatible("tiny", base_url=server.url, timeout=0.3).complete(ASK)
+        assert time.monotonic() - started < 10
+
+
 def test_a_server_that_is_down_is_reported_within_five_seconds() -> None:
     started = time.monotonic()
     with pytest.raises(ModelUnavailableError, match=r"no server answers at .* Is it running\?"):
