@@ -185,7 +185,9 @@ def _run(
     budget_this_command: Annotated[
         bool, typer.Option("--budget-this-command", help="Budgets count this command alone, not recorded replies.")
     ] = False,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="Cells, and so requests, at the same time.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, metavar="N", help="Cells, and so requests, at the same time.")
+    ] = 8,
     timeout: Annotated[
         float, typer.Option(metavar="S", parser=_parse_positive, help="Seconds until a request fails.")
     ] = 120.0,
