@@ -54,7 +54,7 @@ class SideService(Service):
     default_model = "any"
 
     def __init__(self, name: str | None = None, base_url: str | None = None) -> None:
-        super().__init__(concurrency=1, timeout=600.0)
+        super().__init__(timeout=600.0)
         self.sent, self.used = Counter[str](), Counter[str]()
         self._side = None if name is None else super().model(name, base_url)
 

@@ -13,7 +13,8 @@ from drift_agents.controller.base import make_controller
 from drift_agents.controller.strategy import STRATEGY
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
-from drift_agents.llm.budget import Meter, MeteredModel
+from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
@@ -114,7 +115,7 @@ def test_the_judge_uses_its_model_only_where_members_differ() -> None:
     model = ScriptedModel(['{"reason": "to the right", "choice": 1}'] * 50)
     meter = Meter()
     members = [Member("a", FixedPolicy("2")), Member("b", FixedPolicy("nonsense")), Member("c", FixedPolicy("0"))]
-    agent = TeamAgent(Judge(members, model=MeteredModel(model, meter)), meter=meter)
+    agent = TeamAgent(Judge(members, model=ReaskingModel(model, meter=meter)), meter=meter)
     episode = agent.run_episode(lake())
     assert {step.experience.action for step in episode.trace} == {"2"}
     assert episode.model_calls == episode.steps
@@ -152,7 +153,7 @@ def test_usage_of_distillers_and_voters_is_in_the_last_trajectory() -> None:
     members = planners(0.2, 0.5, 0.9)
     members = [
         *(member._replace(model=voting) for member in members[:2]),
-        members[2]._replace(model=MeteredModel(asked, meter)),
+        members[2]._replace(model=ReaskingModel(asked, meter=meter)),
     ]
     agent = TeamAgent(EDV(members, rotate=False), ConsensusMemory(), meter=meter)
     episodes = agent.construct_episode(lake(), seed=1, options=HERE)

@@ -355,7 +355,7 @@ def _reply_seeds() -> list[str]:
 
 def _reply_reader() -> Callable[[str], object]:
     from drift_agents.llm.scripted import ScriptedModel
-    from drift_agents.llm.server_replies import read_probabilities, read_reply
+    from drift_agents.llm.server_replies import read_reply
     from drift_agents.policy.llm import LanguageModelPolicy
     from drift_agents.prompt.view import PromptView
 
@@ -374,7 +374,6 @@ def _reply_reader() -> Callable[[str], object]:
             reply = None
         if reply is not None:
             completion = read_reply(reply, [{"content": "a"}], 1)
-            read_probabilities(reply)
             json.dumps(completion._asdict() if hasattr(completion, "_asdict") else completion.text).encode()
             text = completion.text
         policy = LanguageModelPolicy(ScriptedModel([text] * 4))

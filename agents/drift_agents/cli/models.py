@@ -21,8 +21,7 @@ from drift_agents.experiment.members import MEMBERS, is_spec
 from drift_agents.experiment.players import needs_model, takes_model
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.monitor import AnswerMonitor
-from drift_agents.llm.server_access import KeySource
+from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import Service, Totals
 from drift_agents.registry import POLICIES
 
@@ -43,9 +42,7 @@ class ModelOptions:
         budget_this_command: whether budgets count this command alone, not what is recorded.
         budget_tokens: tokens after which the run stops.
         budget: cost at which the run stops.
-        requests_per_minute: limit of the rate.
-        tokens_per_minute: limit of the rate.
-        concurrency: requests at the same time, and cells at the same time, since these wait for the server.
+        concurrency: cells at the same time, each of which sends one request at a time.
         timeout: seconds until a request fails.
         replies: file of recorded replies; `None` for the run's own.
         replay: whether all replies come from that file.
@@ -62,8 +59,6 @@ class ModelOptions:
     budget_this_command: bool
     budget_tokens: int | None
     budget: float | None
-    requests_per_minute: int | None
-    tokens_per_minute: int | None
     concurrency: int
     timeout: float
     replies: Path | None
@@ -197,11 +192,8 @@ def make_service(
         raise ArgumentError("`--replay` should stand with `--replies FILE`. Received it alone")
     return Service(
         replies=None if options.replies is None else ReplyStore(options.replies, read_only=options.replay),
-        key=KeySource(file=options.key_file),
+        key_file=options.key_file,
         timeout=options.timeout,
-        concurrency=options.concurrency,
-        requests=options.requests_per_minute,
-        tokens=options.tokens_per_minute,
         budget=Budget(options.budget_tokens, options.budget),
         counts_records=not options.budget_this_command,
         monitor=None if options.keep_going or options.replay else AnswerMonitor(),

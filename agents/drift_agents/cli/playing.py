@@ -182,13 +182,9 @@ def _run(
     budget_this_command: Annotated[
         bool, typer.Option("--budget-this-command", help="Budgets count this command alone, not recorded replies.")
     ] = False,
-    requests_per_minute: Annotated[
-        int | None, typer.Option(min=1, max=10**15, metavar="N", help="Limit of the rate.")
-    ] = None,
-    tokens_per_minute: Annotated[
-        int | None, typer.Option(min=1, max=10**15, metavar="N", help="Limit of the rate.")
-    ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, metavar="N", help="Requests at the same time.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, metavar="N", help="Cells, and so requests, at the same time.")
+    ] = 8,
     timeout: Annotated[
         float, typer.Option(metavar="S", parser=_parse_positive, help="Seconds until a request fails.")
     ] = 120.0,
@@ -245,8 +241,6 @@ def _run(
                 budget_this_command=budget_this_command,
                 budget_tokens=budget_tokens,
                 budget=budget,
-                requests_per_minute=requests_per_minute,
-                tokens_per_minute=tokens_per_minute,
                 concurrency=concurrency,
                 timeout=timeout,
                 replies=replies,

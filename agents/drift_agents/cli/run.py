@@ -99,8 +99,8 @@ def run(options: RunOptions, console: Console) -> None:
     trackers = [make_tracker(name, logged / name, experiment.name) for name in options.trackers]
     service = make_service(experiment, options.models, _print_note)
     jobs = options.jobs
-    if jobs is None and service is not None:
-        jobs = options.models.concurrency
+    if service is not None:
+        jobs = min(options.models.concurrency, jobs or options.models.concurrency)
     try:
         with _interrupted_by_signals(), ProgressBars(service) as bars:
             settings: dict[str, Any] = {

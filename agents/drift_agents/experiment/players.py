@@ -17,8 +17,8 @@ from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, Part
 from drift_agents.experiment.members import DEFAULT_POOL, MEMBERS, read_members
 from drift_agents.experiment.plan import with_overrides
 from drift_agents.llm.base import Model
-from drift_agents.llm.budget import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
+from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import Memory, make_memory
@@ -95,7 +95,7 @@ def make_policy_and_memory(
         return decides, make_memory(memory.name, **options), meter
     own = make_memory(memory.name, **options)  # neither attribute is part of the protocol
     rules: Model = getattr(own, "rules", None) or getattr(own, "model")  # noqa: B009
-    metered = MeteredModel(RuleFallbackModel(ReaskingModel(model, getattr(decides, "parameters", None)), rules), meter)
+    metered = ReaskingModel(model, getattr(decides, "parameters", None), rules=rules, meter=meter)
     return decides, make_memory(memory.name, **{**options, "model": metered}), meter
 
 
@@ -161,10 +161,8 @@ def make_player(
         decides, model = make_policy_and_model(spec.policy, service)
         if model is not None:
             # Distilling, voting and judging use the member's model; rules replace invalid answers.
-            checked = RuleFallbackModel(
-                ReaskingModel(model, getattr(decides, "parameters", None)), RuleModel(TEAM_RULES)
-            )
-            model = MeteredModel(checked, meter)
+            parameters = getattr(decides, "parameters", None)
+            model = ReaskingModel(model, parameters, rules=RuleModel(TEAM_RULES), meter=meter)
         members.append(Member(spec.name, decides, model, spec.errs))
     options = {key: value for key, value in team.options.items() if key != MEMBERS}
     made = make_team(team.name, members or [Member("solo", policy)], **options)

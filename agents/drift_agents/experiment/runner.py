@@ -140,7 +140,8 @@ def _service_for(experiment: Experiment, folder: Path, service: Service | None) 
         return
     service = Service() if service is None else service
     with ReplyStore(folder / REPLIES) as replies:
-        service.record(replies)
+        if service.replies is None:
+            service.replies = replies
         yield service
 
 

@@ -1,7 +1,8 @@
 """How a form of answer is requested, and how an answer is parsed.
 
-* `FORMS`, `OWN_FORMS` - the forms that are tried with every server, and those of llama.cpp and vLLM
+* `FORMS`, `ALL_FORMS` - the forms that are tried with every server, and these with llama.cpp's
 * `instruct` - adds instructions for the form of the answer to messages
+* `make_grammar` - a grammar of llama.cpp, which restricts a model to the answers of one question
 * `constrain` - the fields of a request to a chat-completions server that enforce the form
 * `read_answer` - parses an answer in any of these forms, and checks it against a schema
 * `without_thoughts` - an answer without the model's thoughts
@@ -17,23 +18,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from drift_agents.llm.base import Message
-from drift_agents.llm.constraint import is_told_apart, make_grammar, make_structured_outputs, only_choice
 from drift_agents.llm.schema import ANNOTATIONS, violations
 
-FORMS = ("json_schema", "json_object", "logprobs", "text")
-"""JSON by a schema that the server enforces, any JSON object, the most probable first token, text with tags."""
-
-OWN_FORMS: Mapping[str, str] = {"llamacpp": "grammar", "vllm": "structured_outputs"}
-"""Forms of one kind of server, by the owner that its list of models names: llama.cpp's grammars, vLLM's constraints."""
-
-ALL_FORMS = (*OWN_FORMS.values(), *FORMS)
-
-TOP_TOKENS = 20
-"""Candidates for the first token; more are refused by most servers."""
+FORMS = ("json_schema", "json_object", "text")
+"""JSON by a schema that the server enforces, any JSON object, text with tags."""
+ALL_FORMS = ("grammar", *FORMS)
+"""The form of llama.cpp, which is tried first where the server names it, and the others."""
 
 ANSWER_TAG = "answer"
 THINK, END_THINK = "<think>", "</think>"
@@ -46,8 +40,16 @@ _MOST_FAILURES, _MOST_RESCANS = 1000, 20
 _NUMBER = re.compile(rf"\s*-?\d{{1,{MOST_DIGITS}}}(\.\d{{1,{MOST_DIGITS}}})?\s*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SCALARS = ("string", "integer", "number", "boolean")
-_NOT_ENFORCEABLE = frozenset({"minLength", "maxLength"})
-"""Rules that servers refuse in a schema that they enforce; they are checked after parsing."""
+LONGEST_STRING = 1000
+"""Characters of a string in a grammar; a model that repeats itself would not end it."""
+MOST_ITEMS = 50
+"""Items of a list in a grammar."""
+MOST_CHOICES = 200
+"""Whole numbers that are listed one by one."""
+_CHARACTER = r'char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})'
+"""A character of a string."""
+_NOT_ENFORCED = ANNOTATIONS | {"minLength", "maxLength"}
+"""Left out of a schema that a server enforces: some refuse rules for lengths, which are checked after parsing."""
 
 
 def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) -> list[Message]:
@@ -56,7 +58,7 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
     Args:
         messages: the conversation so far; the last message is the user's.
         schema: the form of the answer.
-        form: one of `FORMS`.
+        form: one of `ALL_FORMS`.
 
     Example:
         >>> schema = {"title": "action", "type": "object", "properties": {"action": {"enum": ["0", "1"]}}}
@@ -64,13 +66,10 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str) 
         'Where to?\n\nEnd your answer with: <action>one of "0", "1"</action>'
     """
     *before, last = messages
-    choice = only_choice(schema)
-    if form == "logprobs" and choice is not None:
-        text = f"Answer with {_describe({'enum': choice.values})} and nothing else."
-    elif form == "text":
+    if form == "text":
         text = f"End your answer with: {_tags(schema)}"
     else:
-        text = f"Answer with JSON alone, by this schema: {json.dumps(_without_annotations(schema), ensure_ascii=False)}"
+        text = f"Answer with JSON alone, by this schema: {_to_json(schema)}"
     return [*before, Message(last.role, f"{last.content}\n\n{text}")]
 
 
@@ -79,8 +78,7 @@ def _tags(schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties", {})
     if properties and all(_is_scalar(rule) for rule in properties.values()):
         return "".join(f"<{name}>{_describe(rule)}</{name}>" for name, rule in properties.items())
-    form = json.dumps(_without_annotations(schema), ensure_ascii=False)
-    return f"<{ANSWER_TAG}>JSON by this schema: {form}</{ANSWER_TAG}>"
+    return f"<{ANSWER_TAG}>JSON by this schema: {_to_json(schema)}</{ANSWER_TAG}>"
 
 
 def _is_scalar(rule: Mapping[str, Any]) -> bool:
@@ -97,17 +95,88 @@ def _describe(rule: Mapping[str, Any]) -> str:
     )
 
 
-def _without_annotations(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without annotations."""
+def _to_json(schema: Mapping[str, Any]) -> str:
+    return json.dumps(_without(schema, ANNOTATIONS), ensure_ascii=False)
+
+
+def _without(schema: Mapping[str, Any], keywords: Set[str]) -> dict[str, Any]:
+    """The schema without some keywords, at any depth."""
+    bare = {key: value for key, value in schema.items() if key not in keywords}
+    if "properties" in bare:
+        bare["properties"] = {name: _without(rule, keywords) for name, rule in bare["properties"].items()}
+    if "items" in bare:
+        bare["items"] = _without(bare["items"], keywords)
+    return bare
+
+
+def make_grammar(schema: Mapping[str, Any]) -> str | None:
+    r"""A grammar of llama.cpp for the answers to one question; `None` for a schema that it cannot express.
+
+    JSON schemas leave the model free to insert whitespace (of the 29 tokens of an answer of a small model 22 were
+    blanks) and servers refuse bounds of texts in them, so that a small model repeats itself until it is cut off.
+
+    Args:
+        schema: the form of the answer; objects have all their properties, in the order of the schema.
+
+    Example:
+        >>> make_grammar({"type": "object", "properties": {"action": {"enum": ["0", "1"]}}})
+        'root ::= "{" "\\"action\\":" ("\\"0\\"" | "\\"1\\"") "}"'
+    """
+    # What is repeated is a rule of its own: llama.cpp refuses a grammar in which a bound times the number of parts of
+    # what it repeats exceeds 2,000.
+    items: list[str] = []
+    rule = _grammar_rule(schema, items)
+    if rule is None:
+        return None
+    grammar = "\n".join([f"root ::= {rule}", *(f"item{number} ::= {item}" for number, item in enumerate(items))])
+    return f"{grammar}\n{_CHARACTER}" if "char{" in grammar else grammar
+
+
+def _grammar_rule(schema: Mapping[str, Any], items: list[str]) -> str | None:
+    """The right side of a rule; those of the items of lists are added to `items`."""
+    if "enum" in schema:
+        return f"({' | '.join(_literal(value) for value in schema['enum'])})"
+    kind, low, high = schema.get("type"), schema.get("minimum"), schema.get("maximum")
+    if kind == "object":
+        return _object_rule(schema, items)
+    if kind == "array":
+        item, most = _grammar_rule(schema.get("items", {}), items), min(schema.get("maxItems", MOST_ITEMS), MOST_ITEMS)
+        least = schema.get("minItems", 0)
+        if item is None or not 1 <= most >= least:
+            return None
+        items.append(item)
+        name = f"item{len(items) - 1}"
+        rule = f'{name} ("," {name}){{{max(least - 1, 0)},{most - 1}}}'
+        return f'"[" {rule} "]"' if least else f'"[" ({rule})? "]"'
+    if kind == "string":
+        least, most = schema.get("minLength", 0), min(schema.get("maxLength", LONGEST_STRING), LONGEST_STRING)
+        return rf'"\"" char{{{least},{most}}} "\""' if least <= most else None
+    if kind == "integer" and low is not None and high is not None and 0 <= high - low < MOST_CHOICES:
+        return f"({' | '.join(_literal(value) for value in range(math.ceil(low), math.floor(high) + 1))})"
+    if kind == "number" and (low, high) == (0, 1):
+        return '("0" ("." [0-9]{1,15})? | "1")'
+    sign = "" if low is not None and low >= 0 else '"-"? '
+    integer = f'{sign}("0" | [1-9] [0-9]{{0,15}})'
     return {
-        key: {name: _without_annotations(rule) for name, rule in value.items()}
-        if key == "properties"
-        else _without_annotations(value)
-        if key == "items"
-        else value
-        for key, value in schema.items()
-        if key not in ANNOTATIONS
-    }
+        "integer": f"({integer})",
+        "number": f'({integer} ("." [0-9]{{1,15}})?)',
+        "boolean": '("true" | "false")',
+        "null": '"null"',
+    }.get(str(kind))
+
+
+def _object_rule(schema: Mapping[str, Any], items: list[str]) -> str | None:
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    rules = {name: _grammar_rule(rule, items) for name, rule in properties.items()}
+    if not rules or None in rules.values():
+        return None
+    members = [f"{_literal(name, ':')} {rule}" for name, rule in rules.items()]
+    return '"{" ' + ' "," '.join(members) + ' "}"'
+
+
+def _literal(value: Any, after: str = "") -> str:
+    """A text of the grammar: the JSON of a value."""
+    return json.dumps(json.dumps(value, ensure_ascii=False) + after, ensure_ascii=False)
 
 
 def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
@@ -130,25 +199,9 @@ def constrain(schema: Mapping[str, Any], form: str) -> dict[str, Any] | None:
     if form == "grammar":
         grammar = make_grammar(schema)
         return None if grammar is None else {"grammar": grammar}
-    if form == "structured_outputs":
-        return {"structured_outputs": make_structured_outputs(_enforceable(schema))}
-    if form == "logprobs":
-        choice = only_choice(schema)
-        if choice is None or not is_told_apart(choice.values):
-            return None
-        return {"logprobs": True, "top_logprobs": TOP_TOKENS, "max_tokens": 1}
     name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "answer")))[:64]
-    form_of_answer = {"name": name, "schema": _enforceable(schema), "strict": _is_strict(schema)}
+    form_of_answer = {"name": name, "schema": _without(schema, _NOT_ENFORCED), "strict": _is_strict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form_of_answer}}
-
-
-def _enforceable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    bare = {key: value for key, value in _without_annotations(schema).items() if key not in _NOT_ENFORCEABLE}
-    if "properties" in bare:
-        bare["properties"] = {name: _enforceable(rule) for name, rule in bare["properties"].items()}
-    if "items" in bare:
-        bare["items"] = _enforceable(bare["items"])
-    return bare
 
 
 def _is_strict(schema: Mapping[str, Any]) -> bool:

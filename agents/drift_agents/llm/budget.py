@@ -3,19 +3,16 @@
 * `Price` - money for tokens
 * `Budget` - a limit in tokens and in money, for all threads together
 * `Meter` - a running sum of usage
-* `MeteredModel` - a model whose usage is added to a meter
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drift_agents.checks import is_number
 from drift_agents.errors import ArgumentError, BudgetError
-from drift_agents.llm.base import Completion, Message, Model
 from drift_agents.types import NO_USAGE, Usage
 
 
@@ -134,8 +131,9 @@ class Budget:
 class Meter:
     """A running sum of usage; `take` returns it and starts again at zero.
 
-    Memories, verifiers and teams send requests to their models at any time and return no usage. Their models write
-    it to a meter instead, and the agent takes the sum at the end of every episode.
+    Memories, verifiers and teams send requests to their models at any time and return no usage. Their models
+    (`drift_agents.llm.reask.ReaskingModel`) write it to a meter instead, and the agent takes the sum at the end of
+    every episode.
 
     Example:
         >>> meter = Meter()
@@ -155,33 +153,3 @@ class Meter:
         """Return the sum, and start again at zero."""
         taken, self.usage = self.usage, NO_USAGE
         return taken
-
-
-class MeteredModel:
-    """A model whose usage is added to a meter.
-
-    Args:
-        model: the model that answers.
-        meter: the sum.
-
-    Example:
-        >>> from drift_agents.llm.scripted import ScriptedModel
-        >>> model = MeteredModel(ScriptedModel(["yes", "no"]), Meter())
-        >>> model.complete([Message("user", "Is it slippery?")]).text, model.meter.take().model_calls
-        ('yes', 1)
-    """
-
-    def __init__(self, model: Model, meter: Meter) -> None:
-        self.model, self.meter, self.name = model, meter, model.name
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
-    ) -> Completion:
-        """Answer, and add the usage."""
-        answer = self.model.complete(messages, schema, parameters, sample_index)
-        self.meter.add(answer.usage)
-        return answer

@@ -1,43 +1,95 @@
-"""The HTTP connections of all models of a run.
+"""A server's address and key, and the client that speaks to it.
 
-* `ConnectionPool` - one pool of connections, made at its first use
-* `LARGEST_BODY` - bytes of a reply's body
-* `import_openai`, `import_httpx` - the client and its HTTP library
-
-A reply that is larger, or that takes longer than the time limit in all, ends in an error: the time limits of HTTP
-clients hold between two pieces of a body alone, so a server that sends a byte now and then would never end.
+* `OPENAI`, `find_url` - the address of OpenAI's own server, and the checked address of any
+* `read_key` - a server's key, and where it was read
+* `connect_client` - the client of the package `openai`, with a limit for whole replies
 """
 
 from __future__ import annotations
 
-import threading
+import os
 import time
-import weakref
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from drift_agents.errors import MissingDependencyError
+from drift_agents.errors import ArgumentError, MissingDependencyError, ModelAccessError
 
+OPENAI = "https://api.openai.com/v1"
+"""The address of OpenAI's own server."""
+KEY_VARIABLE = "OPENAI_API_KEY"
+KEY_VARIABLES: Mapping[str, str] = {
+    "api.anthropic.com": "ANTHROPIC_API_KEY",
+    "generativelanguage.googleapis.com": "GEMINI_API_KEY",
+}
+"""Variables with the keys of other servers, by host; they precede `OPENAI_API_KEY`, if they are set."""
+NO_KEY = "none"
+"""Sent where there is no key: the client requires one, local servers accept any."""
+CONNECT_SECONDS = 4.0
+"""Seconds to connect to a server. A server that is down is reported after this time at the latest."""
 LARGEST_BODY = 64 * 2**20
 """Bytes of a reply's body; a larger one is not read."""
 
-CONNECT_SECONDS = 4.0
-"""Seconds to connect to a server. A server that is down is reported after this time at the latest."""
 
-KEPT_OPEN = 64
-"""Idle connections that stay open."""
+def find_url(url: str | None) -> str:
+    """Return the address of a server, without a slash at its end.
 
-
-def import_httpx() -> Any:
-    """Import the HTTP client that `openai` is built on: `httpx`, or `httpx2` since version 3.
+    Args:
+        url: the address; that of the environment variable `OPENAI_BASE_URL` if not given, or OpenAI's own.
 
     Raises:
-        MissingDependencyError: if `openai` is not installed.
+        ArgumentError: if it is not an address, or contains a key: addresses are written into a run's folder.
+
+    Example:
+        >>> find_url("http://127.0.0.1:8000/v1/")
+        'http://127.0.0.1:8000/v1'
     """
-    openai = import_openai()
-    packages = (base.__module__.partition(".")[0] for base in openai.DefaultHttpxClient.__mro__)
-    return import_module(next(package for package in packages if package.startswith("httpx")))
+    if url is None:
+        url = os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ArgumentError(f"`base_url` should be an address, as in http://127.0.0.1:8000/v1. Received {url!r}")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ArgumentError(
+            f"`base_url` should have no user, password or query: it is written down. "
+            f"Received one for {parts.hostname}. Give the key by the environment or a file"
+        )
+    return url.rstrip("/")
+
+
+def read_key(base_url: str, file: str | os.PathLike[str] | None = None) -> tuple[str, str]:
+    """Read a server's key.
+
+    Args:
+        base_url: the server's address.
+        file: a file with the key and nothing else; if not given, the key is read from the environment variable of the
+            server, or from `OPENAI_API_KEY`.
+
+    Returns:
+        The key, empty if there is none, and its place in words, for messages.
+
+    Raises:
+        ModelAccessError: if the file cannot be read, or does not hold one word; if OpenAI's own server has no key.
+    """
+    if file is not None:
+        try:
+            words = Path(file).read_text("utf-8").split()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+            raise ModelAccessError(f"{file}: the key cannot be read: {reason}") from error
+        if len(words) != 1:
+            raise ModelAccessError(f"{file}: should hold a key and nothing else. Received {len(words)} words")
+        return words[0], f"the file {file}"
+    own = KEY_VARIABLES.get(urlsplit(base_url).hostname or "", KEY_VARIABLE)
+    variable = own if os.environ.get(own) else KEY_VARIABLE
+    key = os.environ.get(variable, "").strip()
+    if not key and base_url == OPENAI:
+        raise ModelAccessError(
+            f"{base_url} needs a key: the environment variable {variable} is not set. Set it, or name a file with "
+            "--key-file; a server of your own is named with --base-url"
+        )
+    return key, f"the environment variable {variable}"
 
 
 def import_openai() -> Any:
@@ -55,81 +107,52 @@ def import_openai() -> Any:
     return openai
 
 
-class ConnectionPool:
-    """One pool of connections for all models and cells, made at its first use; deleting it closes them.
+def connect_client(base_url: str, key: str, seconds: float) -> Any:
+    """The client of one server, which sends each request once: `drift_agents.llm.served` repeats requests.
 
     Args:
-        timeout: seconds for a whole reply.
+        base_url: the server's address.
+        key: its key, empty if it needs none.
+        seconds: the time to wait for an answer, and then for the whole of it.
 
-    Example:
-        >>> pool = ConnectionPool(timeout=60.0)
-        >>> pool.close()
+    Raises:
+        MissingDependencyError: if `openai` is not installed.
+    """
+    openai = import_openai()
+    return openai.OpenAI(
+        api_key=key or NO_KEY,
+        base_url=base_url,
+        timeout=openai.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
+        max_retries=0,
+        http_client=openai.DefaultHttpxClient(event_hooks={"response": [_make_limit(seconds)]}),
+    )
+
+
+def _make_limit(seconds: float) -> Callable[[Any], None]:
+    """A hook that limits the body of a response.
+
+    The client's time limit holds between two pieces of a body alone, so a server that sends a byte now and then would
+    never end.
     """
 
-    def __init__(self, timeout: float) -> None:
-        self.timeout = timeout
-        self._lock = threading.Lock()
-        self._client: Any = None
-        self._end: Callable[[], object] = lambda: None
+    def limit(response: Any) -> None:
+        stream, end = response.stream, time.monotonic() + seconds
+        # the class that the HTTP library requires; which library that is depends on the version of `openai`
+        base: Any = next(kind for kind in type(stream).__mro__ if kind.__name__ == "SyncByteStream")
 
-    def client(self) -> Any:
-        """Return the client; the number of requests at a time is limited elsewhere, by `RateLimiter`.
+        class LimitedStream(base):  # type: ignore[misc]
+            def __iter__(self) -> Iterator[bytes]:
+                size = 0
+                for chunk in stream:
+                    size += len(chunk)
+                    if size > LARGEST_BODY or time.monotonic() > end:
+                        message = f"no whole reply after {size:,} bytes and {seconds:g} seconds at the most"
+                        raise import_openai().APIConnectionError(message=message, request=response.request)
+                    yield chunk
 
-        Raises:
-            MissingDependencyError: if `openai` is not installed.
-        """
-        with self._lock:
-            if self._client is None:
-                httpx = import_httpx()
-                self._client = httpx.Client(
-                    timeout=httpx.Timeout(self.timeout, connect=min(CONNECT_SECONDS, self.timeout), pool=None),
-                    limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT_OPEN),
-                    event_hooks={"response": [_make_hook(self.timeout)]},
-                    follow_redirects=True,
-                )
-                # not `__del__`, which the garbage collector may call after it has found a socket that is not closed
-                self._end = weakref.finalize(self, self._client.close)
-            return self._client
+            def close(self) -> None:
+                stream.close()
 
-    def close(self) -> None:
-        """Close all connections."""
-        with self._lock:
-            self._end()
-            self._client = None
+        response.stream = LimitedStream()
 
-
-def _make_hook(seconds: float) -> Callable[[Any], None]:
-    """A hook without a reference to the pool, so that the pool is deleted at once when it is no longer used."""
-
-    def bound(response: Any) -> None:
-        response.stream = make_bounded_stream(response.stream, seconds)
-
-    return bound
-
-
-def make_bounded_stream(stream: Any, seconds: float) -> Any:
-    """A response's body that ends in an error after `LARGEST_BODY` bytes or a number of seconds.
-
-    Args:
-        stream: the body.
-        seconds: the time for the rest of the body.
-    """
-    httpx = import_httpx()
-    end = time.monotonic() + seconds
-    base: Any = httpx.SyncByteStream  # imported lazily
-
-    class BoundedStream(base):  # type: ignore[misc]
-        def __iter__(self) -> Iterator[bytes]:
-            size = 0
-            for chunk in stream:
-                size += len(chunk)
-                if size > LARGEST_BODY:
-                    raise httpx.ReadError(f"the reply has more than {LARGEST_BODY // 2**20} MB")
-                if time.monotonic() > end:
-                    raise httpx.ReadTimeout(f"the reply is not complete after {seconds:g} seconds")
-                yield chunk
-
-        def close(self) -> None:
-            stream.close()
-
-    return BoundedStream()
+    return limit

@@ -3,27 +3,26 @@
 * `OpenAICompatible` - one request, one exchange with the server
 
 The only retries here concern what a server refuses: a form of the answer, after which the next form is requested,
-and parameters, which are renamed or left out. `drift_agents.llm.retry` retries after failures,
+and parameters, which are renamed or left out. `drift_agents.llm.served` retries after failures,
 `drift_agents.llm.reask` after invalid answers.
 """
 
 from __future__ import annotations
 
-import json
 import math
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from drift_agents.checks import check_choice, is_number
-from drift_agents.errors import ArgumentError, ModelAccessError, ModelError
+from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.answer_format import (
     ALL_FORMS,
     FORMS,
-    OWN_FORMS,
     constrain,
     instruct,
     read_answer,
@@ -31,34 +30,41 @@ from drift_agents.llm.answer_format import (
     without_thoughts,
 )
 from drift_agents.llm.base import Completion, Message
-from drift_agents.llm.connection import CONNECT_SECONDS, ConnectionPool, import_httpx, import_openai
-from drift_agents.llm.constraint import choose_by_probability, only_choice
-from drift_agents.llm.request_parameters import ServerParameters
-from drift_agents.llm.server_access import KEY_VARIABLES, OPENAI, KeySource, check_url, default_url, find_key_source
-from drift_agents.llm.server_errors import is_form_refusal, is_unreachable, message_of, translate_error
-from drift_agents.llm.server_replies import read_probabilities, read_reply
+from drift_agents.llm.connection import CONNECT_SECONDS, connect_client, find_url, import_openai, read_key
+from drift_agents.llm.server_replies import (
+    find_refused,
+    is_form_refusal,
+    is_unreachable,
+    message_of,
+    read_reply,
+    translate_error,
+)
 
 LONGEST_REPLY = 100_000
 """Characters of a reply; what follows is cut and counted."""
-NO_KEY = "none"
-"""Sent where there is no key: the client requires one, local servers accept any."""
-
+RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens"}
+"""The second name of a parameter, used after the first is refused."""
+GRAMMAR_OWNER = "llamacpp"
+"""The owner of the models in the list of a server that takes grammars."""
 LOADING = 503
-"""The status of llama.cpp while it loads a model; the kind of server is found when it is ready."""
+"""The status of llama.cpp while it loads a model; whether it takes grammars is found when it is ready."""
 
 
 class OpenAICompatible:
     """One request, one exchange with a server that has the chat-completions protocol.
 
+    Servers and models differ in the parameters that they accept: models that reason take `max_completion_tokens` and
+    no temperature, others have no `seed`. A refused parameter is renamed or left out, once, and not sent again.
+
     Args:
         model: the server's name for the model.
         base_url: the server's address, as in `http://127.0.0.1:8000/v1`; `OPENAI_BASE_URL` if not given, or OpenAI's
             own.
-        key: the source of its key, which is read at the first request and never shown.
+        key_file: a file with its key, in the place of the environment variable. The key is read at the first request,
+            since recorded replies need none, and never shown.
         form: the form of answers, one of `drift_agents.llm.answer_format.ALL_FORMS`; `auto` finds the first one that
             the server supports.
         timeout: seconds to wait for an answer.
-        pool: connections that several models share.
         note: called with a sentence about what the server refuses.
 
     Raises:
@@ -74,10 +80,9 @@ class OpenAICompatible:
         model: str,
         *,
         base_url: str | None = None,
-        key: KeySource | None = None,
+        key_file: str | os.PathLike[str] | None = None,
         form: str = "auto",
         timeout: float = 120.0,
-        pool: ConnectionPool | None = None,
         note: Callable[[str], None] | None = None,
     ) -> None:
         if not isinstance(model, str) or not model:
@@ -86,17 +91,16 @@ class OpenAICompatible:
         if not is_number(timeout) or not 0 < timeout < math.inf:
             raise ArgumentError(f"`timeout` should be a positive number of seconds. Received {timeout!r}")
         self.name, self.form, self.timeout = model, form, float(timeout)
-        self.base_url = check_url(default_url() if base_url is None else base_url)
-        self._key = find_key_source(self.base_url) if key is None else key
-        self._pool = ConnectionPool(self.timeout) if pool is None else pool
-        self._note = note
-        self._server = ServerParameters()
+        self.base_url = find_url(base_url)
         self.cut = 0
         """Replies that were cut since they were too long."""
+        self._key_file, self._note = key_file, note
         self._lock = threading.Lock()
-        self._client: Any = None
-        self._secret = ""
+        self._opened: Any = None
+        self._end: Callable[[], object] = lambda: None
+        self._key = ("", "")
         self._forms: list[str] | None = None if form == "auto" else [form]
+        self._names: dict[str, str | None] = {}
 
     def __repr__(self) -> str:
         """Name and address, without the key."""
@@ -106,6 +110,24 @@ class OpenAICompatible:
     def identity(self) -> Mapping[str, Any]:
         """The part of the key of recorded replies that stands for the model."""
         return {"base_url": self.base_url, "model": self.name, "form": self.form}
+
+    @property
+    def _client(self) -> Any:
+        """The client, made at the first request."""
+        with self._lock:
+            if self._opened is None:
+                self._key = read_key(self.base_url, self._key_file)
+                self._opened = connect_client(self.base_url, self._key[0], self.timeout)
+                # not `__del__`, which the garbage collector may call after it has found a socket that is not closed
+                self._end = weakref.finalize(self, self._opened.close)
+            return self._opened
+
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        with self._lock:
+            if self._opened is not None:
+                self._end()
+                self._opened = None
 
     def complete(
         self,
@@ -131,141 +153,85 @@ class OpenAICompatible:
             ModelUnavailableError: if a retry may succeed.
             MissingDependencyError: if `openai` is not installed.
         """
-        extra = {**({"seed": sample_index} if sample_index else {}), **(parameters or {})}
-        if schema is None:
-            return self._exchange(messages, {}, extra)
+        openai, client = import_openai(), self._client
+        wanted = {**({"seed": sample_index} if sample_index else {}), **(parameters or {})}
         while True:
-            form, fields = self._choose_form(schema)
+            form, fields = ("", {}) if schema is None else self._choose_form(schema)
+            instructed = messages if schema is None else instruct(messages, schema, form)
+            sent = [{"role": role, "content": without_surrogates(content)} for role, content in instructed]
+            with self._lock:
+                named = {self._names.get(name, name): value for name, value in wanted.items()}
+            own = {name: value for name, value in named.items() if name is not None}
+            started = time.perf_counter()
             try:
-                answer = self._exchange(instruct(messages, schema, form), fields, extra, schema)
-            except _FormRefusedError:
-                self._drop_form(form)
-                continue
-            return replace(answer, data=read_answer(answer.text, schema)[0])
+                reply = client.chat.completions.create(model=self.name, messages=sent, extra_body={**own, **fields})
+            except openai.OpenAIError as error:
+                if not self._drops(error, form if fields else "") and not self._renames(error, own):
+                    raise self._translate(error) from None  # its own chain may hold the key
+            except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
+                raise self._translate(error) from None
+            else:
+                break
+        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
+        if len(answer.text) > LONGEST_REPLY:
+            with self._lock:
+                self.cut += 1
+            finish = "length" if answer.finish == "stop" else answer.finish
+            answer = replace(answer, text=without_thoughts(answer.text)[:LONGEST_REPLY], finish=finish)
+        return answer if schema is None else replace(answer, data=read_answer(answer.text, schema)[0])
 
     def _choose_form(self, schema: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """The first form that the server supports and that can express the schema, with its fields."""
-        forms = self._forms or self._find_forms()
-        for form in forms:
+        if self._forms is None:
+            forms = list(ALL_FORMS if self._takes_grammars() else FORMS)
+            with self._lock:
+                self._forms = forms if self._forms is None else self._forms
+        for form in self._forms:
             fields = constrain(schema, form)
             if fields is not None:
                 return form, fields
         return "text", {}
 
-    def _find_forms(self) -> list[str]:
-        """The forms to try, from the owner that the server's list of models names."""
-        self._connect()
-        openai = import_openai()
-        own: list[str] = []
-        if urlsplit(self.base_url).hostname not in ("api.openai.com", *KEY_VARIABLES):
-            try:
-                listed = list(self._client.with_options(timeout=CONNECT_SECONDS).models.list())
-                owners = {str(getattr(model, "owned_by", "")) for model in listed}
-                own = [form for owner, form in OWN_FORMS.items() if owner in owners]
-            except openai.APIConnectionError as error:
-                if is_unreachable(error):
-                    raise self._translate(error) from None
-            except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError) as error:
-                if getattr(error, "status_code", None) == LOADING:
-                    raise self._translate(error) from None
-                own = []  # not every server has this list
-        with self._lock:
-            if self._forms is None:
-                self._forms = [*own, *FORMS]
-            return self._forms
-
-    def _drop_form(self, form: str) -> None:
-        with self._lock:  # another thread may have dropped it already
-            if self._forms is not None and form in self._forms:
-                self._forms = [other for other in self._forms if other != form]
-
-    def _exchange(
-        self,
-        messages: Sequence[Message],
-        fields: Mapping[str, Any],
-        parameters: Mapping[str, Any],
-        schema: Mapping[str, Any] | None = None,
-    ) -> Completion:
-        openai = import_openai()
-        create = self._connect()
-        sent = [{"role": role, "content": without_surrogates(content)} for role, content in messages]
-        started = time.perf_counter()
-        while True:
-            body = self._server.apply({**parameters, **fields})
-            named = {name: value for name, value in body.items() if name not in fields or name in parameters}
-            try:
-                reply = create(model=self.name, messages=sent, extra_body=body)
-            except openai.OpenAIError as error:
-                if fields and self.form == "auto" and is_form_refusal(error):
-                    raise _FormRefusedError from error
-                if self._learn(error, named):
-                    continue
-                raise self._translate(error) from None  # its own chain may hold the key
-            except (ValueError, TypeError, RecursionError) as error:  # of the client's parser: no reply of the protocol
+    def _takes_grammars(self) -> bool:
+        """Whether the server's list of models names llama.cpp; not every server has this list."""
+        openai, client = import_openai(), self._client.with_options(timeout=CONNECT_SECONDS)
+        try:
+            return any(getattr(model, "owned_by", None) == GRAMMAR_OWNER for model in client.models.list())
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            if is_unreachable(error) or getattr(error, "status_code", None) == LOADING:
                 raise self._translate(error) from None
-            break
-        answer = read_reply(reply, sent, round((time.perf_counter() - started) * 1000))
-        if "logprobs" in fields and schema is not None:
-            return self._choose(answer, reply, schema)
-        if len(answer.text) > LONGEST_REPLY:
-            with self._lock:
-                self.cut += 1
-            short = without_thoughts(answer.text)[:LONGEST_REPLY]
-            return replace(answer, text=short, finish="length" if answer.finish == "stop" else answer.finish)
-        return answer
+            return False
 
-    def _choose(self, answer: Completion, reply: Any, schema: Mapping[str, Any]) -> Completion:
-        """The most probable admissible value as the answer."""
-        choice, tokens = only_choice(schema), read_probabilities(reply)
-        value = None if choice is None or not tokens else choose_by_probability(choice.values, tokens)
-        if value is None and self.form == "auto":  # no log-probabilities, or the model thinks first
-            raise _FormRefusedError
-        if choice is None or value is None:
-            return answer
-        return replace(answer, text=json.dumps({choice.name: value}, ensure_ascii=False), finish="stop")
+    def _drops(self, error: Exception, form: str) -> bool:
+        """Whether the form of the answer was refused, which is then not used again."""
+        if not form or self.form != "auto" or not is_form_refusal(error):
+            return False
+        with self._lock:  # another thread may have dropped it already
+            self._forms = [other for other in self._forms or FORMS if other != form]
+        return True
 
-    def _learn(self, error: Exception, sent: Mapping[str, Any]) -> bool:
+    def _renames(self, error: Exception, sent: Mapping[str, Any]) -> bool:
         """Whether a parameter was refused, which is then renamed or left out."""
         if getattr(error, "status_code", None) not in (400, 422):
             return False
-        note = self._server.learn(message_of(error), sent, getattr(error, "param", None))
-        if note is not None and self._note is not None:
-            self._note(f"{self.name!r} at {self.base_url}: {note}")
-        return note is not None
-
-    def _connect(self) -> Callable[..., Any]:
-        """The client's method; the client is made at the first request, since recorded replies need no key."""
+        refused = find_refused(message_of(error), sent, getattr(error, "param", None))
+        if refused is None:
+            return False
         with self._lock:
-            if self._client is None:
-                openai = import_openai()
-                self._secret = self._key.read() or ""
-                if not self._secret and self.base_url == OPENAI:
-                    raise ModelAccessError(
-                        f"{self.base_url} needs a key: {self._key.describe()} is not set. Set it, or name a file with "
-                        "--key-file; a server of your own is named with --base-url"
-                    )
-                self._client = openai.OpenAI(
-                    api_key=self._secret or NO_KEY,
-                    base_url=self.base_url,
-                    timeout=import_httpx().Timeout(self.timeout, connect=min(CONNECT_SECONDS, self.timeout), pool=None),
-                    max_retries=0,
-                    http_client=self._pool.client(),
-                )
-            create: Callable[..., Any] = self._client.chat.completions.create
-            return create
+            original = next((first for first, now in self._names.items() if now == refused), refused)
+            second = self._names[original] = RENAMED.get(refused) if original == refused else None
+        if self._note is not None:
+            done = f"leaves out `{refused}`" if second is None else f"sends `{second}` for `{refused}`"
+            self._note(f"{self.name!r} at {self.base_url}: {done}, which the server refuses")
+        return True
 
     def _translate(self, error: Exception) -> ModelError:
-        return translate_error(error, self.name, self.base_url, self._secret, self._key.describe(), self.models)
+        return translate_error(error, self.name, self.base_url, self._key, self.models)
 
     def models(self) -> list[str]:
         """The names of the server's models; empty if it has no such list."""
-        openai = import_openai()
-        self._connect()
+        openai, client = import_openai(), self._client
         try:
-            return sorted(without_surrogates(model.id) for model in self._client.models.list())
+            return sorted(without_surrogates(model.id) for model in client.models.list())
         except (openai.OpenAIError, ValueError, TypeError, AttributeError, RecursionError):
             return []  # not every server has this list, which only completes an error message
-
-
-class _FormRefusedError(Exception):
-    """The server does not support this form of answer."""

@@ -1,25 +1,32 @@
 """What happens after an answer that does not have the requested form.
 
-* `ReaskingModel` - repeats the request with a description of the error
-* `RuleFallbackModel` - answers by declared rules where the model's answer remains invalid
+* `ReaskingModel` - repeats the request with a description of the error, and answers by rules where that does not help
+* `AnswerMonitor` - stops a run whose answers are not usable
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from drift_agents.checks import check_integer
-from drift_agents.errors import ContextLengthError
+from drift_agents.errors import ContextLengthError, UnusableAnswersError
 from drift_agents.llm.answer_format import read_answer
 from drift_agents.llm.base import Completion, Message, Model
-from drift_agents.llm.monitor import AnswerMonitor
+from drift_agents.llm.budget import Meter
 from drift_agents.llm.schema import violations
 from drift_agents.types import NO_USAGE
 
 REASKS = 2
 """Default number of repeated requests after invalid answers."""
+LONGEST_QUOTE = 4000
+"""Characters of an invalid answer that are repeated in the next request."""
+LEAST = 50
+"""Answers before a run is stopped."""
+MOST_INVALID = 0.2
+"""Share of answers that may be invalid."""
 
 _REASONS = {
     "length": "it was cut off, so it should be shorter",
@@ -29,20 +36,21 @@ _REASONS = {
 }
 
 
-LONGEST_QUOTE = 4000
-"""Characters of an invalid answer that are repeated in the next request."""
-
-
 class ReaskingModel:
     """A model that gets a description of the error after an invalid answer, and answers again.
 
-    When all answers are invalid, the last one is returned with `data` left `None`. The results are reported to the
-    model's `monitor`, if it has one.
+    A memory needs its summary, its critique or its insights. So where all answers are invalid, or the request is too
+    long for the model, its declared rules answer, which is counted as `fallbacks`; without rules the last answer is
+    returned with `data` left `None`. A server that does not respond remains an error.
+
+    The results are reported to the model's `monitor`, if it has one.
 
     Args:
         model: the model that answers.
         parameters: defaults for every request, as in `{"temperature": 0}`; those of a request override them.
         reasks: repeated requests at the most.
+        rules: the replacement for invalid answers, as in `drift_agents.llm.rules.RuleModel`.
+        meter: a sum to which the usage is added.
 
     Raises:
         ArgumentError: if `reasks` is negative.
@@ -56,9 +64,16 @@ class ReaskingModel:
         ({'n': 3}, 2, 1)
     """
 
-    def __init__(self, model: Model, parameters: Mapping[str, Any] | None = None, reasks: int = REASKS) -> None:
+    def __init__(
+        self,
+        model: Model,
+        parameters: Mapping[str, Any] | None = None,
+        reasks: int = REASKS,
+        rules: Model | None = None,
+        meter: Meter | None = None,
+    ) -> None:
         self.reasks = check_integer("reasks", reasks, least=0)
-        self.model, self.name = model, model.name
+        self.model, self.name, self.rules, self.meter = model, model.name, rules, meter
         self.parameters = dict(parameters or {})
         self._monitor: AnswerMonitor | None = getattr(model, "monitor", None)
 
@@ -73,60 +88,80 @@ class ReaskingModel:
         merged = {**self.parameters, **(parameters or {})}
         conversation, usage, reasks = list(messages), NO_USAGE, 0
         while True:
-            answer = self.model.complete(conversation, schema, merged, sample_index)
+            try:
+                answer = self.model.complete(conversation, schema, merged, sample_index)
+            except ContextLengthError:
+                if self.rules is None:
+                    raise
+                answer = Completion("")
+                break
             usage += answer.usage
             errors = [] if schema is None or answer.data is not None else read_answer(answer.text, schema)[1]
             if not errors or reasks == self.reasks:
                 if self._monitor is not None and schema is not None:
                     self._monitor.count(is_valid=not errors, is_cut=answer.finish == "thinking")
-                return replace(answer, usage=usage._replace(reasks=reasks))
+                break
             reasks += 1
             reason = _REASONS.get(answer.finish, "; ".join(errors))
             conversation += [
                 Message("assistant", answer.text[:LONGEST_QUOTE]),
                 Message("user", f"Your answer cannot be used: {reason}. Answer again."),
             ]
+        usage = usage._replace(reasks=reasks)
+        if self.rules is not None and schema is not None and (answer.data is None or violations(answer.data, schema)):
+            by_rule = self.rules.complete(messages, schema, parameters, sample_index)
+            answer = replace(answer, text=by_rule.text, data=by_rule.data)
+            usage = usage._replace(fallbacks=usage.fallbacks + 1)
+        if self.meter is not None:
+            self.meter.add(usage)
+        return replace(answer, usage=usage)
 
 
-class RuleFallbackModel:
-    """A model whose invalid answers are replaced by those of rules, and counted as `fallbacks`.
+class AnswerMonitor:
+    """Counts answers that are invalid or cut off, and raises an error when they are too many.
 
-    A memory needs its summary, its critique or its insights. So where a language model refuses, returns nothing or
-    nothing valid after all re-asks, or the request is too long for it, the memory's own declared rules answer. A
-    server that does not respond remains an error.
+    An answer counts as invalid after all re-asks. A run in which more than a fifth is invalid measures the form of
+    the answers, and not what a memory contributes.
 
     Args:
-        model: the model that answers.
-        rules: the replacement, as in `drift_agents.llm.rules.RuleModel`.
+        least: answers before an error is raised.
+        most: the share of answers that may be invalid.
 
     Example:
-        >>> from drift_agents.llm.rules import RuleModel
-        >>> from drift_agents.llm.scripted import ScriptedModel
-        >>> rules = RuleModel({"importance": lambda text: {"importance": 1}})
-        >>> schema = {"title": "importance", "type": "object", "required": ["importance"]}
-        >>> model = RuleFallbackModel(ScriptedModel(["I'd rather not say."]), rules)
-        >>> answer = model.complete([Message("user", "Ouch.")], schema)
-        >>> answer.data, answer.fallbacks, answer.model_calls
-        ({'importance': 1}, 1, 1)
+        >>> monitor = AnswerMonitor(least=1)
+        >>> monitor.count(is_valid=True)
+        >>> monitor.count(is_valid=False)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        drift_agents.errors.UnusableAnswersError: 1 of 2 answers are invalid: use a server that restricts answers ...
     """
 
-    def __init__(self, model: Model, rules: Model) -> None:
-        self.model, self.rules, self.name = model, rules, model.name
+    def __init__(self, least: int = LEAST, most: float = MOST_INVALID) -> None:
+        self.least, self.most = least, most
+        self.answers = self.invalid = self.cut = 0
+        self._lock = threading.Lock()
 
-    def complete(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        sample_index: int = 0,
-    ) -> Completion:
-        """Answer, by rule where the model's answer is invalid."""
-        try:
-            answer = self.model.complete(messages, schema, parameters, sample_index)
-        except ContextLengthError:
-            answer = Completion("")
-        if schema is None or (answer.data is not None and not violations(answer.data, schema)):
-            return answer
-        by_rule = self.rules.complete(messages, schema, parameters, sample_index)
-        usage = answer.usage._replace(fallbacks=answer.fallbacks + 1)
-        return replace(answer, text=by_rule.text, data=by_rule.data, usage=usage)
+    def count(self, is_valid: bool, is_cut: bool = False) -> None:
+        """Count an answer.
+
+        Args:
+            is_valid: whether it has the requested form.
+            is_cut: whether it was cut off while the model was thinking.
+
+        Raises:
+            UnusableAnswersError: if too many answers are invalid.
+        """
+        with self._lock:
+            self.answers += 1
+            self.invalid += not is_valid
+            self.cut += is_cut and not is_valid
+            if self.answers < self.least or self.invalid <= self.most * self.answers:
+                return
+            advice = ": use a server that restricts answers to a schema, or a larger model"
+            if 2 * self.cut >= self.invalid:
+                advice = (
+                    f", {self.cut} of them cut off while thinking: raise --max-tokens, or limit the thoughts, as with "
+                    "--parameter reasoning_effort=low"
+                )
+            raise UnusableAnswersError(
+                f"{self.invalid} of {self.answers} answers are invalid{advice}. --keep-going continues all the same"
+            )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from drift_agents.errors import ArgumentError, UnknownNameError
@@ -45,7 +44,7 @@ class RuleModel:
         for title, rule in rules.items():
             if not callable(rule):
                 raise ArgumentError(f"the rule {title!r} should be a function of a text. Received {rule!r}")
-        self.rules: Mapping[str, Rule] = MappingProxyType(dict(rules))
+        self.rules: Mapping[str, Rule] = dict(rules)
 
     def complete(
         self,
@@ -74,7 +73,3 @@ class RuleModel:
             raise UnknownNameError("rule", title, self.rules)
         data = self.rules[title]("\n\n".join(message.content for message in messages if message.role == "user"))
         return Completion(json.dumps(data, ensure_ascii=False), data)
-
-    def __reduce__(self) -> tuple[type[RuleModel], tuple[dict[str, Rule]]]:
-        """Rebuild from the rules: a read-only mapping cannot be copied or pickled."""
-        return type(self), (dict(self.rules),)

@@ -1,15 +1,31 @@
-"""Replies of the chat-completions protocol, whose types no client checks.
+"""Replies and errors of servers with the chat-completions protocol.
 
-* `read_reply` - a reply as a completion; what is missing or of another type is empty or estimated
-* `read_probabilities` - candidates for the first token
+* `read_reply` - a reply as a completion; no client checks its types, so what is missing or of another type is empty
+  or estimated
+* `translate_error` - any error of the client, as an error of this package
+* `is_unreachable`, `is_form_refusal` - whether no connection was made, and whether the form of the answer was refused
+* `find_refused` - the parameter that a server refuses
+* `message_of` - the server's message
+* `read_retry_after` - the pause that a server requests
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from drift_agents.checks import is_number
+from drift_agents.errors import (
+    ContextLengthError,
+    ModelAccessError,
+    ModelError,
+    ModelUnavailableError,
+    ServerUnreachableError,
+)
 from drift_agents.llm.answer_format import without_surrogates, without_thoughts
 from drift_agents.llm.base import Completion, count_tokens
 from drift_agents.types import Usage
@@ -17,11 +33,32 @@ from drift_agents.types import Usage
 MOST_TOKENS = 10**9
 """Tokens of one reply that are believed; any other count is replaced by an estimate."""
 _FINISHES = {"length": "length", "content_filter": "refusal"}
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|size|window)|maximum context|exceeds? the available context"
+    r"|too many tokens|prompt is too long",
+    re.IGNORECASE,
+)
+_FORM = re.compile(r"response_format|json_schema|json_object|structured.?output|guided|grammar", re.IGNORECASE)
+_PARAMETER = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|extra (?:inputs|fields)"
+    r"|invalid (?:parameter|argument|field|json payload)|cannot find field|deprecated|only the default|not available",
+    re.IGNORECASE,
+)
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_LONGEST_QUOTE = 300
+"""Characters of a server's message that are quoted."""
 
 
 def read_reply(reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int) -> Completion:
-    """Read a server's reply. The client checks no types: what is missing or of another type is empty or estimated."""
-    choice = _first_choice(reply)
+    """Read a server's reply.
+
+    Args:
+        reply: the client's object.
+        sent: the messages of the request, for an estimate of their tokens.
+        milliseconds: the time from the request to the reply.
+    """
+    choices = getattr(reply, "choices", None)
+    choice = choices[0] if isinstance(choices, (list, tuple)) and choices else None
     message = getattr(choice, "message", None)
     text = _read_content(getattr(message, "content", None))
     reason = getattr(choice, "finish_reason", None)
@@ -43,11 +80,6 @@ def read_reply(reply: Any, sent: Sequence[Mapping[str, str]], milliseconds: int)
     return Completion(text, None, usage, finish, min(cached or 0, tokens_in))
 
 
-def _first_choice(reply: Any) -> Any:
-    choices = getattr(reply, "choices", None)
-    return choices[0] if isinstance(choices, (list, tuple)) and choices else None
-
-
 def _read_content(content: Any) -> str:
     """The text of a message: one text, or the texts of a list of parts."""
     if isinstance(content, str):
@@ -63,13 +95,119 @@ def _read_count(count: Any) -> int | None:
     return int(count) if is_number(count) and 0 <= count <= MOST_TOKENS else None
 
 
-def read_probabilities(reply: Any) -> list[tuple[str, float]]:
-    """Candidates for the first token of a reply, with their log-probabilities; empty without any."""
-    tokens = getattr(getattr(_first_choice(reply), "logprobs", None), "content", None)
-    top = getattr(tokens[0], "top_logprobs", None) if isinstance(tokens, (list, tuple)) and tokens else None
-    found = []
-    for candidate in top if isinstance(top, (list, tuple)) else ():
-        token, logarithm = getattr(candidate, "token", None), getattr(candidate, "logprob", None)
-        if isinstance(token, str) and is_number(logarithm):
-            found.append((token, float(logarithm)))
-    return found
+def translate_error(
+    error: Exception, model: str, base_url: str, key: tuple[str, str], list_models: Callable[[], list[str]]
+) -> ModelError:
+    """Translate an error of the client into one of this package.
+
+    Args:
+        error: the client's error.
+        model: the model's name.
+        base_url: the server's address.
+        key: the key, which servers often repeat in their messages, and the place from which it was read.
+        list_models: returns the names of the server's models; called for an unknown one alone.
+
+    Returns:
+        The error to raise: `ModelAccessError` if any retry would be refused as well, `ContextLengthError`, or
+        `ModelUnavailableError` if a retry may succeed.
+    """
+    secret, place = key
+    message = _without_secret(message_of(error), secret)
+    status = getattr(error, "status_code", None)
+    if status is None and is_unreachable(error):
+        return ServerUnreachableError(f"no server answers at {base_url}: {message}. Is it running?")
+    if status is None:  # a connection error, a time-out, or a body that is incomplete
+        return ModelUnavailableError(f"{base_url} gave no answer that can be read: {message}")
+    code = getattr(error, "code", None) or getattr(error, "type", None)
+    if status in (400, 413, 422) and (code == "context_length_exceeded" or _TOO_LONG.search(message)):
+        return ContextLengthError(f"the prompt is too long for {model!r}: {message}")
+    if status in (401, 403):
+        return ModelAccessError(f"{base_url} refuses the key from {place} (status {status}): {message}")
+    if status == 404:
+        names = list_models()
+        hint = f"The server has: {', '.join(names[:20])}" if names else "Is there `/v1` at the end of the address?"
+        return ModelAccessError(f"{base_url} has no model {model!r} (status 404): {message}. {hint}")
+    if status == 429 and code in ("insufficient_quota", "billing_hard_limit_reached"):
+        return ModelAccessError(f"{base_url}: the quota is used up (status 429): {message}")
+    if status in _TRANSIENT or status >= 500:
+        headers = getattr(getattr(error, "response", None), "headers", {})
+        return ModelUnavailableError(
+            f"{base_url} answers with status {status}: {message}", read_retry_after(headers), is_limit=status == 429
+        )
+    return ModelAccessError(f"{base_url} refuses the request (status {status}): {message}")
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Whether no connection was made at all."""
+    return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
+
+
+def is_form_refusal(error: Exception) -> bool:
+    """Whether the server refused the form of the answer, not the request."""
+    return getattr(error, "status_code", None) in (400, 422, 501) and bool(_FORM.search(message_of(error)))
+
+
+def find_refused(message: str, sent: Collection[str], parameter: object = None) -> str | None:
+    """The parameter that a server refuses, `None` if it refuses none that was sent.
+
+    Args:
+        message: the server's.
+        sent: the names of the request's parameters.
+        parameter: the name of the refused parameter, where the server gives it.
+
+    Example:
+        >>> find_refused("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'", ["seed", "max_tokens"])
+        'max_tokens'
+    """
+    if not _PARAMETER.search(message):
+        return None
+    # `max_completion_tokens` is often named as the alternative, so the first one in the message counts.
+    found = {name: match.start() for name in sent if (match := re.search(rf"(?<!\w){re.escape(name)}\b", message))}
+    return next((name for name in sent if name == parameter), min(found, key=lambda name: found[name], default=None))
+
+
+def message_of(error: Exception) -> str:
+    """The message of the server or of the connection, without the client's additions."""
+    body = getattr(error, "body", None)
+    if isinstance(body, list) and body:  # Gemini's
+        body = body[0]
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        if isinstance(inner, Mapping) and isinstance(inner.get("message"), str):
+            return str(inner["message"])
+        return str(inner)
+    cause = error.__cause__
+    return f"{error} ({type(cause).__name__}: {cause})" if cause is not None and str(cause) else str(error)
+
+
+def _without_secret(text: str, secret: str) -> str:
+    """The text on one line, without the key, cut after 300 characters."""
+    text = without_surrogates(text)
+    text = " ".join((text.replace(secret, "***") if secret else text).split())
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which a server requests a retry, `None` if it gives none.
+
+    Args:
+        headers: of its answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
+
+    Example:
+        >>> read_retry_after({"retry-after": "2"}), read_retry_after({})
+        (2.0, None)
+    """
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) * scale
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(text).timestamp() - time.time()
+            except ValueError:
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None

@@ -14,8 +14,8 @@ from drift_agents.checks import check_choice, check_integer, check_number
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
-from drift_agents.llm.reask import REASKS, ReaskingModel, RuleFallbackModel
-from drift_agents.llm.service import connect
+from drift_agents.llm.reask import REASKS, ReaskingModel
+from drift_agents.llm.service import Service
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.facts import FACTS_FORMATS, RANKED
 from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, count_entries, render_messages, without_oldest
@@ -100,7 +100,13 @@ class LanguageModelPolicy:
         self._greedy, self._room = temperature == 0, 0 if max_tokens is None else max_tokens
         own = {"temperature": temperature, "max_tokens": max_tokens}
         self.parameters = {**{key: value for key, value in own.items() if value is not None}, **(parameters or {})}
-        self.model = connect(model, base_url, form, price)
+        if isinstance(model, str):
+            model = Service().model(model, base_url, form, price)
+        elif not isinstance(model, Model):
+            raise ArgumentError(f"`model` should be the name of a language model, or a model. Received {model!r}")
+        elif (base_url, form, price) != (None, "auto", None):
+            raise ArgumentError("`base_url`, `form` and `price` belong to a model's name. Received a model beside them")
+        self.model = model
         self._model = ReaskingModel(self.model, self.parameters, reasks)
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
@@ -149,7 +155,8 @@ class LanguageModelPolicy:
         Raises:
             ModelError: if the model's server fails.
         """
-        return ask(RuleFallbackModel(self._model, rules), messages, schema, None, self._sample(rng))
+        model = ReaskingModel(self.model, self.parameters, self._model.reasks, rules)
+        return ask(model, messages, schema, None, self._sample(rng))
 
     def _sample(self, rng: np.random.Generator) -> int:
         return 0 if self._greedy else int(rng.integers(1, MOST_SAMPLES))

@@ -1,4 +1,4 @@
-"""What tests of language models share: the server, a clock without waiting, and states of each world."""
+"""What tests of language models share: the server."""
 
 from __future__ import annotations
 
@@ -27,22 +27,3 @@ def _load(name: str) -> ModuleType:
 def chat() -> ModuleType:
     """The module `chat_server`: `serve`, `said`, `refused`, `Response`."""
     return _load("chat_server")
-
-
-class StoppedClock:
-    """Time that passes only in `wait`; `waits` has the durations."""
-
-    def __init__(self) -> None:
-        self.time, self.waits = 0.0, list[float]()
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.time += seconds
-
-
-@pytest.fixture
-def clock() -> StoppedClock:
-    return StoppedClock()

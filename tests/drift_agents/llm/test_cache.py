@@ -12,9 +12,9 @@ import pytest
 from drift_agents.errors import ContextLengthError, ModelUnavailableError, ReplayError
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.budget import Price
-from drift_agents.llm.cache import ReplayModel, ReplyStore
-from drift_agents.llm.retry import RetryingModel
+from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.scripted import ScriptedModel
+from drift_agents.llm.served import ServedModel
 from drift_agents.types import Usage
 
 ASK = [Message("user", "Where to?")]
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_recorded_request_is_not_sent_again(path: Path) -> None:
     script = ScriptedModel([Completion('{"action": "1"}', None, Usage(1, 30, 4, 250))])
     with ReplyStore(path) as replies:
-        first, second = (ReplayModel(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
+        first, second = (ServedModel(script, replies).complete(ASK, SCHEMA, {"temperature": 0}) for _ in range(2))
         assert (replies.hits, replies.misses, len(replies)) == (1, 1, 1)
     assert first == second
     assert second == Completion('{"action": "1"}', {"action": "1"}, Usage(1, 30, 4, 250))
@@ -48,7 +48,7 @@ def test_a_recorded_request_is_not_sent_again(path: Path) -> None:
 def test_every_argument_is_part_of_the_key(path: Path, changes: dict[str, Any]) -> None:
     question: dict[str, Any] = {"messages": ASK, "schema": SCHEMA, "parameters": {}, "sample_index": 0}
     with ReplyStore(path) as replies:
-        model = ReplayModel(ScriptedModel(['{"action": "0"}', '{"action": "1"}']), replies)
+        model = ServedModel(ScriptedModel(['{"action": "0"}', '{"action": "1"}']), replies)
         assert model.complete(**question).text != model.complete(**{**question, **changes}).text
 
 
@@ -58,7 +58,7 @@ def test_model_and_address_are_part_of_the_key(path: Path) -> None:
 
     with ReplyStore(path) as replies:
         texts = [
-            ReplayModel(model, replies).complete(ASK).text
+            ServedModel(model, replies).complete(ASK).text
             for model in (
                 ScriptedModel(["a"]),
                 ScriptedModel(["b"], name="other"),
@@ -71,10 +71,10 @@ def test_model_and_address_are_part_of_the_key(path: Path) -> None:
 
 def test_replaying_fails_without_a_recorded_reply(path: Path) -> None:
     with ReplyStore(path) as replies:
-        ReplayModel(ScriptedModel(["a"]), replies).complete(ASK)
+        ServedModel(ScriptedModel(["a"]), replies).complete(ASK)
     before = path.read_bytes()
     with ReplyStore(path, read_only=True) as replies:
-        model = ReplayModel(ScriptedModel([]), replies)
+        model = ServedModel(ScriptedModel([]), replies)
         assert model.complete(ASK).text == "a"
         message = "holds no reply of 'scripted' to 'action' that ends with 'Where to?'. Was it recorded with the same"
         with pytest.raises(ReplayError, match=re.escape(message)):
@@ -86,7 +86,7 @@ def test_replaying_fails_without_a_recorded_reply(path: Path) -> None:
 def test_too_long_requests_are_recorded_and_failures_are_not(path: Path) -> None:
     script = ScriptedModel([ContextLengthError("4096 at most"), ModelUnavailableError("dead"), "a"])
     with ReplyStore(path) as replies:
-        model = ReplayModel(script, replies)
+        model = ServedModel(script, replies, retries=0)
         for _ in range(2):
             with pytest.raises(ContextLengthError, match="4096 at most"):
                 model.complete(ASK)
@@ -97,10 +97,12 @@ def test_too_long_requests_are_recorded_and_failures_are_not(path: Path) -> None
 
 def test_a_recorded_reply_has_a_cost_and_is_not_charged_to_the_budget(path: Path) -> None:
     with ReplyStore(path) as replies:
-        guarded = RetryingModel(ScriptedModel([Completion("a", None, Usage(1, 1_000_000, 0))]), price=Price(2.0, 0.0))
-        costs = [ReplayModel(guarded, replies).complete(ASK).cost for _ in range(3)]
+        model = ServedModel(
+            ScriptedModel([Completion("a", None, Usage(1, 1_000_000, 0))]), replies, price=Price(2.0, 0.0)
+        )
+        costs = [model.complete(ASK).cost for _ in range(3)]
     assert costs == [2.0, 2.0, 2.0]
-    assert guarded.budget.money_spent == 2.0
+    assert model.budget.money_spent == 2.0
 
 
 def test_equal_concurrent_requests_are_sent_once(path: Path) -> None:
@@ -113,7 +115,7 @@ def test_equal_concurrent_requests_are_sent_once(path: Path) -> None:
 
     script, texts = ScriptedModel(answer), list[str]()
     with ReplyStore(path) as replies:
-        model = ReplayModel(script, replies)
+        model = ServedModel(script, replies)
         threads = [threading.Thread(target=lambda: texts.append(model.complete(ASK).text)) for _ in range(3)]
         threads[0].start()
         assert inside.wait(10)
@@ -129,15 +131,15 @@ def test_the_first_of_two_concurrent_replies_is_kept(path: Path) -> None:
     with ReplyStore(path) as ours, ReplyStore(path) as theirs:
 
         def answer(_: Any) -> str:
-            ReplayModel(ScriptedModel(["theirs"]), theirs).complete(ASK)  # while we wait for our answer
+            ServedModel(ScriptedModel(["theirs"]), theirs).complete(ASK)  # while we wait for our answer
             return "ours"
 
-        assert ReplayModel(ScriptedModel(answer), ours).complete(ASK).text == "theirs"
+        assert ServedModel(ScriptedModel(answer), ours).complete(ASK).text == "theirs"
 
 
 def test_recorded_requests_can_be_listed(path: Path) -> None:
     with ReplyStore(path) as replies:
-        ReplayModel(ScriptedModel(["a"]), replies).complete(ASK, None, {"temperature": 0})
+        ServedModel(ScriptedModel(["a"]), replies).complete(ASK, None, {"temperature": 0})
         ((question, reply),) = replies.questions()
     assert question["messages"] == [["user", "Where to?"]]
     assert reply["text"] == "a"

@@ -13,7 +13,6 @@ from drift_agents.errors import ModelError, ModelUnavailableError
 from drift_agents.llm.base import Message
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.openai_compatible import LONGEST_REPLY, OpenAICompatible
-from drift_agents.llm.retry import Backoff
 from drift_agents.llm.service import Service
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,7 +96,15 @@ def test_a_hanging_server_ends_in_an_error(chat: ModuleType) -> None:
         chat.serve(lambda _: chat.said("1")._replace(hang=True)) as server,
         pytest.raises(ModelUnavailableError, match="gave no answer in 2 tries"),
     ):
-        Service(timeout=0.2, backoff=Backoff(1, 0.0)).model("tiny", server.url).complete(ASK)
+        Service(timeout=0.2, retries=1).model("tiny", server.url).complete(ASK)
+
+
+def test_a_reply_that_comes_byte_by_byte_ends_with_the_time_limit(chat: ModuleType) -> None:
+    with chat.serve(lambda _: chat.said("1" * 1000)._replace(pause=0.02)) as server:
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailableError, match=r"no whole reply after \d+ bytes and 0\.3 seconds"):
+            OpenAICompatible("tiny", base_url=server.url, timeout=0.3).complete(ASK)
+        assert time.monotonic() - started < 10
 
 
 def test_a_server_that_is_down_is_reported_within_five_seconds() -> None:

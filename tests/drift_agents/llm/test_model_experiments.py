@@ -26,7 +26,6 @@ from drift_agents.experiment.players import needs_model
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.retry import Backoff
 from drift_agents.llm.service import Service
 
 pytest.importorskip("openai")
@@ -194,7 +193,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_continues_it(run: Any, chat: Mo
 
 
 def test_a_failing_server_stops_the_run_and_finished_episodes_stay(
-    chat: ModuleType, puddle: str, tmp_path: Path, clock: Any
+    chat: ModuleType, puddle: str, tmp_path: Path
 ) -> None:
     well, alive = play(chat), threading.Event()
     alive.set()
@@ -207,7 +206,7 @@ def test_a_failing_server_stops_the_run_and_finished_episodes_stay(
     with chat.serve(answer) as server:
         what, folder = experiment(puddle, server.url), tmp_path / "run"
         with pytest.raises(ExperimentError, match="status 500: out of memory") as error:
-            run_experiment(what, folder, jobs=2, service=Service(clock=clock, backoff=Backoff(retries=2)))
+            run_experiment(what, folder, jobs=2, service=Service(retries=1))
         assert isinstance(error.value.__cause__, ModelUnavailableError)
         assert any(path.read_text() for path in (folder / "cells").iterdir())
         server.answer = well
@@ -266,8 +265,8 @@ def test_invalid_parts_are_refused_before_the_first_episode(
 
 
 def test_an_invalid_limit_is_refused_before_the_first_request() -> None:
-    with pytest.raises(ArgumentError, match="`concurrency` should be a whole number, at least 1"):
-        Service(concurrency=0)
+    with pytest.raises(ArgumentError, match="`retries` should be a whole number, at least 0"):
+        Service(retries=-1).model("tiny")
 
 
 def test_extra_episodes_are_part_of_the_usage(chat: ModuleType, puddle: str, tmp_path: Path) -> None:

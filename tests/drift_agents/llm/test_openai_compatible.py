@@ -22,8 +22,8 @@ from drift_agents.errors import (
     ServerUnreachableError,
 )
 from drift_agents.llm.base import Completion, Message
+from drift_agents.llm.connection import read_key
 from drift_agents.llm.openai_compatible import OpenAICompatible
-from drift_agents.llm.server_access import KeySource
 
 pytest.importorskip("openai")
 
@@ -91,8 +91,7 @@ def test_the_form_falls_back_to_json_and_to_tags_once(chat: ModuleType) -> None:
         model = OpenAICompatible("tiny", base_url=server.url)
         first, second = model.complete(ASK, SCHEMA), model.complete(ASK, SCHEMA)
     forms = [request.get("response_format", {}).get("type") for request in server.requests]
-    assert forms == ["json_schema", "json_object", None, None, None]
-    assert [request.get("logprobs") for request in server.requests] == [None, None, True, None, None]
+    assert forms == ["json_schema", "json_object", None, None]
     assert first.data == second.data == {"action": "1"}
     assert first.model_calls == 1
     assert server.requests[-1]["messages"][1]["content"].endswith(
@@ -151,20 +150,19 @@ def test_a_bad_key_is_reported_and_never_shown(chat: ModuleType, monkeypatch: py
 def test_the_key_comes_from_a_file_and_is_in_no_repr(chat: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(f"{SECRET}\n")
-    source = KeySource(file=file)
-    _, server = ask(chat, chat.said("0"), key=source)
+    _, server = ask(chat, chat.said("0"), key_file=file)
     assert server.keys == [f"Bearer {SECRET}"]
-    model = OpenAICompatible("tiny", base_url=server.url, key=source)
-    assert SECRET not in f"{model!r} {vars(model)} {vars(source)} {model.identity}"
+    model = OpenAICompatible("tiny", base_url=server.url, key_file=file)
+    assert SECRET not in f"{model!r} {vars(model)} {model.identity}"
 
 
 @pytest.mark.parametrize(("content", "message"), [("", "Received 0 words"), ("a b", "Received 2 words")])
 def test_a_key_file_holds_a_key_alone(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "key").write_text(content)
     with pytest.raises(ModelAccessError, match=message):
-        KeySource(file=tmp_path / "key").read()
+        read_key("http://127.0.0.1:9/v1", tmp_path / "key")
     with pytest.raises(ModelAccessError, match="the key cannot be read: No such file"):
-        KeySource(file=tmp_path / "other").read()
+        read_key("http://127.0.0.1:9/v1", tmp_path / "other")
 
 
 def test_openai_requires_a_key() -> None:
@@ -234,7 +232,7 @@ def test_a_closed_port() -> None:
         ({"base_url": f"http://me:{SECRET}@host/v1"}, "should have no user, password or query"),
         (
             {"form": "xml"},
-            "`form` should be one of auto, grammar, structured_outputs, json_schema",
+            "`form` should be one of auto, grammar, json_schema",
         ),
         ({"timeout": 0}, "`timeout` should be a positive number of seconds. Received 0"),
     ],

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from drift_agents.errors import ModelAccessError, ModelUnavailableError
 from drift_agents.llm.base import Message
+from drift_agents.llm.connection import read_key
 from drift_agents.llm.openai_compatible import OpenAICompatible
-from drift_agents.llm.server_access import find_key_source
 
 pytest.importorskip("openai")
 
@@ -78,9 +78,10 @@ def test_errors_are_told_apart(chat: ModuleType) -> None:
 def test_each_server_has_a_variable_for_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "a")
     monkeypatch.setenv("GEMINI_API_KEY", "g")
-    assert find_key_source("https://api.anthropic.com/v1").variable == "ANTHROPIC_API_KEY"
+    monkeypatch.setenv("OPENAI_API_KEY", "o")
+    assert read_key("https://api.anthropic.com/v1") == ("a", "the environment variable ANTHROPIC_API_KEY")
     gemini = "https://generativelanguage.googleapis.com/v1beta/openai"
-    assert find_key_source(gemini).variable == "GEMINI_API_KEY"
-    assert find_key_source("https://api.openai.com/v1").variable == "OPENAI_API_KEY"
+    assert read_key(gemini)[0] == "g"
+    assert read_key("https://api.openai.com/v1")[0] == "o"
     monkeypatch.delenv("GEMINI_API_KEY")
-    assert find_key_source(gemini).variable == "OPENAI_API_KEY"
+    assert read_key(gemini)[0] == "o"

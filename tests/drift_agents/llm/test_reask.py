@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
 from drift_agents.llm.base import Completion, Message, ask
-from drift_agents.llm.budget import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
+from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.rules import RuleModel
 from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.types import Usage
@@ -64,26 +64,26 @@ def test_reasks_are_not_negative() -> None:
 
 
 def test_rules_replace_invalid_answers() -> None:
-    model = RuleFallbackModel(ReaskingModel(ScriptedModel(["a", "b", "c"])), RULES)
+    model = ReaskingModel(ScriptedModel(["a", "b", "c"]), rules=RULES)
     answer = ask(model, ASK, SCHEMA)
     assert (answer.data, answer.fallbacks, answer.reasks, answer.model_calls) == ({"n": 15}, 1, 2, 3)
 
 
 def test_rules_replace_requests_that_are_too_long_but_not_failures() -> None:
-    model = RuleFallbackModel(ScriptedModel([ContextLengthError("too long"), ModelUnavailableError("dead")]), RULES)
+    model = ReaskingModel(ScriptedModel([ContextLengthError("too long"), ModelUnavailableError("dead")]), rules=RULES)
     assert ask(model, ASK, SCHEMA).fallbacks == 1
     with pytest.raises(ModelUnavailableError):
         ask(model, ASK, SCHEMA)
 
 
 def test_a_valid_answer_is_kept() -> None:
-    answer = RuleFallbackModel(ScriptedModel(['{"n": 3}']), RULES).complete(ASK, SCHEMA)
+    answer = ReaskingModel(ScriptedModel(['{"n": 3}']), rules=RULES).complete(ASK, SCHEMA)
     assert (answer.data, answer.fallbacks) == ({"n": 3}, 0)
 
 
 def test_a_meter_sums_usage() -> None:
     meter = Meter()
-    model = MeteredModel(RuleFallbackModel(ReaskingModel(ScriptedModel(["a", "b", "c", '{"n": 3}'])), RULES), meter)
+    model = ReaskingModel(ScriptedModel(["a", "b", "c", '{"n": 3}']), rules=RULES, meter=meter)
     for _ in range(2):
         ask(model, ASK, SCHEMA)
     usage = meter.take()

@@ -1,9 +1,7 @@
-"""Parameters that servers refuse, concurrency that adapts, answers that are not usable, budgets over resumes."""
+"""Parameters that servers refuse, many requests at a time, answers that are not usable, budgets over resumes."""
 
 from __future__ import annotations
 
-import json
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,17 +10,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from drift_agents.errors import BudgetError, ServerUnreachableError, UnusableAnswersError
+from drift_agents.errors import BudgetError, UnusableAnswersError
 from drift_agents.llm.base import Message
 from drift_agents.llm.budget import Budget
 from drift_agents.llm.cache import ReplyStore
-from drift_agents.llm.monitor import AnswerMonitor
+from drift_agents.llm.connection import OPENAI
 from drift_agents.llm.openai_compatible import OpenAICompatible
-from drift_agents.llm.rate_limit import RateLimiter
-from drift_agents.llm.reask import ReaskingModel
-from drift_agents.llm.retry import Backoff, RetryingModel
+from drift_agents.llm.reask import AnswerMonitor, ReaskingModel
 from drift_agents.llm.scripted import ScriptedModel
-from drift_agents.llm.server_access import OPENAI
 from drift_agents.llm.service import Service
 
 pytest.importorskip("openai")
@@ -86,19 +81,6 @@ def test_too_many_invalid_answers_stop_the_run() -> None:
         thinking.count(is_valid=False, is_cut=True)
 
 
-def test_concurrency_is_halved_at_429_and_rises_again(clock: Any) -> None:
-    limits = RateLimiter(8, clock=clock)
-    limits.pause(1.0)
-    limits.pause(1.0)  # of a request that ran at the same time
-    assert limits.allowed == 4
-    for _ in range(4):
-        limits.succeed()
-    assert limits.allowed == 5
-    for _ in range(100):
-        limits.succeed()
-    assert limits.allowed == 8
-
-
 def test_requests_of_64_cells_run_at_a_time(chat: ModuleType) -> None:
     together = threading.Barrier(64, timeout=100)  # for a machine that does much else
 
@@ -106,7 +88,7 @@ def test_requests_of_64_cells_run_at_a_time(chat: ModuleType) -> None:
         together.wait()
         return chat.said('{"action": "1"}')
 
-    with chat.serve(answer) as server, closing(Service(concurrency=64)) as service, ThreadPoolExecutor(64) as threads:
+    with chat.serve(answer) as server, closing(Service()) as service, ThreadPoolExecutor(64) as threads:
         model = service.model("tiny", server.url)
         answers = list(threads.map(lambda n: model.complete([Message("user", str(n))], SCHEMA), range(128)))
     assert all(answer.data == {"action": "1"} for answer in answers)
@@ -132,39 +114,10 @@ def test_a_budget_holds_over_resumes(chat: ModuleType, tmp_path: Path) -> None:
         assert spend(counts_records=False) == (210, 420)
 
 
-def test_llama_cpp_is_sent_a_grammar_and_vllm_a_choice(chat: ModuleType) -> None:
-    fields = {
-        "llamacpp": {"grammar": 'root ::= "{" "\\"action\\":" ("\\"0\\"" | "\\"1\\"") "}"'},
-        "vllm": {"structured_outputs": {"choice": ['{"action":"0"}', '{"action":"1"}']}},
-    }
-    for owner, sent in fields.items():
-        with chat.serve(lambda _: chat.said('{"action":"1"}')) as server:
-            server.owner = owner
-            assert OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA).data == {"action": "1"}
-        (request,) = server.requests
-        assert {key: request.get(key) for key in sent} == sent
-        assert "response_format" not in request
-
-
-def test_the_most_probable_admissible_action_is_chosen(chat: ModuleType) -> None:
-    def answer(request: dict[str, Any]) -> Any:
-        if "response_format" in request:
-            return chat.refused(400, "response_format is not supported")
-        top = [{"token": token, "logprob": value} for token, value in ((" I", -0.1), (" 1", -2.0), ("0", -3.0))]
-        reply = chat.said(" I", "length")
-        reply.body["choices"][0]["logprobs"] = {"content": [{"token": " I", "logprob": -0.1, "top_logprobs": top}]}
-        return reply
-
-    with chat.serve(answer) as server:
-        completion = OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA, {"max_tokens": 100})
-    assert (completion.data, json.loads(completion.text)) == ({"action": "1"}, {"action": "1"})
-    assert (server.requests[-1]["max_tokens"], server.requests[-1]["top_logprobs"]) == (1, 20)
-    assert re.search('Answer with one of "0", "1" and nothing else.$', server.requests[-1]["messages"][-1]["content"])
-
-
-def test_a_server_that_has_answered_is_tried_again() -> None:
-    down = ServerUnreachableError("no server answers")
-    model = RetryingModel(ScriptedModel([down, "1", down, down, "2"]), backoff=Backoff(2, 0.0))
-    with pytest.raises(ServerUnreachableError):
-        model.complete(ASK)
-    assert [model.complete(ASK).text for _ in range(2)] == ["1", "2"]
+def test_llama_cpp_is_sent_a_grammar(chat: ModuleType) -> None:
+    with chat.serve(lambda _: chat.said('{"action":"1"}')) as server:
+        server.owner = "llamacpp"
+        assert OpenAICompatible("tiny", base_url=server.url).complete(ASK, SCHEMA).data == {"action": "1"}
+    (request,) = server.requests
+    assert request["grammar"] == 'root ::= "{" "\\"action\\":" ("\\"0\\"" | "\\"1\\"") "}"'
+    assert "response_format" not in request

@@ -11,8 +11,8 @@ import pytest
 from drift_agents.agent import Agent
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
 from drift_agents.llm.base import Completion
-from drift_agents.llm.budget import Meter, MeteredModel
-from drift_agents.llm.reask import ReaskingModel, RuleFallbackModel
+from drift_agents.llm.budget import Meter
+from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.scripted import ScriptedModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply, make_policy
@@ -135,7 +135,7 @@ def test_the_usage_of_memory_is_part_of_the_episode() -> None:
     world = gym.make("DriftFrozenLake-v0", schedule=LAKE, text=True)
     meter, rules = Meter(), make_memory("memory_bank").model  # type: ignore[attr-defined]
     diary = ScriptedModel(['{"summary": "Going right leads to the goal."}', "?", "?", "?"])
-    memory = make_memory("memory_bank", model=MeteredModel(RuleFallbackModel(ReaskingModel(diary), rules), meter))
+    memory = make_memory("memory_bank", model=ReaskingModel(diary, rules=rules, meter=meter))
     agent = Agent(LanguageModelPolicy(ScriptedModel(lambda _: "2")), memory, meter=meter)
     first, second = agent.run_episode(world, seed=0), agent.run_episode(world)
     assert (first.model_calls, first.fallbacks) == (2 + 1, 0)
