@@ -251,15 +251,13 @@ REASONS: dict[str, tuple[str, ...]] = {
         "studies.experience.command",
         "studies.injection",
     ),
-    "one check of a submission a file, collected by one file": (
-        "drift_agents.submission.cell_lines",
-        "drift_agents.submission.run_statement",
-    ),
+    "the page apart from the standings that it shows": ("drift_agents.submission.page",),
     "one group of commands a file, as its siblings": ("drift_agents.cli.remembering",),
     "the entry point of the program": ("drift_agents.cli.app",),
     "compiled functions apart from the interface that calls them": ("drift_envs.functional.batch",),
     "what users import; the package's root names it": ("drift_agents.analysis.run",),
     "one kind of table or picture a file, collected by one file": (
+        "drift_agents.analysis.drift_map",
         "drift_agents.analysis.plots.draw",
         "drift_agents.analysis.plots.methods",
         "drift_agents.analysis.plots.visits",

@@ -84,7 +84,7 @@ def _validate(
     salt: Salt = None,
     debug: Debug = False,
 ) -> None:
-    """Check files, hashes, the run's description, lines and recorded replies; no code of an agent is imported.
+    """Check files, hashes, the run's description and lines; no code of an agent is imported.
 
     With a track its commitment, seeds, schedules and lengths are checked too. The exit status is 1 if anything is
     wrong.

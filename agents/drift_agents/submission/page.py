@@ -50,10 +50,10 @@ def to_page(boards: Sequence[TrackBoard]) -> str:
     Args:
         boards: the tracks.
     """
-    style = _read("drift_agents.analysis.html", "report.css") + _read("drift_agents.submission.static", "board.css")
-    script = _read("drift_agents.submission.static", "board.js")
+    style = _read("analysis/html/report.css") + _read("submission/static/board.css")
+    script = _read("submission/static/board.js")
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return template.from_string(_read("drift_agents.submission.static", "board.html")).render(
+    return template.from_string(_read("submission/static/board.html")).render(
         style=Markup(style),
         script=Markup(script),
         style_source=Markup(hash_source(style)),
@@ -63,8 +63,8 @@ def to_page(boards: Sequence[TrackBoard]) -> str:
     )
 
 
-def _read(package: str, name: str) -> str:
-    return (resources.files(package) / name).read_text("utf-8")
+def _read(name: str) -> str:
+    return resources.files("drift_agents").joinpath(name).read_text("utf-8")
 
 
 def _plain_view(view: BoardView) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What can be checked of a submission without playing and without the agent's package.
 
-* `check_submission` - files, hashes, the description of the run, lines and recorded replies
+* `check_submission` - files, hashes, the description of the run, and lines
 * `Checked` - a submission as it was read, and everything that is wrong in it
 """
 
@@ -23,7 +23,6 @@ from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES
 from drift_agents.experiment.logs import CONSTRUCT, TEST, read_rows
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_cells, plan_episodes
 from drift_agents.experiment.worlds import read_schedule
-from drift_agents.llm.cache import ReplyStore
 from drift_agents.submission.bundle import NAMES, STATEMENT, Statement, hash_file, parse_model, read_json
 from drift_agents.types import SUPERVISION
 from drift_envs.errors import DriftEnvsError
@@ -102,7 +101,7 @@ def check_submission(folder: Path) -> Checked:
     """
     found = Checked(folder)
     try:
-        for check in (_check_files, _check_run, _check_lines, _check_replies):
+        for check in (_check_files, _check_run, _check_lines):
             found.findings += shorten(check(found))
             if found.findings:
                 break
@@ -228,6 +227,8 @@ def _check_lines(found: Checked) -> Iterator[str]:
     rows = found.rows = read_rows(path)
     played = [(who, len(list(own))) for who, own in groupby(tuple(row[name] for name in _WHO) for row in rows)]
     planned = [_identity(found, cell) for cell in found.cells]
+    if any(row["model_calls"] for row in rows) and not (found.folder / REPLIES).is_file():
+        yield f"{REPLIES}: is missing, although language models were asked: no cell could be played again"
     line = 1
     for wanted, (who, count) in zip([*planned, None], [*played, (None, 0)], strict=False):
         if who != wanted:
@@ -281,19 +282,3 @@ def _check_cell(found: Checked, cell: Cell, rows: Sequence[Row], first: int, pla
             if row[name] != value:
                 yield f"{EPISODES}:{first + at}: `{name}` should be {value!r}. Received {row[name]!r}"
                 return
-
-
-def _check_replies(found: Checked) -> Iterator[str]:
-    """Recorded replies of language models: there where they are needed, and each under the hash of its request."""
-    asked = any(row["model_calls"] for row in found.rows)
-    path = found.folder / REPLIES
-    if not path.is_file():
-        if asked:
-            yield f"{REPLIES}: is missing, although language models were asked: no cell could be played again"
-        return
-    with ReplyStore(path, read_only=True) as replies:
-        misfiled = replies.count_misfiled()
-        if misfiled:
-            yield f"{REPLIES}: {misfiled} replies do not stand under the hash of their request"
-        if asked and not len(replies):
-            yield f"{REPLIES}: holds no reply, although language models were asked"
