@@ -22,6 +22,7 @@ from drift_agents.submission.validate import check_submission
 from hypothesis import HealthCheck, given, settings
 
 Reseal = Callable[[Path], None]
+Alter = Callable[[list[dict[str, Any]]], None]
 FILES = ("submission.json", "run.json", "episodes.jsonl", "finished.jsonl")
 
 
@@ -56,7 +57,7 @@ def test_a_changed_byte_is_found(prepared: Path, tmp_path: Path, name: str, plac
         assert checked.findings
 
 
-def change(folder: Path, alter: Callable[[list[dict[str, Any]]], None]) -> None:
+def change(folder: Path, alter: Alter) -> None:
     """Change the rows of the lines, and nothing else."""
     path = folder / "episodes.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -64,58 +65,31 @@ def change(folder: Path, alter: Callable[[list[dict[str, Any]]], None]) -> None:
     path.write_text("".join(to_line(row) + "\n" for row in rows))
 
 
-def swapped(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        row["seed"] = 1 - row["seed"]
+def put(key: str, value: Any, **where: Any) -> Alter:
+    """Give the first row that has these values another one."""
+
+    def alter(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if where.items() <= row.items())[key] = value
+
+    return alter
 
 
-def other_seed(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        row["seed"] += row["seed"] == 1
+def seeds(change: Callable[[int], int]) -> Alter:
+    return lambda rows: [row.update(seed=change(row["seed"])) for row in rows] and None
 
 
-def other_phase(rows: list[dict[str, Any]]) -> None:
-    row = next(row for row in rows if row["phase"] != "source")
-    row["phase"] = "source"
-
-
-def other_tick(rows: list[dict[str, Any]]) -> None:
-    row = next(row for row in rows if row["stage"] == "test" and row["tick"])
-    row["tick"] += 1
-
-
-def other_round(rows: list[dict[str, Any]]) -> None:
-    next(row for row in rows if row["stage"] == "test" and row["round"] == 1)["round"] = 2
-
-
-def other_stage(rows: list[dict[str, Any]]) -> None:
-    next(row for row in rows if row["stage"] == "construct")["stage"] = "test"
-
-
-def other_type(rows: list[dict[str, Any]]) -> None:
-    rows[2]["steps"] = 1.5
-
-
-def other_hash(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        row["schedule_hash"] = "0" * 16
-
-
-TAMPERED: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
-    "seeds swapped": (swapped, r"episodes.jsonl:1: should be a line of .* 0\. Received one of .* 1$"),
-    "another seed": (other_seed, r"should be a line of .* 1\. Received one of .* 2$"),
-    "another phase": (other_phase, r"episodes.jsonl:\d+: `phase` should be 'reversal'\. Received 'source'"),
-    "another tick": (other_tick, r"`tick` should be 1\. Received 2"),
-    "another round": (other_round, r"`round` should be 1\. Received 2"),
-    "another stage": (other_stage, "should have a construction of 1 episodes. Received 0"),
-    "another schedule's hash": (other_hash, "episodes.jsonl:1: `schedule_hash` should be"),
-    "a value of another type": (other_type, "episodes.jsonl:3: `steps` should be a whole number"),
-    "a line dropped": (lambda rows: rows.pop(), "should have 3 episodes. Received 2"),
+TAMPERED: dict[str, tuple[Alter, str]] = {
+    "seeds swapped": (seeds(lambda seed: 1 - seed), r"jsonl:1: should be a line of .* 0\. Received one of .* 1$"),
+    "another seed": (seeds(lambda seed: 2 * seed), r"jsonl:\d+: should be a line of .* 1\. Received one of .* 2$"),
+    "another phase": (put("phase", "source", phase="reversal"), r"jsonl:\d+: `phase` should be 'reversal'"),
+    "another tick": (put("tick", 2, tick=1, stage="test"), r"`tick` should be 1\. Received 2"),
+    "another round": (put("round", 2, round=1, stage="test"), r"`round` should be 1\. Received 2"),
+    "another stage": (put("stage", "test", stage="construct"), "should have a construction of 1 episodes. Received 0"),
+    "another schedule's hash": (put("schedule_hash", "0" * 16), "jsonl:1: `schedule_hash` should be"),
+    "a value of another type": (put("steps", 1.5), "jsonl:1: `steps` should be a whole number"),
+    "a line dropped": (lambda rows: rows.__delitem__(-1), "should have 3 episodes. Received 2"),
     "a line repeated": (lambda rows: rows.append(rows[-1]), "should have 3 episodes. Received 4"),
-    "two lines exchanged": (
-        lambda rows: rows.insert(0, rows.pop(1)),
-        "episodes.jsonl:1: `episode` should be 0",
-    ),
+    "two lines exchanged": (lambda rows: rows.insert(0, rows.pop(1)), "jsonl:1: `episode` should be 0. Received 1"),
     "a cell dropped": (lambda rows: rows.__delitem__(slice(-3, None)), "Received one of no cell"),
     "a cell more": (lambda rows: rows.append({**rows[-1], "memory": "x"}), "should be a line of no cell"),
 }
@@ -206,7 +180,7 @@ def test_prepare_refuses_what_would_not_pass(run: Path, tmp_path: Path) -> None:
     with pytest.raises(SubmissionError, match="the run is not finished"):
         prepare_submission(copy, tmp_path / "x")
     shutil.copy(run / "episodes.jsonl", copy)
-    change(copy, other_phase)
+    change(copy, put("steps", 1.5))
     with pytest.raises(SubmissionError, match="would not pass `validate`"):
         prepare_submission(copy, tmp_path / "x")
     assert not (tmp_path / "x").exists()
