@@ -69,7 +69,9 @@ def _read(name: str) -> str:
 
 def _plain_view(view: BoardView) -> dict[str, Any]:
     """What the script needs of a view."""
-    remarks = [view.reason] if view.reason else []
+    models = [row.name for row in view.rows if row.model]
+    remarks = [f"Language models played in: {', '.join(models)}." if models else "Played by rules, no language model."]
+    remarks += [view.reason] if view.reason else []
     if view.standings is not None:
         remarks.append(f"{view.standings.instances} instances of {', '.join(view.standings.schedules)}.")
         for names, reason in (

@@ -108,6 +108,7 @@ def test_worlds_and_kinds_have_figures_of_their_own(small: WebElement) -> None:
     def remarks() -> str:
         return small.find_element(By.CSS_SELECTOR, ".remarks").text
 
+    assert "Played by rules, no language model." in remarks()
     assert "more than half of the agents keep everything there: house/explicit-family" in remarks()
     figures = column(small, "kept")
     choose(small, "World", "lakes")
@@ -151,6 +152,7 @@ def test_a_budget_in_dollars(lakes: WebElement) -> None:
     choose(lakes, "Dollars", "at most 0.1")
     assert "Vanilla" in column(lakes, "name")
     assert "Vanilla + GLOVE" not in column(lakes, "name")
+    assert "Language models played in: Vanilla + GLOVE, Vanilla." in lakes.text
     choose(lakes, "Policy", "language models")
     assert column(lakes, "name") == ["Vanilla"]
     choose(lakes, "Policy", "any")
