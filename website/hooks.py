@@ -1,7 +1,7 @@
 """Hooks of MkDocs: pages that `docs/` does not hold, and links that leave it.
 
 * `on_config` - gives pages that `nav` does not name a place under "More"
-* `on_files` - adds the start page, the root's documents, the gallery and the site's own files
+* `on_files` - adds the start page, the root's documents, the gallery, the interactive board and the site's own files
 * `on_page_markdown` - rewrites links to files outside `docs/`
 """
 
@@ -12,6 +12,8 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+from drift_agents.submission.board import gather_board
+from drift_agents.submission.page import to_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -26,6 +28,8 @@ FROM_ROOT = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
 }
+BOARD = {"results/board": "interactive_board.html"}
+"""A folder of results, and the page of the site that shows it."""
 GENERATED = {*FROM_ROOT.values(), "gallery.md"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
@@ -66,6 +70,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "gallery.md", content=gallery.page(gallery.draw(pictures))))
     for picture in sorted(pictures.glob("*.svg")) + sorted(pictures.glob("*.png")):
         files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
+    for folder, page in BOARD.items():
+        files.append(File.generated(config, page, content=to_page(gather_board(ROOT / folder))))
     return files
 
 
@@ -81,8 +87,8 @@ def link(page: str, target: str) -> str:
     if path.is_relative_to(ROOT / "docs"):
         return up + path.relative_to(ROOT / "docs").as_posix()
     name = path.relative_to(ROOT).as_posix()
-    if name in FROM_ROOT:
-        return up + FROM_ROOT[name]
+    if name in FROM_ROOT | BOARD:
+        return up + (FROM_ROOT | BOARD)[name]
     return f"{ADDRESS}/blob/main/{name}" if ADDRESS else ""
 
 

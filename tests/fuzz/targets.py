@@ -433,7 +433,7 @@ def _submission_seeds() -> list[str]:
 
 def _submission_reader() -> Callable[[str], object]:
     from drift_agents.errors import SubmissionError
-    from drift_agents.submission.bundle import state_file
+    from drift_agents.submission.bundle import hash_file
     from drift_agents.submission.track import read_track
     from drift_agents.submission.validate import check_submission
 
@@ -449,7 +449,7 @@ def _submission_reader() -> Callable[[str], object]:
         path = _write(f"changed/{name}", text)
         if name != "submission.json":
             statement = json.loads(whole["submission.json"])
-            statement["files"][name] = state_file(path).model_dump()
+            statement["files"][name] = hash_file(path)
             (folder / "submission.json").write_text(json.dumps(statement))
         findings = check_submission(folder).findings
         if findings:

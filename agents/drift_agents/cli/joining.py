@@ -2,7 +2,7 @@
 
 * `submissions` - make, check and repeat a submission
 * `tracks` - the same instances for all agents, open or hidden until they are revealed
-* `boards` - results as small files, and the pages made of them
+* `boards` - results as small files, and the page made of them
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from webshop_server.command_line import FAILED, Debug, make_app, refuse
 
 if TYPE_CHECKING:
     from drift_agents.submission.track import Track
+    from drift_agents.submission.validate import Checked
 
 submissions = make_app(
     "Make, check and repeat a submission: a run that others can verify.",
@@ -28,8 +29,8 @@ tracks = make_app(
     completion=False,
 )
 boards = make_app(
-    "Results as small files, and the pages made of them.",
-    "drift-agents board page results/board --out docs/board.md --html docs/board.html",
+    "Results as small files, and the page made of them.",
+    "drift-agents board page results/board --out board.html",
     completion=False,
 )
 
@@ -57,49 +58,66 @@ def _prepare(
     about: Annotated[str, typer.Option(metavar="TEXT", help="One sentence for the board.")] = "",
     debug: Debug = False,
 ) -> None:
-    """Copy the lines, the description and the recorded replies of a run, with their hashes, sums and packages.
+    """Copy the lines, the description and the recorded replies of a run, with their hashes and packages.
 
     Replies hold prompts and the address of the server, no key. The result is checked as by `validate`.
     """
-    from drift_agents.submission.bundle import open_submission
     from drift_agents.submission.prepare import prepare_submission
-    from drift_agents.submission.validate import check_submission
 
     target = run.with_name(f"{run.name}.zip") if out is None else out
-    statement = prepare_submission(run, target, replies=replies, about=about)
-    counts = statement.counts
-    print(f"wrote {target}: {counts.cells:,} cells, {counts.episodes:,} episodes")
-    for package in statement.packages:
+    checked = prepare_submission(run, target, replies=replies, about=about)
+    print(f"wrote {target}: {len(checked.cells):,} cells, {len(checked.rows):,} episodes, digest {checked.digest}")
+    for package in checked.statement.packages if checked.statement else ():
         print(f"  package {package.name} {package.version}: {', '.join(package.parts)}")
-    with open_submission(target) as folder:
-        print(f"  digest {check_submission(folder).digest}")
 
 
 @submissions.command(
     "validate",
     short_help="Check a submission without playing.",
-    epilog="Example: drift-agents submit validate mine.zip",
+    epilog="Example: drift-agents submit validate mine.zip --track lakes/track.json",
 )
-def _validate(path: SubmissionPath, debug: Debug = False) -> None:
-    """Check files, hashes, experiment, lines, counts, costs and recorded replies; no code of an agent is imported.
+def _validate(
+    path: SubmissionPath,
+    track: Annotated[
+        Path | None, typer.Option(metavar="TRACK", help="Also check that it was played on this track (JSON).")
+    ] = None,
+    salt: Salt = None,
+    debug: Debug = False,
+) -> None:
+    """Check files, hashes, the run's description and lines; no code of an agent is imported.
 
-    The exit status is 1 if anything is wrong.
+    With a track its commitment, seeds, schedules and lengths are checked too. The exit status is 1 if anything is
+    wrong.
     """
     from drift_agents.submission.bundle import open_submission
-    from drift_agents.submission.validate import CHECKS, check_submission
+    from drift_agents.submission.track import read_track
 
+    if salt is not None and track is None:
+        raise refuse("--salt", "should stand with `--track`", str(salt))
+    played = None if track is None else read_track(track)
     with open_submission(path) as folder:
-        checked = check_submission(folder)
-    if checked.findings or checked.statement is None:
+        checked = _check(folder, played, salt)
+    if checked.findings:
         print(f"{path}: not valid")
         for finding in checked.findings:
             print(f"  {finding}")
         raise typer.Exit(FAILED)
-    counts = checked.statement.counts
-    print(f"{path}: valid. {counts.cells:,} cells, {counts.episodes:,} episodes, digest {checked.digest}")
-    for check in CHECKS:
-        print(f"  {check}")
+    print(f"{path}: valid. {len(checked.cells):,} cells, {len(checked.rows):,} episodes, digest {checked.digest}")
+    if played is not None:
+        source = "derived from the salt that was committed to" if played.is_hidden else f"from {played.first_seed} on"
+        print(f"  played on the {played.instances} instances of {played.name}, seeds {source}")
     print("Lines that were forged consistently are found by `replay` alone.")
+
+
+def _check(folder: Path, track: Track | None, salt: Path | None) -> Checked:
+    """A submission, with what is not as its track has it among the findings."""
+    from drift_agents.submission.track import check_track, read_salt
+    from drift_agents.submission.validate import check_submission
+
+    checked = check_submission(folder)
+    if track is not None and not checked.findings:
+        checked.findings += check_track(checked, track, None if salt is None else read_salt(salt))
+    return checked
 
 
 @submissions.command(
@@ -122,25 +140,24 @@ def _replay(
     request is sent to a language model. The exit status is 1 if a line is different.
     """
     from drift_agents.submission.bundle import open_submission, write_json
-    from drift_agents.submission.replay import REPRODUCED, replay_submission
+    from drift_agents.submission.replay import replay_submission
     from drift_agents.submission.validate import check_submission
 
     with open_submission(path) as folder:
-        result = replay_submission(check_submission(folder), cells, nonce)
-    sample = result.replayed
-    print(f"{path}: {result.outcome}. {len(sample.cells)} of {sample.of} cells, {sample.lines} lines compared")
+        checked = check_submission(folder)
+        result = replay_submission(checked, cells, nonce)
+    outcome = "different" if result.differences else "reproduced"
+    print(f"{path}: {outcome}. {len(result.cells)} of {result.of} cells, {result.lines} lines compared")
     for difference in result.differences:
         print(f"  {difference}")
-    if result.there.versions != result.here.versions:
-        print(f"  versions there: {result.there.versions}\n  versions here:  {result.here.versions}")
-    if result.there.packages != result.here.packages:
+    if result.versions != checked.manifest["versions"]:
+        print(f"  versions there: {checked.manifest['versions']}\n  versions here:  {result.versions}")
+    if checked.statement is not None and result.packages != checked.statement.packages:
         print("  the agent's packages here have other versions or files than those that played")
-    missed = ", ".join(f"{chance:.1%} if {share} of all cells are" for share, chance in sample.missed.items())
-    print(f"  chance that a sample of this size misses altered cells: {missed}")
     if certificate is not None:
-        write_json(certificate, result.model_dump(mode="json"))
+        write_json(certificate, result)
         print(f"wrote {certificate}")
-    if result.outcome != REPRODUCED:
+    if result.differences:
         raise typer.Exit(FAILED)
 
 
@@ -155,29 +172,20 @@ def _new(
     salt: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Hide the instances; write the secret to this new file.")
     ] = None,
-    beacon: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="A public random value of the future on which seeds depend too, in words."),
-    ] = "",
     debug: Debug = False,
 ) -> None:
     """Make a track: schedules, lengths, and seeds or, with --salt, the commitment to secret ones."""
     from drift_agents.submission.bundle import write_json
-    from drift_agents.submission.track import find_fixed, make_track, new_salt
+    from drift_agents.submission.track import make_track, new_salt
 
-    if beacon and salt is None:
-        raise refuse("--beacon", "should stand with `--salt`", beacon)
     make_track(file)  # a mistake in the file should leave no salt behind
     if out.exists():
         raise refuse("--out", "should be a new file", str(out))
-    track = make_track(file, None if salt is None else new_salt(salt), beacon)
-    fixed = find_fixed(track)
-    write_json(out, track.model_dump(mode="json", exclude_none=True))
+    track = make_track(file, None if salt is None else new_salt(salt))
+    write_json(out, track)
     print(f"wrote {out}: {len(track.schedules)} schedules, {track.instances} instances each, digest {track.digest()}")
     if salt is not None:
         print(f"  commitment {track.commitment}: publish it; keep {salt} secret until the track is revealed")
-    if fixed:
-        print(f"  the same for every seed but for random outcomes, so that a salt hides little: {', '.join(fixed)}")
 
 
 @tracks.command(
@@ -204,7 +212,7 @@ def _enter(
     entry = read_agent(agent, entered)
     experiment = combine(entered, entry, (0,))
     describe(experiment, plan_cells(experiment))
-    write_json(out, entry.model_dump(mode="json"))
+    write_json(out, entry)
     packages = ", ".join(f"{package.name} {package.version}" for package in entry.packages)
     print(f"wrote {out}: {entry.name} enters {entered.name} with {packages or 'parts of drift-envs alone'}")
 
@@ -241,9 +249,9 @@ def _run(
     if practice and (salt is not None or not played.is_hidden):
         raise refuse("--practice", "should stand with a hidden track, without `--salt`", str(track))
     entry = read_agent(agent, played)
-    check_entry(entry, played)
     seeds = tuple(range(played.instances)) if practice else _seeds(played, salt)
     experiment = combine(played, entry, seeds)
+    check_entry(entry, experiment)
     with ProgressBars() as bars:
         run_experiment(experiment, out, jobs=jobs, resume=resume, progress=bars)
     print(f"wrote {out}: {experiment.name}, {len(seeds)} instances{' for practice' if practice else ''}")
@@ -254,33 +262,6 @@ def _seeds(track: Track, salt: Path | None) -> tuple[int, ...]:
     from drift_agents.submission.track import read_salt, seeds_of
 
     return seeds_of(track, None if salt is None else read_salt(salt))
-
-
-@tracks.command(
-    "close",
-    short_help="Add the value of a hidden track's beacon.",
-    epilog="Example: drift-agents track close lakes.json --beacon 8f3a0c --out lakes.json",
-)
-def _close(
-    track: TrackPath,
-    beacon: Annotated[str, typer.Option(metavar="VALUE", help="The value, when it is known.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The track with the value (JSON).")],
-    debug: Debug = False,
-) -> None:
-    """Add the public random value that the track named when it was made; entries should be closed before it is known.
-
-    Seeds follow from the salt and this value, so that an organiser cannot choose them by drawing salts.
-    """
-    from drift_agents.errors import SubmissionError
-    from drift_agents.submission.bundle import write_json
-    from drift_agents.submission.track import read_track
-
-    hidden = read_track(track)
-    if not hidden.beacon_source or hidden.beacon is not None:
-        raise SubmissionError(f"{track}: should be a hidden track that waits for the value of a beacon")
-    closed = hidden.model_copy(update={"beacon": beacon})
-    write_json(out, closed.model_dump(mode="json", exclude_none=True))
-    print(f"wrote {out}: seeds depend on {hidden.beacon_source!r}, {beacon}")
 
 
 @tracks.command(
@@ -304,92 +285,54 @@ def _reveal(
     hidden, secret = read_track(track), read_salt(salt)
     check_salt(hidden, secret, str(salt))
     revealed = hidden.model_copy(update={"salt": secret.hex()})
-    write_json(out, revealed.model_dump(mode="json", exclude_none=True))
-    print(f"wrote {out}: anyone can check it with `drift-agents track verify`")
-
-
-@tracks.command(
-    "verify",
-    short_help="Check that a submission was played on a track.",
-    epilog="Example: drift-agents track verify lakes.revealed.json mine.zip",
-)
-def _verify(track: TrackPath, path: SubmissionPath, salt: Salt = None, debug: Debug = False) -> None:
-    """Check the commitment, the seeds and the schedules, and the submission as by `validate`."""
-    from drift_agents.submission.bundle import open_submission
-    from drift_agents.submission.track import check_track, read_salt, read_track
-    from drift_agents.submission.validate import check_submission
-
-    played = read_track(track)
-    secret = None if salt is None else read_salt(salt)
-    with open_submission(path) as folder:
-        checked = check_submission(folder)
-        findings = checked.findings or list(check_track(checked, played, secret))
-    if findings:
-        print(f"{path}: is not a valid submission to {played.name}")
-        for finding in findings:
-            print(f"  {finding}")
-        raise typer.Exit(FAILED)
-    which = "derived from the salt that was committed to" if played.is_hidden else f"from {played.first_seed} on"
-    print(f"{path}: valid, played on the {played.instances} instances of {played.name}, seeds {which}")
+    write_json(out, revealed)
+    print(f"wrote {out}: anyone can check submissions with `drift-agents submit validate --track`")
 
 
 @boards.command(
     "add",
     short_help="Add a submission's figures to the results.",
-    epilog="Example: drift-agents board add mine.zip --track results/board/small/track.json --name mine",
+    epilog="Example: drift-agents board add mine.zip --track lakes/track.json --certificate mine.json --name mine",
 )
 def _add(
     path: SubmissionPath,
     track: Annotated[Path, typer.Option(metavar="TRACK", help="The track's file; the result is written beside it.")],
+    certificate: Annotated[Path, typer.Option(metavar="FILE", help="Certificate of `submit replay`.")],
     name: Annotated[str, typer.Option(metavar="NAME", help="The name on the board.")],
-    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate of `submit replay`.")] = None,
     salt: Salt = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a result of that name.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Check a submission against a track and write the figures of its episodes, without prompts and seeds."""
-    from drift_agents.errors import SubmissionError
-    from drift_agents.submission.bundle import open_submission
-    from drift_agents.submission.replay import read_certificate
+    """Check a submission and its certificate, and write the figures of its episodes, without prompts and seeds."""
+    from drift_agents.submission.bundle import open_submission, parse_model, read_json
+    from drift_agents.submission.replay import Certificate
     from drift_agents.submission.results import make_result, write_result
-    from drift_agents.submission.track import check_track, read_salt, read_track
-    from drift_agents.submission.validate import check_submission
+    from drift_agents.submission.track import read_track
 
     played = read_track(track)
     target = track.parent / f"{name}.json"
-    if target.exists() and not force:
+    if target == track or (target.exists() and not force):
         raise refuse("--name", "should be new on the board", name)
-    secret = None if salt is None else read_salt(salt)
+    given = parse_model(Certificate, read_json(certificate), certificate)
     with open_submission(path) as folder:
-        checked = check_submission(folder)
-        findings = checked.findings or list(check_track(checked, played, secret))
-        if findings:
-            raise SubmissionError("\n".join([f"{path}: is not a valid submission to {played.name}:", *findings]))
-        given = None if certificate is None else read_certificate(certificate)
-        write_result(target, make_result(checked, played.digest(), name, given))
+        result = make_result(_check(folder, played, salt), played, name, given)
+    write_result(target, result)
     print(f"wrote {target} ({target.stat().st_size:,} bytes)")
 
 
 @boards.command(
     "page",
-    short_help="Make the pages of the board.",
-    epilog="Example: drift-agents board page results/board --out docs/board.md --html docs/board.html",
+    short_help="Make the page of the board.",
+    epilog="Example: drift-agents board page results/board --out board.html",
 )
 def _page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The results: a folder for each track.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML page, with filters.")] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML page, one file without requests.")],
     debug: Debug = False,
 ) -> None:
-    """Rank the agents of all results by track. Equal results give equal bytes.
+    """Rank the agents of all results by track. Equal results give equal bytes."""
+    from drift_agents.submission.page import write_page
 
-    Pictures in a track's folder (SVG, PNG) are shown on the HTML page.
-    """
-    from drift_agents.submission.board_pages import write_board
-
-    for board in write_board(folder, out, html):
-        rows = len(board.views[0].rows)
-        print(
-            f"{board.track.name}: {len(board.results)} submissions, {rows} rows, {len(board.legacy)} legacy schedules"
-        )
-    print(f"wrote {out}{'' if html is None else f' and {html}'}")
+    for board in write_page(folder, out):
+        print(f"{board.track.name}: {len(board.results)} submissions, {len(board.views[0].rows)} rows")
+    print(f"wrote {out}")

@@ -1,12 +1,10 @@
 """The files of a submission: a folder, or a zip file of one.
 
-* `Statement` - the content of `submission.json`: what was played, by which packages, at which cost
-* `FileStatement`, `PackageStatement`, `CountStatement` - its parts
+* `Statement`, `PackageStatement` - the content of `submission.json`: hashes of all other files, packages, platform
 * `NAMES` - the files of a submission; there is no other one
 * `open_submission` - the folder of a submission; a zip file is unpacked into a temporary one
-* `read_statement` - the checked content of `submission.json`
 * `write_zip` - a folder as a zip file, equal bytes for equal files
-* `digest_of` - the hash that stands for a whole submission
+* `hash_file`, `read_json`, `write_json`, `parse_model` - files of submissions, tracks, entries and results
 """
 
 from __future__ import annotations
@@ -14,52 +12,48 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from drift_agents.errors import SubmissionError
-from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES
+from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES, write_text
 
 STATEMENT = "submission.json"
 NAMES = (STATEMENT, MANIFEST, EPISODES, FINISHED, REPLIES)
 """The files of a submission; recorded replies are there if language models played."""
-OPTIONAL = (REPLIES,)
 
 MOST_BYTES = 2**31
 """The most bytes of a submission, unpacked."""
 MOST_JSON = 2**26
-"""The most bytes of a file that is read as a whole."""
+"""The most bytes of a JSON file, which is read as a whole."""
 
 _BLOCK = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time of a zip file: equal files give equal bytes
 
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Natural = Annotated[int, Field(strict=True, ge=0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
+"""Names of tracks, agents and results, which are names of files."""
+
+
+class StrictModel(BaseModel):
+    """The content of a file, which holds these keys and no others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FileStatement(_Model):
-    """A file by its hash and its size in bytes."""
-
-    sha256: Hash
-    bytes: Natural
-
-
-class PackageStatement(_Model):
+class PackageStatement(StrictModel):
     """A package whose parts played.
 
     Args:
@@ -75,54 +69,22 @@ class PackageStatement(_Model):
     sha256: Hash
 
 
-class CountStatement(_Model):
-    """Sums over all lines.
-
-    Args:
-        cells: agents and references times schedules times instances.
-        episodes: lines.
-        steps: interactions without probes.
-        probe_steps: interactions of probes.
-        model_calls: requests to language models.
-        tokens_in: tokens of prompts.
-        tokens_out: tokens of answers.
-        cost: money, by the price that the run was given.
-    """
-
-    cells: Natural
-    episodes: Natural
-    steps: Natural
-    probe_steps: Natural
-    model_calls: Natural
-    tokens_in: Natural
-    tokens_out: Natural
-    cost: float = Field(ge=0, allow_inf_nan=False)
-
-
-class Statement(_Model):
-    """The content of `submission.json`.
+class Statement(StrictModel):
+    """The content of `submission.json`; its hash is the digest of the submission.
 
     Args:
         format: the number of the format.
-        name: the experiment's name.
         about: one sentence by the participant.
-        config_hash: of the experiment.
-        versions: those of the run.
         packages: other packages whose parts played.
         platform: where the submission was prepared.
-        counts: sums over all lines.
-        files: all other files.
+        files: the SHA-256 of every other file.
     """
 
-    format: Literal[1] = 1
-    name: str = Field(min_length=1, max_length=200)
+    format: Literal[2] = 2
     about: str = Field(default="", max_length=500)
-    config_hash: str = Field(pattern=r"^[0-9a-f]{16}$")
-    versions: dict[str, str]
     packages: tuple[PackageStatement, ...] = ()
     platform: dict[str, str]
-    counts: CountStatement
-    files: dict[str, FileStatement]
+    files: dict[str, Hash]
 
 
 def describe_platform() -> dict[str, str]:
@@ -156,8 +118,8 @@ def open_submission(path: Path) -> Iterator[Path]:
 def _unpack(path: Path, folder: Path) -> None:
     """Unpack a zip file: the known names alone, each once, and no more bytes than are allowed.
 
-    Sizes that the file states are not believed: bytes are counted while they are unpacked. Names of other files, so
-    those with a folder too, are refused, and contents are written to new files, so that links have no effect.
+    The sizes that the file states are not used: bytes are counted while they are unpacked. All other names, so those
+    with a folder too, are refused, and contents are written to new files, so that links have no effect.
     """
     try:
         with zipfile.ZipFile(path) as packed:
@@ -193,45 +155,34 @@ def write_zip(folder: Path, path: Path) -> None:
         path: the zip file.
 
     Raises:
-        SubmissionError: if it cannot be written.
+        OSError: if it cannot be written.
     """
-    try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name in NAMES:
-                if not (folder / name).is_file():
-                    continue
-                entry = zipfile.ZipInfo(name, _EPOCH)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.external_attr = (stat.S_IFREG | 0o644) << 16
-                entry.create_system = 3  # the same on every system
-                with open(folder / name, "rb") as source, packed.open(entry, "w", force_zip64=True) as target:
-                    _copy(source, target)
-    except OSError as error:
-        raise SubmissionError(f"{path}: cannot be written: {error.strerror}") from error
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in (name for name in NAMES if (folder / name).is_file()):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (stat.S_IFREG | 0o644) << 16
+            entry.create_system = 3  # the same on every system
+            with open(folder / name, "rb") as source, packed.open(entry, "w", force_zip64=True) as target:
+                shutil.copyfileobj(source, target)
 
 
-def _copy(source: IO[bytes], target: IO[bytes]) -> None:
-    while block := source.read(_BLOCK):
-        target.write(block)
-
-
-def state_file(path: Path) -> FileStatement:
-    """A file by its hash and its size; read in blocks.
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file, read in blocks.
 
     Raises:
         SubmissionError: if it cannot be read, or is a link or a folder.
     """
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
     try:
-        if path.is_symlink() or not path.is_file():
+        if path.is_symlink() or (path.exists() and not path.is_file()):
             raise SubmissionError(f"{path}: should be a file, no link and no folder")
         with open(path, "rb") as file:
             while block := file.read(_BLOCK):
                 digest.update(block)
-                size += len(block)
     except OSError as error:
         raise SubmissionError(f"{path}: cannot be read: {error.strerror}") from error
-    return FileStatement(sha256=digest.hexdigest(), bytes=size)
+    return digest.hexdigest()
 
 
 def read_json(path: Path) -> Any:
@@ -250,29 +201,13 @@ def read_json(path: Path) -> Any:
         raise SubmissionError(f"{path}: is not JSON: {error}") from error
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write plain data as JSON that is easy to read and to compare.
+def write_json(path: Path, model: BaseModel) -> None:
+    """Write a model as JSON; values that are not given are left out.
 
     Raises:
-        SubmissionError: if the file cannot be written.
+        ExperimentError: if the file cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise SubmissionError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def read_statement(folder: Path) -> Statement:
-    """The checked content of `submission.json`.
-
-    Raises:
-        SubmissionError: if the folder holds none, or a key or a value is wrong.
-    """
-    path = folder / STATEMENT
-    if not path.is_file():
-        raise SubmissionError(f"{folder}: holds no submission, {STATEMENT} is missing")
-    return parse_model(Statement, read_json(path), path)
+    write_text(path, model.model_dump_json(indent=2, exclude_none=True) + "\n", make_folder=True)
 
 
 def parse_model(model: type[Parsed], data: Any, where: Path) -> Parsed:
@@ -295,8 +230,3 @@ def parse_model(model: type[Parsed], data: Any, where: Path) -> Parsed:
             for found in error.errors()
         ]
         raise SubmissionError("\n".join(lines)) from error
-
-
-def digest_of(folder: Path) -> str:
-    """The SHA-256 of `submission.json`, which states the hashes of all other files."""
-    return state_file(folder / STATEMENT).sha256

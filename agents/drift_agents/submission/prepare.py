@@ -1,6 +1,6 @@
 """From the folder of a finished run to a submission.
 
-* `prepare_submission` - copies the files of a run and states what they are
+* `prepare_submission` - copies the files of a run and states their hashes
 * `state_packages` - the other packages whose parts an experiment names
 * `hash_modules` - one hash for all files of a package's modules
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,22 +20,18 @@ from drift_agents.experiment.folder import EPISODES, FINISHED, MANIFEST, REPLIES
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.packages import find_packages
 from drift_agents.submission.bundle import (
-    NAMES,
     STATEMENT,
     PackageStatement,
     Statement,
     describe_platform,
-    state_file,
+    hash_file,
     write_json,
     write_zip,
 )
-from drift_agents.submission.line_values import count_lines
-from drift_agents.submission.validate import check_submission
-
-ZIP = ".zip"
+from drift_agents.submission.validate import Checked, check_submission
 
 
-def prepare_submission(run: Path, out: Path, *, replies: Path | None = None, about: str = "") -> Statement:
+def prepare_submission(run: Path, out: Path, *, replies: Path | None = None, about: str = "") -> Checked:
     """Make a submission of a finished run, and check it as a stranger would.
 
     Args:
@@ -45,23 +41,21 @@ def prepare_submission(run: Path, out: Path, *, replies: Path | None = None, abo
         about: one sentence.
 
     Returns:
-        What `submission.json` states.
+        What the check found; its folder is gone.
 
     Raises:
         SubmissionError: if the run is not finished, would not pass `validate`, or files cannot be written.
         ExperimentError: if the folder holds no run, or an agent's package is not installed.
     """
-    manifest = read_manifest(run)
+    experiment = parse_experiment(read_manifest(run)["experiment"], str(run / MANIFEST))
     for name in (EPISODES, FINISHED):
         if not (run / name).is_file():
             raise SubmissionError(f"{run}: the run is not finished, {name} is missing. Continue it with --resume")
     if out.exists():
         raise SubmissionError(f"{out}: exists already; choose another place with --out")
-    experiment = parse_experiment(manifest["experiment"], str(run / MANIFEST))
-    recorded = replies or run / REPLIES
     sources = {name: run / name for name in (MANIFEST, EPISODES, FINISHED)}
-    if replies is not None or recorded.is_file():
-        sources[REPLIES] = recorded
+    if replies is not None or (run / REPLIES).is_file():
+        sources[REPLIES] = replies or run / REPLIES
     with TemporaryDirectory(prefix="drift-submission-") as scratch:
         folder = Path(scratch) / "submission"
         try:
@@ -71,28 +65,24 @@ def prepare_submission(run: Path, out: Path, *, replies: Path | None = None, abo
         except OSError as error:
             raise SubmissionError(f"{error.filename}: cannot be copied: {error.strerror}") from error
         statement = Statement(
-            name=experiment.name,
             about=about,
-            config_hash=manifest["config_hash"],
-            versions=manifest["versions"],
             packages=state_packages(experiment),
             platform=describe_platform(),
-            counts=count_lines(folder / EPISODES, cells=manifest["cells"]),
-            files={name: state_file(folder / name) for name in NAMES if name in sources},
+            files={name: hash_file(folder / name) for name in sources},
         )
-        write_json(folder / STATEMENT, statement.model_dump(mode="json"))
-        findings = check_submission(folder).findings
-        if findings:
-            raise SubmissionError("\n".join([f"{run}: would not pass `validate`:", *findings]))
+        write_json(folder / STATEMENT, statement)
+        checked = check_submission(folder)
+        if checked.findings:
+            raise SubmissionError("\n".join([f"{run}: would not pass `validate`:", *checked.findings]))
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
-            if out.suffix == ZIP:
+            if out.suffix == ".zip":
                 write_zip(folder, out)
             else:
                 shutil.copytree(folder, out)
         except OSError as error:
             raise SubmissionError(f"{out}: cannot be written: {error.strerror}") from error
-    return statement
+    return checked
 
 
 def state_packages(experiment: Experiment) -> tuple[PackageStatement, ...]:
@@ -130,15 +120,9 @@ def hash_modules(modules: Sequence[str]) -> str:
         spec = find_spec(module)
         if spec is None or spec.origin is None:
             raise SubmissionError(f"{module}: should be an installed module with files")
-        origin = Path(spec.origin)
-        root = origin.parent if spec.submodule_search_locations else origin
-        for path in sorted(_files(root)):
-            name = f"{module}/{path.relative_to(root.parent if root == path else root).as_posix()}"
-            digest.update(f"{name}\0{state_file(path).sha256}\n".encode())
+        root = Path(spec.origin).parent
+        files = root.rglob("*") if spec.submodule_search_locations else [Path(spec.origin)]
+        for path in sorted(path for path in files if path.is_file() and "__pycache__" not in path.parts):
+            name = f"{module}/{path.relative_to(root).as_posix()}"
+            digest.update(f"{name}\0{hash_file(path)}\n".encode())
     return digest.hexdigest()
-
-
-def _files(root: Path) -> Iterable[Path]:
-    if root.is_file():
-        return [root]
-    return (path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)

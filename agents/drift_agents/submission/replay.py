@@ -1,23 +1,18 @@
-"""A sample of a submission's cells, played again and compared byte by byte; the certificate states what was checked.
+"""A sample of a submission's cells, played again and compared byte by byte; the certificate states what was found.
 
 * `replay_submission` - plays the sample
-* `Certificate` - what was checked, on which versions and platforms, and what came of it
-* `read_certificate` - a certificate from its file
+* `Certificate` - which cells were played again, on which versions and platform, and what was different
 * `choose_cells` - the sample
-* `miss_probability` - how likely a sample misses altered cells
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from drift_agents.checks import check_integer
 from drift_agents.errors import DriftAgentsError, ExperimentError, SubmissionError
@@ -32,88 +27,38 @@ from drift_agents.experiment.plan import Cell
 from drift_agents.experiment.players import needs_model
 from drift_agents.llm.cache import ReplyStore
 from drift_agents.llm.service import Service
-from drift_agents.submission.bundle import (
-    CountStatement,
-    PackageStatement,
-    Statement,
-    describe_platform,
-    parse_model,
-    read_json,
-)
-from drift_agents.submission.checked import Checked
+from drift_agents.submission.bundle import Hash, PackageStatement, StrictModel, describe_platform
 from drift_agents.submission.prepare import state_packages
-from drift_agents.submission.validate import CHECKS, MOST_FINDINGS
+from drift_agents.submission.validate import Checked, shorten
 from drift_envs.errors import DriftEnvsError
 
-REPRODUCED: Literal["reproduced"] = "reproduced"
-DIFFERENT: Literal["different"] = "different"
 
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SampleReport(_Model):
-    """The cells that were played again.
-
-    Args:
-        cells: their names.
-        of: how many cells the submission has.
-        lines: how many lines were compared.
-        nonce: what the sample was drawn with.
-        missed: share of altered cells -> probability that a sample of this size holds none of them.
-    """
-
-    cells: tuple[str, ...]
-    of: int
-    lines: int
-    nonce: str
-    missed: dict[str, float]
-
-
-class Side(_Model):
-    """Versions, packages and platform of one side of the comparison."""
-
-    versions: dict[str, str]
-    packages: tuple[PackageStatement, ...]
-    platform: dict[str, str]
-
-
-class Certificate(_Model):
-    """What was checked of a submission, on which versions and platforms, and what came of it.
+class Certificate(StrictModel):
+    """What came of a replay.
 
     Args:
         format: the number of the format.
         submission: the digest of the submission.
-        name: the experiment's name.
-        outcome: `reproduced` if all compared lines are equal, byte by byte, and the run's description too.
-        differences: what is different, where.
-        checks: what was checked without playing.
-        counts: the sums over all lines.
-        replayed: the cells that were played again.
-        there: where the submission was prepared.
-        here: where it was played again.
+        differences: what is different, where; nothing, if all compared lines and the run's description are equal.
+        cells: the names of the cells that were played again.
+        of: how many cells the submission has.
+        lines: how many lines were compared.
+        nonce: what the sample was drawn with.
+        versions: those that played the sample.
+        packages: other packages whose parts played the sample.
+        platform: where it was played.
     """
 
-    format: Literal[1] = 1
-    submission: str
-    name: str
-    outcome: Literal["reproduced", "different"]
+    format: Literal[2] = 2
+    submission: Hash
     differences: tuple[str, ...]
-    checks: tuple[str, ...]
-    counts: CountStatement
-    replayed: SampleReport
-    there: Side
-    here: Side
-
-
-def read_certificate(path: Path) -> Certificate:
-    """A certificate from its file.
-
-    Raises:
-        SubmissionError: if the file holds none.
-    """
-    return parse_model(Certificate, read_json(path), path)
+    cells: tuple[str, ...]
+    of: int
+    lines: int
+    nonce: str
+    versions: dict[str, str]
+    packages: tuple[PackageStatement, ...]
+    platform: dict[str, str]
 
 
 def replay_submission(checked: Checked, cells: int = 5, nonce: str | None = None) -> Certificate:
@@ -135,45 +80,25 @@ def replay_submission(checked: Checked, cells: int = 5, nonce: str | None = None
     check_integer("cells", cells)
     if checked.findings or checked.statement is None:
         raise SubmissionError("\n".join([f"{checked.folder}: the submission is not valid:", *checked.findings]))
-    statement = checked.statement
-    experiment = _parse(checked, statement)
-    nonce = secrets.token_hex(16) if nonce is None else nonce
-    sample = choose_cells(checked.cells, cells, f"{nonce}:{checked.digest}")
-    differences = list(_differences(checked, experiment, sample))
-    rest = len(differences) - MOST_FINDINGS
-    if rest > 0:
-        differences = [*differences[:MOST_FINDINGS], f"and {rest} more"]
-    total = len(checked.cells)
-    return Certificate(
-        submission=checked.digest,
-        name=experiment.name,
-        outcome=DIFFERENT if differences else REPRODUCED,
-        differences=tuple(differences),
-        checks=CHECKS,
-        counts=statement.counts,
-        replayed=SampleReport(
-            cells=tuple(cell.key for cell in sample),
-            of=total,
-            lines=sum(len(checked.read_lines(cell)) for cell in sample),
-            nonce=nonce,
-            missed={
-                f"{share:.0%}": round(miss_probability(total, math.ceil(share * total), len(sample)), 4)
-                for share in (0.01, 0.1, 0.5)
-            },
-        ),
-        there=Side(versions=statement.versions, packages=statement.packages, platform=statement.platform),
-        here=Side(versions=run_versions(experiment), packages=state_packages(experiment), platform=describe_platform()),
-    )
-
-
-def _parse(checked: Checked, statement: Statement) -> Experiment:
-    """The experiment with the parts that are installed here."""
     try:
-        return parse_experiment(checked.manifest["experiment"], MANIFEST)
+        experiment = parse_experiment(checked.manifest["experiment"], MANIFEST)
     except ExperimentError as error:
-        wanted = ", ".join(f"{package.name}=={package.version}" for package in statement.packages)
+        wanted = ", ".join(f"{package.name}=={package.version}" for package in checked.statement.packages)
         hint = f"\nThe agent is in: {wanted}. Install it first" if wanted else ""
         raise SubmissionError(f"{error}{hint}") from error
+    nonce = secrets.token_hex(16) if nonce is None else nonce
+    sample = choose_cells(checked.cells, cells, f"{nonce}:{checked.digest}")
+    return Certificate(
+        submission=checked.digest,
+        differences=tuple(shorten(_differences(checked, experiment, sample))),
+        cells=tuple(cell.key for cell in sample),
+        of=len(checked.cells),
+        lines=sum(len(checked.read_lines(cell)) for cell in sample),
+        nonce=nonce,
+        versions=run_versions(experiment),
+        packages=state_packages(experiment),
+        platform=describe_platform(),
+    )
 
 
 def choose_cells(cells: Sequence[Cell], count: int, nonce: str) -> tuple[Cell, ...]:
@@ -190,21 +115,6 @@ def choose_cells(cells: Sequence[Cell], count: int, nonce: str) -> tuple[Cell, .
     drawn = sorted(cells, key=lambda cell: hashlib.sha256(f"{nonce}:{cell.key}".encode()).digest())[:count]
     chosen = {cell.key for cell in drawn}
     return tuple(cell for cell in cells if cell.key in chosen)
-
-
-def miss_probability(total: int, altered: int, sampled: int) -> float:
-    """The probability that a sample without replacement holds none of the altered cells.
-
-    Args:
-        total: all cells.
-        altered: how many of them are altered.
-        sampled: the size of the sample.
-
-    Example:
-        >>> miss_probability(10, 1, 5), miss_probability(10, 6, 5)
-        (0.5, 0.0)
-    """
-    return math.comb(total - altered, sampled) / math.comb(total, sampled)
 
 
 def _differences(checked: Checked, experiment: Experiment, sample: Sequence[Cell]) -> Iterator[str]:

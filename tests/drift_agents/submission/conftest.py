@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 from drift_agents.experiment.loader import parse_experiment
-from drift_agents.experiment.logs import from_line
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.submission.bundle import STATEMENT, state_file
-from drift_agents.submission.line_values import count_lines
+from drift_agents.submission.bundle import STATEMENT, hash_file
 from drift_agents.submission.prepare import prepare_submission
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "submission"
@@ -56,13 +54,12 @@ def submission(prepared: Path, tmp_path: Path) -> Path:
 
 
 def reseal(folder: Path) -> None:
-    """State hashes and sums anew, as a forger would after changing lines or replies."""
-    manifest = json.loads((folder / "run.json").read_text())
+    """State hashes anew, as a forger would after changing a file."""
     lines = (folder / "episodes.jsonl").read_bytes().split(b"\n")[:-1]
     who = ("schedule", "memory", "verifier", "controller", "team", "policy", "seed")
     cells: dict[tuple[Any, ...], list[bytes]] = {}
-    for number, line in enumerate(lines):
-        row = from_line(line.decode(), str(number))
+    for line in lines:
+        row = json.loads(line)
         cells.setdefault(tuple(row[field] for field in who), []).append(line)
     keys = [json.loads(line)["cell"] for line in (folder / "finished.jsonl").read_text().splitlines()]
     notes = [
@@ -71,9 +68,7 @@ def reseal(folder: Path) -> None:
     ]
     (folder / "finished.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes))
     statement = json.loads((folder / STATEMENT).read_text())
-    statement["config_hash"], statement["versions"] = manifest["config_hash"], manifest["versions"]
-    statement["counts"] = count_lines(folder / "episodes.jsonl", manifest["cells"]).model_dump()
-    statement["files"] = {name: state_file(folder / name).model_dump() for name in statement["files"]}
+    statement["files"] = {name: hash_file(folder / name) for name in statement["files"]}
     (folder / STATEMENT).write_text(json.dumps(statement))
 
 

@@ -1,10 +1,9 @@
-"""Results as small files, the pages made of them, and what goes to the legacy tab."""
+"""Results as small files, the standings made of them, and the page that shows them."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import shutil
 from base64 import b64encode
 from hashlib import sha256
@@ -21,17 +20,12 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.submission.board import gather_board
-from drift_agents.submission.board_pages import to_html_page, to_markdown_page, write_board
+from drift_agents.submission.bundle import write_json
+from drift_agents.submission.page import to_page, write_page
 from drift_agents.submission.prepare import prepare_submission
 from drift_agents.submission.replay import replay_submission
-from drift_agents.submission.results import (
-    COLUMNS,
-    is_current,
-    make_result,
-    read_results,
-    write_result,
-)
-from drift_agents.submission.track import make_track
+from drift_agents.submission.results import COLUMNS, make_result, read_results, write_result
+from drift_agents.submission.track import make_track, read_track
 from drift_agents.submission.validate import check_submission
 
 TRACK = """\
@@ -58,8 +52,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run_experiment(experiment, folder / name)
         prepare_submission(folder / name, folder / f"{name}.submission", about="</script><script>alert(1)</script>")
         checked = check_submission(folder / f"{name}.submission")
-        certificate = replay_submission(checked, 2) if name == "ours" else None
-        write_result(results / f"{name}.json", make_result(checked, track.digest(), name, certificate))
+        write_result(results / f"{name}.json", make_result(checked, track, name, replay_submission(checked, 2)))
     return folder
 
 
@@ -76,7 +69,7 @@ def test_a_result_holds_the_figures_of_the_lines(whole: Path) -> None:
         for row in read_rows(whole / "ours" / "episodes.jsonl")
     }
     rows = list(ours.rows())
-    assert len(rows) == len(lines) == ours.counts.episodes
+    assert len(rows) == len(lines)
     for row in rows:
         line = lines[row["schedule"], row["seed"], row["memory"], row["verifier"], row["policy"], row["episode"]]
         for name in COLUMNS:
@@ -87,7 +80,6 @@ def test_a_result_holds_the_figures_of_the_lines(whole: Path) -> None:
             )
             assert same, (name, row[name], line[name])
     assert (whole / "results" / "two" / "ours.json").stat().st_size < 20_000
-    assert ours.replayed is not None
     assert ours.replayed.cells == 2
 
 
@@ -132,7 +124,7 @@ def other_episodes(path: Path) -> None:
     """Change an agent's steps, as an agent of the same labels in another package would."""
     data = json.loads(path.read_text())
     cell = next(cell for cell in data["cells"] if data["players"][cell["player"]]["memory"] == "vanilla")
-    cell["columns"]["memory_size"] = 7
+    cell["episodes"][0][COLUMNS.index("memory_size")] = 7
     path.write_text(json.dumps(data))
 
 
@@ -141,75 +133,6 @@ def test_other_episodes_under_the_same_labels_are_another_row(results: Path) -> 
     (board,) = gather_board(results)
     names = {name for row in board.views[0].rows for name in row.name.split(" = ")}
     assert {"Vanilla", "vanilla of theirs"} <= names
-
-
-def test_an_agent_that_lacks_instances_is_not_ranked(results: Path) -> None:
-    path = results / "two" / "theirs.json"
-    data = json.loads(path.read_text())
-    bank = [n for n, player in enumerate(data["players"]) if player["memory"] == "memory_bank"]
-    data["cells"] = [
-        cell for cell in data["cells"] if cell["player"] not in bank or cell["schedule"] != "house/explicit"
-    ]
-    path.write_text(json.dumps(data))
-    (board,) = gather_board(results)
-    whole, lakes = board.views[0], next(view for view in board.views if view.world == "lakes")
-    assert whole.incomplete == ("MemoryBank", "MemoryBank + GLOVE")
-    assert not [row for row in whole.rows if "MemoryBank" in row.name]
-    assert lakes.incomplete == ()
-    assert [row for row in lakes.rows if "MemoryBank" in row.name]
-    assert "Not ranked, since they lack instances: MemoryBank, MemoryBank + GLOVE." in to_markdown_page([board])
-
-
-def old_schedule(folder: Path, key: str, value: str, name: str = "house/explicit") -> None:
-    """Give a schedule of the track, and of its results, another hash or environment, as an earlier version had it."""
-    track = json.loads((folder / "track.json").read_text())
-    track["schedules"][name][key] = value
-    (folder / "track.json").write_text(json.dumps(track))
-    from drift_agents.submission.track import read_track
-
-    digest = read_track(folder / "track.json").digest()
-    for path in folder.glob("*.json"):
-        if path.name != "track.json":
-            result = json.loads(path.read_text())
-            result["track"] = digest
-            result["schedules"][name][key] = value
-            path.write_text(json.dumps(result))
-
-
-@pytest.mark.parametrize(("key", "value"), [("hash", "0" * 16), ("env", "DriftHouse-v9")])
-def test_what_is_not_shipped_any_more_goes_to_legacy(results: Path, key: str, value: str) -> None:
-    old_schedule(results / "two", key, value)
-    (board,) = gather_board(results)
-    standings = board.views[0].standings
-    assert standings is not None
-    assert standings.schedules == ("frozen_lake/implicit:family",), "the rest still counts"
-    assert {view.world for view in board.views} == {"all"}, "one world is left"
-    ((name, content_hash, view),) = board.legacy
-    assert name == "house/explicit"
-    assert content_hash == board.results[0].schedules[name]["hash"]
-    assert [row.name for row in view.rows], "with its own standings"
-    text = to_markdown_page([board])
-    assert f"### Legacy: house/explicit, {content_hash}" in text
-    assert "Legacy (1)" in to_html_page([board])
-
-
-def test_a_board_of_legacy_results_alone(results: Path) -> None:
-    for name in ("house/explicit", "frozen_lake/implicit:family"):
-        old_schedule(results / "two", "hash", "0" * 16, name)
-    (board,) = gather_board(results)
-    assert board.views[0].standings is None
-    assert len(board.legacy) == 2
-    assert "No agent is ranked" in to_markdown_page([board])
-    assert "No agent is ranked" not in to_html_page([board]).split('data-tab="legacy"')[0].split("<body>")[0]
-
-
-def test_a_schedule_without_a_change_is_current(whole: Path) -> None:
-    (board,) = gather_board(whole / "results")
-    about = board.results[0].schedules["house/explicit"]
-    assert is_current("house/explicit", about)
-    assert not is_current("house/gone", about)
-    swept = {**about, "sweep": {"of": "house/explicit", "path": "base.house", "value": 9}}
-    assert not is_current("house/explicit/house-9", swept), "another value has another hash"
 
 
 class Page(HTMLParser):
@@ -241,9 +164,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_is_one_file_without_requests(results: Path) -> None:
-    (results / "two" / "severity.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    (board,) = gather_board(results)
-    page = Page(to_html_page([board]))
+    page = Page(to_page(gather_board(results)))
     assert all(address.startswith(("data:", "#")) for address in page.addresses), page.addresses
     assert "unsafe" not in page.policy
     for kind, code in page.code.items():
@@ -251,68 +172,88 @@ def test_the_page_is_one_file_without_requests(results: Path) -> None:
         assert f"{kind}-src 'sha256-{b64encode(sha256(only.encode()).digest()).decode()}'" in page.policy
     assert "default-src 'none'" in page.policy
     assert not [name for name in page.attributes if name.startswith("on") or name == "style"]
-    assert b64encode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").decode() in to_html_page([board])
 
 
 def test_texts_of_participants_stay_texts(whole: Path) -> None:
-    boards = gather_board(whole / "results")
-    assert "<script>alert" not in to_html_page(boards)
-    assert "&lt;script&gt;alert(1)" in to_html_page(boards)
-    assert "<b>and</b>" not in to_html_page(boards)
-    assert "<b>and</b>" not in to_markdown_page(boards)
+    page = to_page(gather_board(whole / "results"))
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<b>and</b>" not in page
 
 
 def test_equal_results_give_equal_bytes(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in (1, 2):
-        words = ["--out", str(tmp_path / f"{number}.md"), "--html", str(tmp_path / f"{number}" / "board.html")]
-        assert main(["board", "page", str(whole / "results"), *words]) == 0
-    assert (tmp_path / "1.md").read_bytes() == (tmp_path / "2.md").read_bytes()
+        out = tmp_path / str(number) / "board.html"
+        assert main(["board", "page", str(whole / "results"), "--out", str(out)]) == 0
     assert (tmp_path / "1" / "board.html").read_bytes() == (tmp_path / "2" / "board.html").read_bytes()
     assert "two: 2 submissions" in capsys.readouterr().out
-    text = (tmp_path / "1.md").read_text()
-    assert re.search(r"\| Clairvoyant +\| +- \|", text)
-    assert "[page with filters](board.html)" in text
-    assert "\n\n\n" not in text
+
+
+def other_version(folder: Path, key: str, value: str) -> None:
+    track = json.loads((folder / "track.json").read_text())
+    track["schedules"]["house/explicit"][key] = value
+    (folder / "track.json").write_text(json.dumps(track))
+
+
+@pytest.mark.parametrize(("key", "value"), [("hash", "0" * 16), ("env", "DriftHouse-v9")])
+def test_results_of_another_version_are_not_compared(results: Path, key: str, value: str) -> None:
+    """Also if the result says that it is one of the changed track."""
+    other_version(results / "two", key, value)
+    with pytest.raises(SubmissionError, match=r"ours\.json: is a result of another track, or the track was changed"):
+        gather_board(results)
+    for path in (results / "two" / "ours.json", results / "two" / "theirs.json"):
+        data = json.loads(path.read_text())
+        path.write_text(json.dumps(data | {"track": read_track(results / "two" / "track.json").digest()}))
+    with pytest.raises(SubmissionError, match=r"ours\.json: is a result of another track, or the track was changed"):
+        gather_board(results)
 
 
 def test_a_damaged_result_is_refused(results: Path, whole: Path) -> None:
     path = results / "two" / "ours.json"
     data: dict[str, Any] = json.loads(path.read_text())
-    digest = data["track"]
+    track = read_track(results / "two" / "track.json")
+    cells = data["cells"]
     for alter, message in (
-        ({"cells": [{**data["cells"][0], "player": 99}]}, "the cells are damaged"),
-        ({"cells": [{**data["cells"][0], "columns": {}}]}, "the cells are damaged"),
+        ({"cells": cells[1:]}, "should have all episodes"),
+        ({"cells": [*cells, cells[0]]}, "should have all episodes"),
+        ({"cells": [{**cells[0], "player": 99}, *cells[1:]]}, "should have all episodes"),
+        ({"cells": [{**cells[0], "episodes": cells[0]["episodes"][1:]}, *cells[1:]]}, "should have all episodes"),
+        ({"cells": [{**cells[0], "episodes": [["source"]]}, *cells[1:]]}, "cells.0.episodes.0.1: Field required"),
+        ({"replayed": None}, "replayed: Input should be"),
         ({"track": "0" * 64}, "is a result of another track"),
         ({"name": "theirs"}, "theirs is there twice"),
         ({"more": 1}, "Extra inputs are not permitted"),
     ):
         path.write_text(json.dumps({**data, **alter}))
         with pytest.raises(SubmissionError, match=message):
-            read_results(results / "two", digest)
+            read_results(results / "two", track)
     path.write_text("{")
     with pytest.raises(SubmissionError, match="is not JSON"):
-        read_results(results / "two", digest)
+        read_results(results / "two", track)
     with pytest.raises(SubmissionError, match=r"should hold a folder with track\.json"):
-        write_board(whole / "ours", results / "x.md")
+        write_page(whole / "ours", results / "x.html")
 
 
-def test_a_certificate_of_another_submission_is_refused(whole: Path) -> None:
+def test_a_wrong_certificate_is_refused(whole: Path, results: Path) -> None:
     ours, theirs = (check_submission(whole / f"{name}.submission") for name in ("ours", "theirs"))
+    track = read_track(results / "two" / "track.json")
     certificate = replay_submission(ours, 1)
     with pytest.raises(SubmissionError, match="should be of this submission"):
-        make_result(theirs, "0" * 64, "x", certificate)
-    with pytest.raises(SubmissionError, match="should say 'reproduced'"):
-        make_result(ours, "0" * 64, "x", certificate.model_copy(update={"outcome": "different"}))
+        make_result(theirs, track, "x", certificate)
+    with pytest.raises(SubmissionError, match=r"(?s)should state no difference\. Received:.*line 3"):
+        make_result(ours, track, "x", certificate.model_copy(update={"differences": ("line 3",)}))
 
 
 def test_a_name_is_taken_once(results: Path, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["board", "add", str(whole / "ours.submission"), "--track", str(results / "two" / "track.json")]
-    assert main([*words, "--name", "ours"]) == 2
+    certificate = results / "certificate"
+    words = ["--track", str(results / "two" / "track.json"), "--certificate", str(certificate)]
+    write_json(certificate, replay_submission(check_submission(whole / "ours.submission"), 1))
+    add = ["board", "add", str(whole / "ours.submission"), *words, "--name"]
+    assert main([*add, "ours"]) == 2
+    assert main([*add, "track", "--force"]) == 2
     assert "should be new on the board" in capsys.readouterr().err
-    assert main([*words, "--name", "track", "--force"]) == 1
-    assert main([*words, "--name", "../ours"]) == 1
-    assert "`name` should have letters" in capsys.readouterr().err
-    assert main([*words, "--name", "ours", "--force"]) == 0
-    assert (
-        main(["board", "add", str(whole / "gone"), "--track", str(results / "two" / "track.json"), "--name", "x"]) == 1
-    )
+    assert main([*add, "../ours"]) == 1
+    assert "ours.json: name: String should match pattern" in capsys.readouterr().err
+    assert main([*add, "ours", "--force"]) == 0
+    assert main(["board", "add", str(whole / "gone"), *words, "--name", "x"]) == 1
+    assert main(["board", "add", str(whole / "ours.submission"), *words[:2], "--name", "x"]) == 2, "no certificate"

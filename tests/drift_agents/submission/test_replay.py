@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import math
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -23,9 +22,8 @@ from drift_agents.experiment.runner import run_experiment
 from drift_agents.submission.bundle import open_submission
 from drift_agents.submission.prepare import prepare_submission
 from drift_agents.submission.replay import (
+    Certificate,
     choose_cells,
-    miss_probability,
-    read_certificate,
     replay_submission,
 )
 from drift_agents.submission.validate import check_submission
@@ -38,17 +36,16 @@ def test_an_honest_submission_is_reproduced(prepared: Path, tmp_path: Path, caps
     certificate = tmp_path / "certificate.json"
     words = ["submit", "replay", str(prepared), "--cells", "100", "--certificate", str(certificate)]
     assert main(words) == 0
-    found = read_certificate(certificate)
-    assert found.outcome == "reproduced"
+    found = Certificate.model_validate_json(certificate.read_text())
+    assert found.differences == ()
     checked = check_submission(prepared)
-    assert len(found.replayed.cells) == found.replayed.of == len(checked.cells)
-    assert found.replayed.lines == len(checked.rows)
-    assert found.replayed.missed == {"1%": 0.0, "10%": 0.0, "50%": 0.0}
+    assert len(found.cells) == found.of == len(checked.cells)
+    assert found.lines == len(checked.rows)
     assert found.submission == checked.digest
-    assert found.there == found.here
-    assert set(found.here.platform) == {"system", "machine", "python"}
+    assert checked.statement is not None
+    assert (found.packages, found.platform) == (checked.statement.packages, checked.statement.platform)
     assert str(tmp_path) not in certificate.read_text()
-    assert f"reproduced. {found.replayed.of} of {found.replayed.of} cells" in capsys.readouterr().out
+    assert f"reproduced. {found.of} of {found.of} cells" in capsys.readouterr().out
 
 
 def forge(folder: Path) -> str:
@@ -66,9 +63,8 @@ def test_a_consistent_forgery_is_found_by_playing(submission: Path, reseal: Rese
     cell = forge(submission)
     reseal(submission)
     checked = check_submission(submission)
-    assert checked.is_valid, "no rule between fields is broken"
+    assert checked.findings == [], "no rule between fields is broken"
     found = replay_submission(checked, 1000)
-    assert found.outcome == "different"
     (difference,) = found.differences
     assert cell in difference
     assert "(`success` is True, should be False)" in difference
@@ -80,10 +76,7 @@ def test_a_stated_supervision_is_made_again(submission: Path, reseal: Reseal) ->
     manifest["players"][-1]["supervision"] = "none"
     path.write_text(json.dumps(manifest))
     reseal(submission)
-    checked = check_submission(submission)
-    assert checked.is_valid
-    found = replay_submission(checked, 1)
-    assert found.outcome == "different"
+    found = replay_submission(check_submission(submission), 1)
     assert "supervision: there 'none', here 'privileged'".replace("'", '"') in found.differences[0]
 
 
@@ -94,16 +87,16 @@ def test_other_versions_alone_are_no_difference(submission: Path, reseal: Reseal
     path.write_text(json.dumps(manifest))
     reseal(submission)
     found = replay_submission(check_submission(submission), 1)
-    assert found.outcome == "reproduced"
-    assert found.there.versions["numpy"] == "1.24.0" != found.here.versions["numpy"]
+    assert found.differences == ()
+    assert found.versions["numpy"] != "1.24.0"
 
 
 def test_a_nonce_repeats_the_sample(prepared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checked = check_submission(prepared)
     one, other, third = (replay_submission(checked, 2, nonce) for nonce in ("a", "a", "b"))
     assert one == other
-    assert one.replayed.cells != third.replayed.cells
-    assert len({replay_submission(checked, 1).replayed.nonce for _ in range(2)}) == 2
+    assert one.cells != third.cells
+    assert len({replay_submission(checked, 1).nonce for _ in range(2)}) == 2
     with pytest.raises(ArgumentError, match="`cells` should be"):
         replay_submission(checked, 0)
     assert main(["submit", "replay", str(prepared), "--cells", "0"]) == 2
@@ -127,34 +120,25 @@ def test_a_sample_is_of_the_size_and_in_the_order_of_the_cells(count: int, nonce
     assert list(sample) == [cell for cell in cells if cell in sample]
 
 
-@given(total=st.integers(1, 30), data=st.data())
-def test_the_chance_to_miss_is_that_of_counting(total: int, data: st.DataObject) -> None:
-    altered, sampled = data.draw(st.integers(0, total)), data.draw(st.integers(0, total))
-    chance = miss_probability(total, altered, sampled)
-    # One drawn cell after the other is an unaltered one.
-    steps = [max(total - altered - drawn, 0) / (total - drawn) for drawn in range(sampled)]
-    assert math.isclose(chance, math.prod(steps), rel_tol=1e-9, abs_tol=1e-12)
-
-
 def test_a_missing_package_is_named(tmp_path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = {"memory": "newest", "policy": "planner"}
     experiment = parse_experiment(
         {"name": "mine", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 2}
     )
     run_experiment(experiment, tmp_path / "run")
-    statement = prepare_submission(tmp_path / "run", tmp_path / "mine.zip")
+    statement = prepare_submission(tmp_path / "run", tmp_path / "mine.zip").statement
+    assert statement is not None
     assert [(one.name, one.version, one.parts) for one in statement.packages] == [
         ("drift-newest", "0.1.0", ("memory: newest",))
     ]
-    assert statement.versions["drift-newest"] == "0.1.0"
     with open_submission(tmp_path / "mine.zip") as folder:
         checked = check_submission(folder)
-        assert replay_submission(checked, 1).outcome == "reproduced"
+        assert replay_submission(checked, 1).differences == ()
         (newest / "drift_newest" / "more.py").write_text("x = 1\n")
         found = replay_submission(checked, 1)
-        assert found.there.packages != found.here.packages, "other files of the package"
+        assert found.packages != statement.packages, "other files of the package"
         monkeypatch.setattr("sys.path", [one for one in __import__("sys").path if one != str(newest)])
-        assert check_submission(folder).is_valid, "checking needs no package of an agent"
+        assert check_submission(folder).findings == [], "checking needs no package of an agent"
         with pytest.raises(SubmissionError, match=r"(?s)'newest'.*drift-newest==0.1.0. Install it first"):
             replay_submission(checked, 1)
 
@@ -194,11 +178,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_recorded_replies_stand_for_the_model(asked: Path) -> None:
     checked = check_submission(asked)
     assert checked.findings == []
-    assert checked.statement is not None
-    counts = checked.statement.counts
-    assert counts.model_calls > 0
-    assert counts.cost == pytest.approx((counts.tokens_in + 10 * counts.tokens_out) / 1e6)
-    assert replay_submission(checked, 5).outcome == "reproduced"
+    assert any(row["model_calls"] for row in checked.rows)
+    assert replay_submission(checked, 5).differences == ()
 
 
 def edit_replies(folder: Path, query: str) -> None:
@@ -214,32 +195,28 @@ def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -
     assert any(REPLIES in finding for finding in check_submission(folder).findings)
     reseal(folder)
     checked = check_submission(folder)
-    assert checked.is_valid
+    assert checked.findings == []
     found = replay_submission(checked, 5)
-    assert found.outcome == "different"
     assert found.differences[0].startswith("frozen_lake-explicit--vanilla--none--llm-right--0: ")
     assert str(folder) not in found.differences[0], "a certificate names no folder"
 
 
-def test_a_reply_to_another_request_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -> None:
+@pytest.mark.parametrize(
+    "query", ["UPDATE replies SET key = randomblob(32)", "DELETE FROM replies", "DROP TABLE replies"]
+)
+def test_replies_that_are_missing_are_found(asked: Path, tmp_path: Path, reseal: Reseal, query: str) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
-    edit_replies(folder, "UPDATE replies SET key = randomblob(32)")
+    edit_replies(folder, query)
     reseal(folder)
+    found = replay_submission(check_submission(folder), 5)
+    assert REPLIES in found.differences[0]
+
+
+def test_a_run_with_a_model_needs_its_replies(asked: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(asked, tmp_path / "edited"))
+    (folder / REPLIES).unlink()
+    statement = json.loads((folder / "submission.json").read_text())
+    del statement["files"][REPLIES]
+    (folder / "submission.json").write_text(json.dumps(statement))
     (finding,) = check_submission(folder).findings
-    assert "do not stand under the hash of their request" in finding
-
-
-@pytest.mark.parametrize("query", ["DELETE FROM replies", "DROP TABLE replies", None])
-def test_replies_that_are_missing_are_found(asked: Path, tmp_path: Path, reseal: Reseal, query: str | None) -> None:
-    folder = Path(shutil.copytree(asked, tmp_path / "edited"))
-    if query is None:
-        (folder / REPLIES).unlink()
-        statement = json.loads((folder / "submission.json").read_text())
-        del statement["files"][REPLIES]
-        (folder / "submission.json").write_text(json.dumps(statement))
-    else:
-        edit_replies(folder, query)
-    reseal(folder)
-    findings = check_submission(folder).findings
-    assert len(findings) == 1
-    assert REPLIES in findings[0]
+    assert finding.startswith("replies.sqlite: is missing")

@@ -14,15 +14,12 @@ import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError, SubmissionError
 from drift_agents.experiment.logs import read_rows
-from drift_agents.submission.bundle import open_submission
 from drift_agents.submission.track import (
     Track,
     check_salt,
     check_track,
     combine,
     commit,
-    derive_seeds,
-    find_fixed,
     make_track,
     read_agent,
     read_salt,
@@ -57,26 +54,29 @@ def track(**changes: Any) -> Track:
     )
 
 
+def hidden_track(salt: bytes, **changes: Any) -> Track:
+    plain = track(first_seed=None, **changes)
+    return plain.model_copy(update={"commitment": commit(plain, salt)})
+
+
 @given(salt=st.binary(min_size=32, max_size=32), other=st.binary(min_size=32, max_size=32), n=st.integers(1, 50))
 def test_seeds_are_keyed_hashes(salt: bytes, other: bytes, n: int) -> None:
-    one = track(instances=n)
-    seeds = derive_seeds(one, salt)
+    one = hidden_track(salt, instances=n)
+    seeds = seeds_of(one, salt)
     assert len(set(seeds)) == n
     assert all(0 <= seed < 2**32 for seed in seeds)
-    assert derive_seeds(one, salt) == seeds
+    assert seeds_of(one, salt) == seeds
     first = hmac.new(salt, b"drift-agents instance 1\0" + bytes.fromhex(one.digest()) + bytes(8), hashlib.sha256)
     assert seeds[0] == int(first.hexdigest()[:8], 16)
     if other != salt and n > 1:
-        assert derive_seeds(one, other) != seeds
-        assert derive_seeds(track(instances=n, name="u"), salt) != seeds
+        assert seeds_of(hidden_track(other, instances=n), other) != seeds
+        assert seeds_of(hidden_track(salt, instances=n, name="u"), salt) != seeds
 
 
 @given(salt=st.binary(min_size=32, max_size=32), flipped=st.integers(0, 255))
 def test_the_commitment_binds_salt_and_track(salt: bytes, flipped: int) -> None:
-    open_track = track(first_seed=None)
-    hidden = open_track.model_copy(update={"commitment": commit(open_track, salt)})
+    hidden = hidden_track(salt)
     check_salt(hidden, salt, "x")
-    assert seeds_of(hidden, salt) == derive_seeds(hidden, salt)
     changed = bytearray(salt)
     changed[flipped // 8] ^= 1 << flipped % 8
     with pytest.raises(SubmissionError, match="is not the one that t committed to"):
@@ -88,36 +88,6 @@ def test_the_commitment_binds_salt_and_track(salt: bytes, flipped: int) -> None:
     assert seeds_of(hidden.model_copy(update={"salt": salt.hex()})) == seeds_of(hidden, salt)
 
 
-@given(salt=st.binary(min_size=32, max_size=32), value=st.text(min_size=1, max_size=9))
-def test_a_beacon_is_part_of_the_seeds_and_not_of_the_commitment(salt: bytes, value: str) -> None:
-    open_track = track(first_seed=None, beacon_source="the next round")
-    hidden = open_track.model_copy(update={"commitment": commit(open_track, salt)})
-    with pytest.raises(SubmissionError, match="its seeds depend on 'the next round'"):
-        seeds_of(hidden, salt)
-    closed = hidden.model_copy(update={"beacon": value})
-    assert closed.digest() == hidden.digest(), "entries stay valid"
-    assert seeds_of(closed, salt) != derive_seeds(hidden, salt)
-    assert seeds_of(closed, salt) != seeds_of(hidden.model_copy(update={"beacon": f"{value}x"}), salt)
-    other = hidden.model_copy(update={"beacon_source": "another round", "beacon": value})
-    with pytest.raises(SubmissionError, match="is not the one that t committed to"):
-        seeds_of(other, salt)
-
-
-def test_a_track_waits_for_its_beacon(file: Path, newest: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["track", "new", str(file), "--out", "t.json", "--beacon", "round 9"]) == 2
-    assert main(["track", "new", str(file), "--out", "t.json", "--salt", "salt", "--beacon", "round 9"]) == 0
-    run = ["track", "run", "t.json", "agent.yaml", "--salt", "salt", "--out", "run", "--jobs", "1"]
-    assert main(run) == 1
-    assert "give the value with `drift-agents track close`" in capsys.readouterr().err
-    assert main(["track", "close", "t.json", "--beacon", "8f3a", "--out", "t.json"]) == 0
-    assert main(run) == 0
-    assert {row["seed"] for row in read_rows(Path("run/episodes.jsonl"))} == set(
-        seeds_of(read_track(Path("t.json")), read_salt(Path("salt")))
-    )
-    assert main(["track", "close", "t.json", "--beacon", "other", "--out", "t.json"]) == 1
-    assert "should be a hidden track that waits" in capsys.readouterr().err
-
-
 def test_an_open_track_is_an_experiment_without_agents(file: Path, newest: Path) -> None:
     made = make_track(file)
     assert (made.instances, made.first_seed, made.commitment) == (2, 7, None)
@@ -126,11 +96,6 @@ def test_an_open_track_is_an_experiment_without_agents(file: Path, newest: Path)
     assert experiment.seeds == (7, 8)
     assert experiment.references == ("clairvoyant",), "its interactions are the budget of the ranking"
     assert experiment.name == "lakes-mine"
-    assert find_fixed(made) == ()
-    file.write_text(
-        "name: x\nschedules: [frozen_lake/explicit, frozen_lake/tides, mountain_car/reversed]\nseeds: 1\nepisodes: 1\n"
-    )
-    assert find_fixed(make_track(file)) == ("frozen_lake/explicit", "frozen_lake/tides", "mountain_car/reversed")
 
 
 @pytest.mark.parametrize(
@@ -148,26 +113,16 @@ def test_a_track_with_a_mistake_is_refused(file: Path, line: str, message: str) 
     assert not Path("s").exists(), "no salt is left behind"
 
 
-def test_seeds_and_settings_of_single_schedules_are_refused(file: Path) -> None:
+def test_seeds_that_are_listed_are_refused(file: Path) -> None:
     file.write_text(TRACK.replace("{first: 7, count: 2}", "[3, 9]"))
     with pytest.raises(SubmissionError, match="seeds: should be a number or"):
         make_track(file)
-    file.write_text(TRACK.replace("{episodes: 2}", "{episodes: 2, recall: {k: 3}}"))
-    with pytest.raises(SubmissionError, match="worlds: should leave recall to the agents"):
-        make_track(file)
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("seeds: 3", "should have the keys"),
-        ("worlds: {frozen_lake/explicit:mid-episode: {episodes: 9}}", "should set .* only, the rest is the track's"),
-        ("worlds: {frozen_lake/explicit: {memory: {newest: {}}}}", "no schedule of this experiment is called"),
-    ],
-)
-def test_an_agent_cannot_change_the_track(file: Path, newest: Path, more: str, message: str) -> None:
+@pytest.mark.parametrize("more", ["seeds: 3", "worlds: {frozen_lake/explicit:mid-episode: {episodes: 9}}"])
+def test_an_agent_cannot_change_the_track(file: Path, newest: Path, more: str) -> None:
     Path("agent.yaml").write_text(f"{AGENT}{more}\n")
-    with pytest.raises((SubmissionError, ExperimentError), match=message):
+    with pytest.raises(SubmissionError, match="should have the keys"):
         read_agent(Path("agent.yaml"), make_track(file))
 
 
@@ -192,7 +147,7 @@ def test_the_salt_is_secret_and_never_overwritten(file: Path, capsys: pytest.Cap
     assert hidden.commitment == commit(hidden, salt)
     published = Path("hidden.json").read_text() + capsys.readouterr().out
     assert salt.hex() not in published
-    assert not [seed for seed in derive_seeds(hidden, salt) if str(seed) in published]
+    assert not [seed for seed in seeds_of(hidden, salt) if str(seed) in published]
     assert main(["track", "new", str(file), "--out", "hidden2.json", "--salt", "salt"]) == 1
     assert "never overwritten" in capsys.readouterr().err
     assert main(["track", "new", str(file), "--out", "hidden.json"]) == 2
@@ -239,7 +194,7 @@ def test_a_hidden_track_from_its_commitment_to_the_board(
     assert "should be installed" in call(*played, status=1)
     more.unlink()
     call(*played)
-    seeds = derive_seeds(read_track(Path("hidden.json")), read_salt(Path("salt")))
+    seeds = seeds_of(read_track(Path("hidden.json")), read_salt(Path("salt")))
     assert {row["seed"] for row in read_rows(Path("run/episodes.jsonl"))} == set(seeds)
     call("submit", "prepare", "run", "--out", "mine.zip")
     call("submit", "replay", "mine.zip", "--cells", "2", "--certificate", "certificate.json")
@@ -247,27 +202,31 @@ def test_a_hidden_track_from_its_commitment_to_the_board(
     Path("results/lakes").mkdir(parents=True)
     Path("results/lakes/track.json").write_text(Path("hidden.json").read_text())
     add = ("board", "add", "mine.zip", "--track", "results/lakes/track.json", "--name", "mine")
+    add += ("--certificate", "certificate.json")
     assert "need the salt" in call(*add, status=1)
-    call(*add, "--salt", "salt", "--certificate", "certificate.json")
+    call(*add, "--salt", "salt")
     result = Path("results/lakes/mine.json").read_text()
     assert not [seed for seed in seeds if str(seed) in result]
-    call("board", "page", "results", "--out", "board.md", "--html", "board.html")
-    assert "hidden until revealed" in Path("board.md").read_text()
+    call("board", "page", "results", "--out", "board.html")
+    assert "hidden until revealed" in Path("board.html").read_text()
     # The organiser reveals; anyone verifies.
-    assert "need the salt" in call("track", "verify", "hidden.json", "mine.zip", status=1)
+    assert "need the salt" in call("submit", "validate", "mine.zip", "--track", "hidden.json", status=1)
     call("track", "reveal", "hidden.json", "--salt", "salt", "--out", "revealed.json")
-    assert "seeds derived from the salt that was committed to" in call("track", "verify", "revealed.json", "mine.zip")
+    assert "seeds derived from the salt that was committed to" in call(
+        "submit", "validate", "mine.zip", "--track", "revealed.json"
+    )
     call("submit", "prepare", "practice", "--out", "practice.zip")
-    assert "the seeds are not the 2 of lakes" in call("track", "verify", "revealed.json", "practice.zip", status=1)
+    assert "the seeds are not the 2 of lakes" in call(
+        "submit", "validate", "practice.zip", "--track", "revealed.json", status=1
+    )
     assert main(["track", "run", "revealed.json", "agent.yaml", "--practice", "--salt", "salt", "--out", "x"]) == 2
 
 
 def test_a_run_of_another_experiment_is_no_submission_to_the_track(file: Path, prepared: Path) -> None:
     found = list(check_track(check_submission(prepared), make_track(file)))
     assert "run.json: the seeds are not the 2 of lakes" in found
-    assert "run.json: rounds: is not as in lakes" in found
-    assert "run.json: worlds: is not as in lakes" in found
-    assert "run.json: construct: is not as in lakes" in found
+    for key in ("rounds", "worlds", "construct"):
+        assert any(line.startswith(f"run.json: {key}") and "here: lakes" in line for line in found), found
     assert "run.json: the schedules, by hash, are not those of lakes" in found
 
 
@@ -278,5 +237,3 @@ def test_an_entry_to_another_track_is_refused(file: Path, newest: Path, capsys: 
     assert main(["track", "new", str(file), "--out", "two.json"]) == 0
     assert main(["track", "run", "two.json", "entry.json", "--out", "run"]) == 1
     assert "enters another track" in capsys.readouterr().err
-    with pytest.raises(SubmissionError, match="no such folder"), open_submission(Path("none.zip")):
-        pass

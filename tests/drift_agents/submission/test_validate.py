@@ -16,26 +16,23 @@ from drift_agents.errors import ExperimentError, SubmissionError
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import to_line
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.submission.bundle import state_file
+from drift_agents.submission.bundle import hash_file
 from drift_agents.submission.prepare import hash_modules, prepare_submission
-from drift_agents.submission.validate import CHECKS, check_submission
+from drift_agents.submission.validate import check_submission
 from hypothesis import HealthCheck, given, settings
 
 Reseal = Callable[[Path], None]
+Alter = Callable[[list[dict[str, Any]]], None]
 FILES = ("submission.json", "run.json", "episodes.jsonl", "finished.jsonl")
 
 
 def test_an_untouched_submission_is_valid(prepared: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     checked = check_submission(prepared)
     assert checked.findings == []
-    assert checked.statement is not None
-    assert checked.statement.counts.episodes == len((run / "episodes.jsonl").read_bytes().splitlines())
-    assert checked.statement.counts.probe_steps > 0
+    assert len(checked.rows) == len((run / "episodes.jsonl").read_bytes().splitlines())
     assert {path.name for path in prepared.iterdir()} == set(FILES)
     assert main(["submit", "validate", str(prepared)]) == 0
-    printed = capsys.readouterr().out
-    assert checked.digest in printed
-    assert all(check in printed for check in CHECKS)
+    assert checked.digest in capsys.readouterr().out
 
 
 @given(name=st.sampled_from(FILES), place=st.integers(0, 10**6), value=st.integers(0, 255))
@@ -51,16 +48,16 @@ def test_a_changed_byte_is_found(prepared: Path, tmp_path: Path, name: str, plac
     data[place] = value
     (folder / name).write_bytes(data)
     checked = check_submission(folder)
-    if name == "submission.json" and checked.is_valid:
+    if name == "submission.json" and not checked.findings:
         # Its own words: the sentence about it, the platform. Its digest shows the change.
         assert checked.digest != check_submission(prepared).digest
         before, after = (json.loads((one / name).read_bytes()) for one in (prepared, folder))
         assert {key for key in before if before[key] != after[key]} <= {"about", "platform"}
     else:
-        assert not checked.is_valid
+        assert checked.findings
 
 
-def change(folder: Path, alter: Callable[[list[dict[str, Any]]], None]) -> None:
+def change(folder: Path, alter: Alter) -> None:
     """Change the rows of the lines, and nothing else."""
     path = folder / "episodes.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -68,68 +65,33 @@ def change(folder: Path, alter: Callable[[list[dict[str, Any]]], None]) -> None:
     path.write_text("".join(to_line(row) + "\n" for row in rows))
 
 
-def better(rows: list[dict[str, Any]]) -> None:
-    row = next(row for row in rows if row["stage"] == "test" and row["score"] < 1 and row["regret"] is not None)
-    row["score"] = 1.0
+def put(key: str, value: Any, **where: Any) -> Alter:
+    """Give the first row that has these values another one."""
+
+    def alter(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if where.items() <= row.items())[key] = value
+
+    return alter
 
 
-def shorter(rows: list[dict[str, Any]]) -> None:
-    rows[3]["steps"] = 500
+def seeds(change: Callable[[int], int]) -> Alter:
+    return lambda rows: [row.update(seed=change(row["seed"])) for row in rows] and None
 
 
-def swapped(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        row["seed"] = 1 - row["seed"]
-
-
-def other_seed(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        row["seed"] += row["seed"] == 1
-
-
-def other_phase(rows: list[dict[str, Any]]) -> None:
-    row = next(row for row in rows if row["phase"] != "source")
-    row["phase"] = "source"
-
-
-def other_tick(rows: list[dict[str, Any]]) -> None:
-    row = next(row for row in rows if row["stage"] == "test" and row["tick"])
-    row["tick"] += 1
-
-
-def other_regret(rows: list[dict[str, Any]]) -> None:
-    row = next(row for row in rows if row["stage"] == "test" and row["regret"])
-    row["regret"] /= 2
-
-
-def other_hash(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        row["schedule_hash"] = "0" * 16
-
-
-def free_tokens(rows: list[dict[str, Any]]) -> None:
-    rows[0]["tokens_in"] = 10
-
-
-def free_probes(rows: list[dict[str, Any]]) -> None:
-    next(row for row in rows if row["verifier"] == "none")["probe_steps"] = 3
-
-
-TAMPERED: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
-    "a better score": (better, "`success` should say|optimum, should be the same"),
-    "too many steps": (shorter, "`steps` should be at most 100. Received 500"),
-    "seeds swapped": (swapped, "do not stand in the order of the experiment"),
-    "another seed": (other_seed, r"has no lines of .*seed 1"),
-    "another phase": (other_phase, "tick and phase of"),
-    "another tick": (other_tick, "tick and phase of"),
-    "a smaller regret": (other_regret, "score plus regret, the optimum, should be the same"),
-    "another schedule's hash": (other_hash, "`env` and `schedule_hash` should be those"),
-    "tokens without requests": (free_tokens, "but no request"),
-    "probes without a verifier": (free_probes, "`probe_steps` should be 0 without a verifier"),
-    "a line dropped": (lambda rows: rows.pop(), "should have 3 episodes. Received 2"),
-    "a line repeated": (lambda rows: rows.append(rows[-1]), "`episode` should be 3. Received 2"),
-    "two lines exchanged": (lambda rows: rows.insert(0, rows.pop(1)), "`episode` should be 0. Received 1"),
-    "a cell dropped": (lambda rows: rows.__delitem__(slice(-3, None)), "has no lines of"),
+TAMPERED: dict[str, tuple[Alter, str]] = {
+    "seeds swapped": (seeds(lambda seed: 1 - seed), r"jsonl:1: should be a line of .* 0\. Received one of .* 1$"),
+    "another seed": (seeds(lambda seed: 2 * seed), r"jsonl:\d+: should be a line of .* 1\. Received one of .* 2$"),
+    "another phase": (put("phase", "source", phase="reversal"), r"jsonl:\d+: `phase` should be 'reversal'"),
+    "another tick": (put("tick", 2, tick=1, stage="test"), r"`tick` should be 1\. Received 2"),
+    "another round": (put("round", 2, round=1, stage="test"), r"`round` should be 1\. Received 2"),
+    "another stage": (put("stage", "test", stage="construct"), "should have a construction of 1 episodes. Received 0"),
+    "another schedule's hash": (put("schedule_hash", "0" * 16), "jsonl:1: `schedule_hash` should be"),
+    "a value of another type": (put("steps", 1.5), "jsonl:1: `steps` should be a whole number"),
+    "a line dropped": (lambda rows: rows.__delitem__(-1), "should have 3 episodes. Received 2"),
+    "a line repeated": (lambda rows: rows.append(rows[-1]), "should have 3 episodes. Received 4"),
+    "two lines exchanged": (lambda rows: rows.insert(0, rows.pop(1)), "jsonl:1: `episode` should be 0. Received 1"),
+    "a cell dropped": (lambda rows: rows.__delitem__(slice(-3, None)), "Received one of no cell"),
+    "a cell more": (lambda rows: rows.append({**rows[-1], "memory": "x"}), "should be a line of no cell"),
 }
 
 
@@ -152,36 +114,20 @@ def edit(folder: Path, alter: Callable[[dict[str, Any]], None]) -> None:
     path.write_text(json.dumps(manifest))
 
 
+LAKE = "frozen_lake/implicit:family"
 MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "another experiment": (lambda m: m["experiment"].update(rounds=1), "the configuration hash is not"),
-    "another name": (lambda m: m.update(name="x"), "the name should be that of the experiment"),
-    "another schedule": (
-        lambda m: m["schedules"]["frozen_lake/implicit:family"]["content"].update(clock="step"),
-        "(here: what experiment and content give)",
-    ),
-    "another hash": (
-        lambda m: m["schedules"]["frozen_lake/implicit:family"].update(hash="0" * 16),
-        "(here: what experiment and content give)",
-    ),
-    "no control": (
-        lambda m: m["schedules"]["frozen_lake/implicit:family"].update(control=True),
-        "control: there true, here false (here: what experiment and content give)",
-    ),
-    "a player more": (
-        lambda m: m["players"].append({**m["players"][0], "memory": "x"}),
-        "the players are not those of the experiment",
-    ),
-    "a player that is a reference": (
-        lambda m: m["players"][0].update(reference="clairvoyant"),
-        "the players are not those of the experiment",
-    ),
-    "cells": (lambda m: m.update(cells=1), "states 1 cells"),
+    "another experiment": (lambda m: m["experiment"].update(rounds=1), "config_hash: there"),
+    "another name": (lambda m: m.update(name="x"), 'name: there "x", here "small" (there: submitted)'),
+    "another schedule": (lambda m: m["schedules"][LAKE]["content"].update(clock="step"), 'clock: there "step"'),
+    "another hash": (lambda m: m["schedules"][LAKE].update(hash="0" * 16), f"schedules.{LAKE}.hash: there"),
+    "no control": (lambda m: m["schedules"][LAKE].update(control=True), "control: there true, here false"),
+    "fewer episodes": (lambda m: m["schedules"][LAKE].update(episodes=1), "episodes: there 1, here 4"),
+    "a player more": (lambda m: m["players"].append({**m["players"][0], "memory": "x"}), "players: there"),
+    "a reference": (lambda m: m["players"][0].update(reference="clairvoyant"), "players[0].reference: there"),
+    "cells": (lambda m: m.update(cells=1), "cells: there 1, here "),
     "no experiment": (lambda m: m.pop("experiment"), "run.json: experiment: Field required"),
-    "a clock that is no text": (
-        lambda m: m["schedules"]["frozen_lake/implicit:family"].update(clock=3),
-        "frozen_lake/implicit:family.clock: Input should be a valid string",
-    ),
     "supervision": (lambda m: m["players"][0].update(supervision="magic"), "`supervision` should be one of"),
+    "a path": (lambda m: m["experiment"].update(schedules=["/etc/passwd"]), "schedules should be shipped ones"),
 }
 
 
@@ -194,13 +140,7 @@ def test_what_the_description_says_is_checked(submission: Path, reseal: Reseal, 
     assert any(message in finding for finding in findings), findings
 
 
-def test_counts_files_and_cells_are_checked(submission: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = submission / "submission.json"
-    statement = json.loads(path.read_text())
-    statement["counts"]["cost"] = 1.5
-    path.write_text(json.dumps(statement))
-    (finding,) = check_submission(submission).findings
-    assert finding == "submission.json: counts.cost should be the sum over the lines, 0.0. Received 1.5"
+def test_files_are_checked(submission: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (submission / "agent.py").write_text("")
     assert check_submission(submission).findings[0] == "agent.py: is not stated in submission.json"
     (submission / "agent.py").unlink()
@@ -208,6 +148,16 @@ def test_counts_files_and_cells_are_checked(submission: Path, capsys: pytest.Cap
     assert check_submission(submission).findings[0] == "finished.jsonl: is missing"
     assert main(["submit", "validate", str(submission)]) == 1
     assert "not valid" in capsys.readouterr().out
+    assert main(["submit", "validate", str(submission), "--salt", "x"]) == 2
+
+
+def test_a_package_that_did_not_play_is_found(submission: Path) -> None:
+    path = submission / "submission.json"
+    statement = json.loads(path.read_text())
+    statement["packages"] = [{"name": "other", "version": "1", "parts": [], "sha256": "0" * 64}]
+    path.write_text(json.dumps(statement))
+    (finding,) = check_submission(submission).findings
+    assert finding == "submission.json: other 1 did not play: the run has no such package"
 
 
 def test_a_cell_hash_that_is_another_one_is_found(submission: Path, reseal: Reseal) -> None:
@@ -216,7 +166,7 @@ def test_a_cell_hash_that_is_another_one_is_found(submission: Path, reseal: Rese
     note = {**json.loads(first), "sha256": "0" * 64}
     path.write_text("\n".join([json.dumps(note), *rest]) + "\n")
     statement = json.loads((submission / "submission.json").read_text())
-    statement["files"]["finished.jsonl"] = state_file(path).model_dump()
+    statement["files"]["finished.jsonl"] = hash_file(path)
     (submission / "submission.json").write_text(json.dumps(statement))
     (finding,) = check_submission(submission).findings
     assert "are not those that finished.jsonl states" in finding
@@ -230,7 +180,7 @@ def test_prepare_refuses_what_would_not_pass(run: Path, tmp_path: Path) -> None:
     with pytest.raises(SubmissionError, match="the run is not finished"):
         prepare_submission(copy, tmp_path / "x")
     shutil.copy(run / "episodes.jsonl", copy)
-    change(copy, better)
+    change(copy, put("steps", 1.5))
     with pytest.raises(SubmissionError, match="would not pass `validate`"):
         prepare_submission(copy, tmp_path / "x")
     assert not (tmp_path / "x").exists()
@@ -294,7 +244,7 @@ def test_whatever_a_description_holds_is_a_finding_and_no_crash(
     (folder / name).write_text(json.dumps(content))
     if name == "run.json":
         statement = json.loads((folder / "submission.json").read_text())
-        statement["files"][name] = state_file(folder / name).model_dump()
+        statement["files"][name] = hash_file(folder / name)
         (folder / "submission.json").write_text(json.dumps(statement))
     findings = check_submission(folder).findings
     free = {"about", "platform", "trace"}  # sentences, and what plays no part
@@ -304,17 +254,6 @@ def test_whatever_a_description_holds_is_a_finding_and_no_crash(
 def test_deep_nesting_is_a_finding(submission: Path) -> None:
     (submission / "run.json").write_text("[" * 100_000)
     statement = json.loads((submission / "submission.json").read_text())
-    statement["files"]["run.json"] = state_file(submission / "run.json").model_dump()
+    statement["files"]["run.json"] = hash_file(submission / "run.json")
     (submission / "submission.json").write_text(json.dumps(statement))
     assert any("run.json: is not JSON" in finding for finding in check_submission(submission).findings)
-
-
-def test_a_cost_without_a_price_is_found(submission: Path, reseal: Reseal) -> None:
-    def spend(rows: list[dict[str, Any]]) -> None:
-        rows[0] |= {"model_calls": 1, "tokens_in": 100, "tokens_out": 10, "cost": 0.5}
-
-    change(submission, spend)
-    reseal(submission)
-    findings = check_submission(submission).findings
-    assert "episodes.jsonl: the cost, 0.5, should be at most 0.0, all tokens at the highest price" in findings
-    assert any("replies.sqlite: is missing" in finding for finding in findings)

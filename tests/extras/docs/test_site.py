@@ -54,6 +54,12 @@ def test_the_gallery_shows_every_environment(site: Path) -> None:
     assert all(env_id in gallery for env_id in CORE_IDS)
 
 
+def test_the_interactive_board_has_a_page_of_its_own(site: Path) -> None:
+    assert 'href="interactive_board.html"' in (site / "board.html").read_text(encoding="utf-8")
+    board = (site / "interactive_board.html").read_text(encoding="utf-8")
+    assert all(f"<h2>{path.parent.name}</h2>" in board for path in ROOT.glob("results/board/*/track.json"))
+
+
 @pytest.mark.parametrize(
     ("page", "target", "expected"),
     [
@@ -61,6 +67,7 @@ def test_the_gallery_shows_every_environment(site: Path) -> None:
         ("index.md", "CONTRIBUTING.md", "contributing.md"),
         ("your_environment.md", "../CONTRIBUTING.md", "contributing.md"),
         ("memories/edv.md", "../../CONTRIBUTING.md", "../contributing.md"),
+        ("board.md", "../results/board", "interactive_board.html"),
         ("index.md", "LICENSE", ""),
     ],
 )
