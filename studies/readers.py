@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from drift_agents.analysis.mechanism_test import MARK
+from drift_agents.analysis.leaderboard import MARK
 from drift_agents.analysis.runs import estimate, read_run
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.errors import ExperimentError
