@@ -88,9 +88,12 @@ class PlayerIndex:
         self._policies = {run.player.policy for run in runs if run.player.policy not in ALONE}
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
-        """Name, runs, and whether it is a reference, row by row."""
+        """Name, runs, and whether it is a reference, row by row; below another memory a verifier has its full name."""
+        above = None
         for player, run in self.runs.items():
-            yield self.name(player), run, self.is_reference(player)
+            name = self.name(player) if player.memory == above else self.full_name(player)
+            above = player.memory
+            yield name, run, self.is_reference(player)
 
     def agents(self) -> Iterator[tuple[str, Runs]]:
         """Name and runs of those that are no reference."""

@@ -111,12 +111,13 @@ def _panels(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:
     """The lines of each memory's panel; clairvoyant stands in all of them."""
     panels: dict[str, list[tuple[str, Runs]]] = {}
     shared = []
-    for name, run, _ in players.rows():
-        if run.player.policy == "clairvoyant":
+    for player, run in players.runs.items():
+        if player.policy == "clairvoyant":
             shared.append(("clairvoyant", run))
         else:
+            name = players.name(player)
             line = name.strip(" +") if name.startswith(" ") else "plain"
-            panels.setdefault(memory_name(run.player), []).append((line, run))
+            panels.setdefault(memory_name(player), []).append((line, run))
     return {name: [*lines, *shared] for name, lines in panels.items()} or {"": shared}
 
 
