@@ -259,11 +259,8 @@ REASONS: dict[str, tuple[str, ...]] = {
     "the entry point of the program": ("drift_agents.cli.app",),
     "compiled functions apart from the interface that calls them": ("drift_envs.functional.batch",),
     "what users import; the package's root names it": ("drift_agents.analysis.run",),
+    "one part of the report a file, collected by one file": ("drift_agents.analysis.headline",),
     "one kind of table or picture a file, collected by one file": (
-        "drift_agents.analysis.plots.draw",
-        "drift_agents.analysis.plots.methods",
-        "drift_agents.analysis.plots.visits",
-        "drift_agents.analysis.tables.breakdowns",
         "drift_envs.wrappers.overlay.strip",
         "studies.experience.curves",
         "drift_agents.analysis.plots.board",

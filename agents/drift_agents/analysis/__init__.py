@@ -5,7 +5,6 @@
 * `tables`, `headline`, `report`, `html` - the report of a run: tables, sentences, Markdown and terminal, one HTML file
 * `run` - a run in Python
 * `aggregates`, `ranking`, `leaderboard` - interquartile means, agents ranked over all schedules, and the page
-* `drift_map` - schedules by severity and visibility
 * `plots` - figures as PNG and SVG
 * `inspect` - the page to step through the episodes of a run
 * `finetuning_sets` - fine-tuning sets from the steps of a run

@@ -2,7 +2,6 @@
 
 * `write_leaderboard` - reads a run's folder and writes the page
 * `to_page` - the page as Markdown
-* `MEASURED`, `measured_cells` - the columns and cells of what was measured of an agent
 * `MARK` - what stands before a table of memories that carry papers' names and were played by rules
 
 The figures are those of `drift_agents.analysis.ranking`. Equal runs give equal bytes.
@@ -36,19 +35,6 @@ MARK = "**Mechanism test by rules, no language model.**"
 
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
 """Default parts, which names leave out."""
-
-MEASURED = (
-    "at equal interactions",
-    "kept",
-    "gain",
-    "before",
-    "lost",
-    "probes, %",
-    "steps",
-    "tokens",
-    "dollars",
-)
-"""The columns of `measured_cells`."""
 
 LEGEND = (
     "**Kept**: the score collected after the first drift, as a share of what the optimum of the same ticks collects "
@@ -184,7 +170,25 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 
 
 def _main(standings: Standings) -> Table:
-    table = Table("All drifts", ("agent", "rank", "ranks", *MEASURED, "records", "supervision"))
+    table = Table(
+        "All drifts",
+        (
+            "agent",
+            "rank",
+            "ranks",
+            "at equal interactions",
+            "kept",
+            "gain",
+            "before",
+            "lost",
+            "probes, %",
+            "steps",
+            "tokens",
+            "dollars",
+            "records",
+            "supervision",
+        ),
+    )
     names = _rows(standings)
     ranked = [one for one in standings.ranked if one.key in names]
     for one in (*ranked, *standings.references):
@@ -192,30 +196,19 @@ def _main(standings: Standings) -> Table:
             names[one.key],
             MISSING if one.reference else str(1 + sum(other.ranked_by > one.ranked_by for other in ranked)),
             MISSING if one.reference else _span(*one.ranks),
-            *measured_cells(one),
+            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
+            format_estimate(one.kept, 1),
+            MISSING if one.gain is None else format_difference(one.gain, 1),
+            format_plain(one.before),
+            format_plain(one.lost),
+            format_plain(one.probing, 1),
+            format_plain(one.interactions),
+            format_plain(one.tokens),
+            format_plain(one.dollars, 4),
             format_plain(one.records),
             one.supervision,
         )
     return table.used()
-
-
-def measured_cells(one: Standing) -> tuple[str, ...]:
-    """What was measured of an agent, in the order of `MEASURED`.
-
-    Args:
-        one: the agent's standing.
-    """
-    return (
-        MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
-        format_estimate(one.kept, 1),
-        MISSING if one.gain is None else format_difference(one.gain, 1),
-        format_plain(one.before),
-        format_plain(one.lost),
-        format_plain(one.probing, 1),
-        format_plain(one.interactions),
-        format_plain(one.tokens),
-        format_plain(one.dollars, 4),
-    )
 
 
 def _rows(standings: Standings) -> dict[Key, str]:

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
