@@ -22,7 +22,8 @@ from markupsafe import Markup
 
 from drift_agents.analysis.aggregates import RESAMPLES
 from drift_agents.analysis.inspect.page import hash_source, script_json
-from drift_agents.analysis.leaderboard import LEGEND, MARK, MEASURED, measured_cells
+from drift_agents.analysis.leaderboard import LEGEND, MEASURED, measured_cells
+from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.ranking import SHORT
 from drift_agents.analysis.runs import FAILURE_SHARE
 from drift_agents.analysis.table import MISSING, Table, format_estimate, format_plain, to_markdown
@@ -205,7 +206,7 @@ def _policies(view: BoardView) -> str:
     """Whether language models played."""
     models = [row.name for row in view.rows if row.model]
     if not models:
-        return MARK
+        return describe_rules(key[0] for row in view.rows for key in row.keys)
     return f"Language models played in: {', '.join(models)}; all other agents follow rules."
 
 
