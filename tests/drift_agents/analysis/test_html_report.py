@@ -154,6 +154,8 @@ def test_the_page_is_legible_in_both_schemes_and_on_a_phone(
         ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(255, 255, 255)") is (scheme == "light")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        figure = "return document.querySelector('tbody td:nth-child(2)').getBoundingClientRect().right"
+        assert browser.execute_script(figure) <= width, "a figure is visible without scrolling sideways"
         image = browser.find_element(By.TAG_NAME, "img")
         column = browser.execute_script("return document.querySelector('h1').clientWidth")
         assert image.size["width"] == column, "full width"
