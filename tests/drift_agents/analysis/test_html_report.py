@@ -195,12 +195,8 @@ def test_lines_of_equal_values_stand_apart() -> None:
 def test_it_says_what_was_played(drawn: Path) -> None:
     text = (drawn / "report.html").read_text("utf-8")
     manifest = read_manifest(drawn)
-    wanted: Sequence[str] = (
-        manifest["config_hash"],
-        f"drift-envs {manifest['versions']['drift-envs']}",
-        "Seeds: 0 to 1",
-    )
-    for part in wanted:
+    version = f"drift-envs {manifest['versions']['drift-envs']}"
+    for part in (manifest["config_hash"], version, "Seeds: 0 to 1"):
         assert part in text
     assert re.findall(r"(?:src|href)=\"(?!data:|inspect\.html|#)[^\"]*\"", text) == [], "nothing from elsewhere"
 
