@@ -199,8 +199,6 @@ def _who(line: Mapping[str, Any]) -> str:
     return " ".join(str(line[key]) for key in WHO)
 
 
-TABLE_OF_LOOPS = "steps in loops"
-"""A column of the table of reports that figures leave out, for the same reason."""
 LEFT_OUT = ("milliseconds", "loops", "loop_steps")
 """Fields that digests leave out: wall-clock time, and counts that lines have since later than the first record."""
 
@@ -229,18 +227,16 @@ NUMBER = re.compile(r"(?<![\w.])(?<!\w[-−])[-+−]?\d[\d,]*(?:\.\d+)?(?!\w)")
 def figures(markdown: str) -> str:
     """The figures of all tables: one line a row, `-` where a cell has none, a blank line between tables."""
     rows: list[str] = []
-    body, head = False, ""
+    body = False
     for line in markdown.splitlines():
         if not line.startswith("|"):
-            body, head = False, ""
+            body = False
         elif set(line) <= set("|-: "):
-            body = TABLE_OF_LOOPS not in head
-            rows += [""] * body
+            body = True
+            rows.append("")
         elif body:
             cells = re.split(r"(?<!\\)\|", line.strip())[2:-1]
             rows.append(" | ".join(" ".join(NUMBER.findall(cell)) or "-" for cell in cells))
-        else:
-            head = line
     return "\n".join(rows).strip() + "\n"
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AGENTS = ("scipy", "joblib", "pandas", "statsmodels")
+AGENTS = ("scipy", "joblib", "pandas")
 WITHOUT = f"""
 import sys
 from importlib.abc import MetaPathFinder

@@ -141,7 +141,7 @@ def require_agents_extra() -> None:
     Raises:
         MissingDependencyError: if one of them is not.
     """
-    missing = [name for name in ("scipy", "joblib", "pandas", "statsmodels") if find_spec(name) is None]
+    missing = [name for name in ("scipy", "joblib", "pandas") if find_spec(name) is None]
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         verb = "is" if len(missing) == 1 else "are"

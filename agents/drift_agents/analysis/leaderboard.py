@@ -2,7 +2,7 @@
 
 * `write_leaderboard` - reads a run's folder and writes the page
 * `to_page` - the page as Markdown
-* `MEASURED`, `measured_cells` - the columns and cells of what was measured of an agent
+* `MARK` - what stands before a table of memories that carry papers' names and were played by rules
 
 The figures are those of `drift_agents.analysis.ranking`. Equal runs give equal bytes.
 """
@@ -14,37 +14,34 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.aggregates import RESAMPLES
-from drift_agents.analysis.mechanism_test import describe_rules
 from drift_agents.analysis.plots.board import draw_board
 from drift_agents.analysis.ranking import AXES, SHORT, Key, Standing, Standings, make_standings
 from drift_agents.analysis.runs import FAILURE_SHARE, read_run
 from drift_agents.analysis.schedule_runs import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
-from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
-from drift_agents.errors import ExperimentError
+from drift_agents.analysis.table import (
+    MISSING,
+    Table,
+    format_difference,
+    format_estimate,
+    format_plain,
+    format_seeds,
+    to_markdown,
+)
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import load_experiment, shipped_experiments
 
+MARK = "**Mechanism test by rules, no language model.**"
+"""It stands before every table whose memories carry the names of papers and whose agents follow rules."""
+
 DEFAULTS = {"verifier": "none", "controller": "direct", "team": "solo"}
 """Default parts, which names leave out."""
-
-MEASURED = (
-    "at equal interactions",
-    "kept",
-    "gain",
-    "before",
-    "lost",
-    "probes, %",
-    "steps",
-    "tokens",
-    "dollars",
-)
-"""The columns of `measured_cells`."""
 
 LEGEND = (
     "**Kept**: the score collected after the first drift, as a share of what the optimum of the same ticks collects "
     "on average, in percent. An instance (a schedule with a seed) gives one such number; the column is their "
     "interquartile mean over all schedules (Agarwal et al. 2021), with a 95 % interval from {resamples:,} resamples "
-    "of schedules, and of instances within each. In stochastic environments a share can exceed 100.",
+    "of schedules, and of instances within each; one instance a schedule has none. In stochastic environments a share "
+    "can exceed 100.",
     "**At equal interactions**: the same, but an episode counts only if it ended within the interactions that the "
     "optimal policy takes for all episodes after the first drift; probes are interactions. It gives the rank. Who is "
     "done with less has no more episodes to play. Without the optimal policy in the run, *kept* gives the rank.",
@@ -83,7 +80,7 @@ def write_leaderboard(folder: Path, path: Path, plots: Path | None = None) -> Pa
     Args:
         folder: the run's folder.
         path: the page.
-        plots: a folder for its pictures, see `drift_agents.analysis.plots.board`; `None` draws none.
+        plots: a folder for its picture, see `drift_agents.analysis.plots.board`; `None` draws none.
 
     Returns:
         The page's path.
@@ -91,13 +88,13 @@ def write_leaderboard(folder: Path, path: Path, plots: Path | None = None) -> Pa
     Raises:
         ExperimentError: if the folder holds no finished run, there is nothing to compare, or the page cannot be
             written.
-        MissingDependencyError: if pictures are wanted without matplotlib.
+        MissingDependencyError: if the picture is wanted without matplotlib.
     """
     manifest, rows = read_run(folder)
     standings = make_standings(manifest, rows)
     write_text(path, to_page(manifest, standings))
     if plots is not None:
-        draw_board(manifest, rows, standings, _rows(standings), plots)
+        draw_board(standings, _rows(standings), plots)
     return path
 
 
@@ -114,7 +111,7 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
     lines = [
         f"# Leaderboard of the experiment `{manifest['name']}`",
         "",
-        *([] if _asked_models(manifest) else [describe_rules(one.key[0] for one in standings.ranked), ""]),
+        *([] if _asked_models(manifest) else [MARK, ""]),
         f"{len(standings.ranked)} agents on {len(standings.schedules)} schedules whose drifts matter, {len(seeds)} "
         f"seeds each: {standings.instances} instances.{rest if standings.left_out else ''}"
         f"{_uncounted(standings)} Made by `drift-agents leaderboard` from the lines of a run of "
@@ -124,7 +121,6 @@ def to_page(manifest: Mapping[str, Any], standings: Standings) -> str:
         "",
         to_markdown(_by_part(standings)),
         "",
-        *_alike(standings),
         "## How to read this",
         "",
         *(f"- {line.format(resamples=RESAMPLES, failed=FAILURE_SHARE)}" for line in LEGEND),
@@ -174,7 +170,25 @@ def _names(standings: Sequence[Standing]) -> dict[Key, str]:
 
 
 def _main(standings: Standings) -> Table:
-    table = Table("All drifts", ("agent", "rank", "ranks", *MEASURED, "records", "supervision"))
+    table = Table(
+        "All drifts",
+        (
+            "agent",
+            "rank",
+            "ranks",
+            "at equal interactions",
+            "kept",
+            "gain",
+            "before",
+            "lost",
+            "probes, %",
+            "steps",
+            "tokens",
+            "dollars",
+            "records",
+            "supervision",
+        ),
+    )
     names = _rows(standings)
     ranked = [one for one in standings.ranked if one.key in names]
     for one in (*ranked, *standings.references):
@@ -182,30 +196,19 @@ def _main(standings: Standings) -> Table:
             names[one.key],
             MISSING if one.reference else str(1 + sum(other.ranked_by > one.ranked_by for other in ranked)),
             MISSING if one.reference else _span(*one.ranks),
-            *measured_cells(one),
+            MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
+            format_estimate(one.kept, 1),
+            MISSING if one.gain is None else format_difference(one.gain, 1),
+            format_plain(one.before),
+            format_plain(one.lost),
+            format_plain(one.probing, 1),
+            format_plain(one.interactions),
+            format_plain(one.tokens),
+            format_plain(one.dollars, 4),
             format_plain(one.records),
             one.supervision,
         )
     return table.used()
-
-
-def measured_cells(one: Standing) -> tuple[str, ...]:
-    """What was measured of an agent, in the order of `MEASURED`.
-
-    Args:
-        one: the agent's standing.
-    """
-    return (
-        MISSING if one.at_equal is None else format_estimate(one.at_equal, 1),
-        format_estimate(one.kept, 1),
-        MISSING if one.gain is None else format_difference(one.gain, 1),
-        format_plain(one.before),
-        format_plain(one.lost),
-        format_plain(one.probing, 1),
-        format_plain(one.interactions),
-        format_plain(one.tokens),
-        format_plain(one.dollars, 4),
-    )
 
 
 def _rows(standings: Standings) -> dict[Key, str]:
@@ -227,13 +230,6 @@ def _uncounted(standings: Standings) -> str:
         if names:
             text += f" Not counted, since {reason}: {', '.join(f'`{name}`' for name in names)}."
     return text
-
-
-def _alike(standings: Standings) -> list[str]:
-    """Agents that differ in their probes alone."""
-    rows = _rows(standings)
-    lines = [f"- {'; '.join(rows[key] for key in group)}" for group in standings.but_for_probes]
-    return ["**The same episodes with other probes**", "", *lines, ""] if lines else []
 
 
 def _asked_models(manifest: Mapping[str, Any]) -> bool:
@@ -264,29 +260,13 @@ def _span(low: int, high: int) -> str:
 
 def _played(manifest: Mapping[str, Any]) -> tuple[str, str]:
     """The options that repeat a run of a shipped experiment, and a note where the run is not the whole experiment."""
-    name, given = manifest["name"], manifest["config_hash"]
+    name, given, count = manifest["name"], manifest["config_hash"], len(manifest["experiment"]["seeds"])
     if name in shipped_experiments():
-        whole, played = load_experiment(name), manifest["experiment"]
+        whole = load_experiment(name)
         if whole.config_hash() == given:
             return "", ""
-        count = len(played["seeds"])
-        overrides: dict[str, Any] = {"seeds": count}
-        options, note = f" --seeds {count}", f" These are {count} of the {len(whole.seeds)} instances of the file"
-        if load_experiment(name, overrides).config_hash() == given:
-            return options, f"{note}."
-        if "rounds" in played:
-            overrides |= {"rounds": played["rounds"], "episodes": None}
-            options, note = f"{options} --rounds {played['rounds']}", f"{note}, {played['rounds']} rounds a phase"
-            if load_experiment(name, overrides).config_hash() == given:
-                return options, f"{note}."
-        memories = [one["name"] for block in played.get("agents", [])[:1] for one in block["memory"]]
-        overrides["agents"] = [{**block, "memory": memories} for block in whole.to_dict()["agents"]]
-        try:
-            is_same = bool(memories) and load_experiment(name, overrides).config_hash() == given
-        except ExperimentError:  # the file has settings for a memory that was not played
-            is_same = False
-        if is_same:
-            return f"{options} --memory {','.join(memories)}", f"{note}, some of its memories."
+        if load_experiment(name, {"seeds": count}).config_hash() == given:
+            return f" --seeds {count}", f" These are {count} of the {len(whole.seeds)} instances of the file."
     return "", " This is not the experiment of that name as it is shipped: its `run.json` has it."
 
 
@@ -304,7 +284,7 @@ def _origin(manifest: Mapping[str, Any], standings: Standings) -> list[str]:
         f"drift-agents leaderboard runs/{name} --out docs/{page}.md",
         "```",
         "",
-        f"- Configuration: hash `{manifest['config_hash']}`.{note} Seeds: {_seeds(seeds)}.",
+        f"- Configuration: hash `{manifest['config_hash']}`.{note} Seeds: {format_seeds(seeds)}.",
         f"- Versions: {', '.join(f'{package} {number}' for package, number in manifest['versions'].items())}. Equal "
         "versions give equal lines, whatever the number of jobs.",
         "- Schedules, with episodes and hashes: "
@@ -315,8 +295,3 @@ def _origin(manifest: Mapping[str, Any], standings: Standings) -> list[str]:
         + ".",
         "",
     ]
-
-
-def _seeds(seeds: Sequence[int]) -> str:
-    first, last = seeds[0], seeds[-1]
-    return f"{first} to {last}" if list(seeds) == list(range(first, last + 1)) else ", ".join(map(str, seeds))

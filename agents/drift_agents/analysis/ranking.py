@@ -118,7 +118,6 @@ class Standings(NamedTuple):
         short: schedules that do not count since they have two episodes or fewer.
         saturated: schedules that do not count since more than half of the agents keep everything.
         same: agents that played the same episodes with the same probes: the first one -> the others.
-        but_for_probes: groups of agents that played the same episodes with other probes.
     """
 
     ranked: list[Standing]
@@ -129,7 +128,6 @@ class Standings(NamedTuple):
     short: tuple[str, ...] = ()
     saturated: tuple[str, ...] = ()
     same: Mapping[Key, tuple[Key, ...]] = MappingProxyType({})
-    but_for_probes: tuple[tuple[Key, ...], ...] = ()
 
 
 def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standings:
@@ -159,7 +157,7 @@ def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standing
         )
     players = _describe_players(manifest)
     ranked = [key for key in agents if not players.get(key, {}).get("reference")]
-    same, but_for_probes = _same_episodes(rows, ranked)
+    same = _same_episodes(rows, ranked)
     distinct = [key for key in ranked if not any(key in others for others in same.values())]
     saturated = _saturated(common, [agents[key]["kept"] for key in distinct])
     common = [at for at in common if at[0] not in saturated]
@@ -214,7 +212,6 @@ def make_standings(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Standing
         short,
         saturated,
         same,
-        but_for_probes,
     )
 
 
@@ -285,26 +282,18 @@ def _share_at_equal(frame: pd.DataFrame) -> pd.Series:
     return shares.where(known)
 
 
-def _same_episodes(
-    rows: Sequence[Row], keys: Sequence[Key]
-) -> tuple[dict[Key, tuple[Key, ...]], tuple[tuple[Key, ...], ...]]:
-    """Agents whose episodes have the same scores and steps: with the same probes, and with other ones."""
+def _same_episodes(rows: Sequence[Row], keys: Sequence[Key]) -> dict[Key, tuple[Key, ...]]:
+    """Agents whose episodes have the same scores, steps and probes: the first one -> the others."""
     played: dict[Key, list[tuple[Any, ...]]] = {key: [] for key in keys}
     for row in rows:
         key = tuple(str(row[axis]) for axis in AXES)
         if key in played:
             at = (row["schedule"], row["seed"], row["episode"])
             played[key].append((at, row["score"], row["steps"], row["probe_steps"]))
-    whole: dict[tuple[Any, ...], list[Key]] = {}
-    acted: dict[tuple[Any, ...], list[Key]] = {}
+    groups: dict[tuple[Any, ...], list[Key]] = {}
     for key, episodes in played.items():
-        episodes.sort()
-        alike = whole.setdefault(tuple(episodes), [])
-        if not alike:
-            acted.setdefault(tuple(episode[:3] for episode in episodes), []).append(key)
-        alike.append(key)
-    same = {first: tuple(others) for first, *others in whole.values() if others}
-    return same, tuple(tuple(group) for group in acted.values() if len(group) > 1)
+        groups.setdefault(tuple(sorted(episodes)), []).append(key)
+    return {first: tuple(others) for first, *others in groups.values() if others}
 
 
 def _saturated(common: Sequence[Instance], agents: Sequence[pd.Series]) -> tuple[str, ...]:

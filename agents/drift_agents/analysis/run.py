@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift_agents.analysis.html.report import to_html
-from drift_agents.analysis.report import make_report, make_sentences, make_summary
+from drift_agents.analysis.report import make_report
 from drift_agents.analysis.runs import Row, read_run
 from drift_agents.experiment.logs import FIELDS
 
@@ -50,17 +50,14 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The report for notebooks; its colours are those of the page."""
-        name, about = self.manifest["name"], self.manifest["experiment"].get("about") or ""
-        parts = [f"<h3>{escape(name)}</h3><p>{escape(about)}</p>"]
-        sentences = (sentence.replace("`", "") for sentence in make_sentences(self.manifest, self.rows))
-        parts.append(f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>")
-        parts += [
-            f"<h4>{escape(section.heading)}</h4>{''.join(map(to_html, section.tables))}"
-            for section in make_summary(self.manifest, self.rows)
-        ]
-        for section in make_report(self.manifest, self.rows):
-            tables = "".join(map(to_html, (*section.tables, *section.more)))
-            parts.append(f"<details><summary>{escape(section.heading)}</summary>{tables}</details>")
+        report = make_report(self.manifest, self.rows)
+        parts = [f"<h3>{escape(self.manifest['name'])}</h3>"]
+        parts.append(f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in report.headline)}</ul>")
+        parts.append(to_html(report.overview))
+        for section in report.sections:
+            tables = "".join(map(to_html, section.tables))
+            heading = escape(f"{section.subject} ({section.about})")
+            parts.append(f"<details><summary>{heading}</summary>{tables}</details>")
         return "".join(parts)
 
 

@@ -6,7 +6,7 @@
 * `group` - rows into runs
 * `phases_of` - the phases that were played
 * `mean_of`, `sum_of` - measurements: rows of one instance to one number
-* `estimate`, `difference`, `paired` - over instances, and over pairs of instances
+* `estimate`, `difference` - over instances, and over pairs of instances
 * `recoveries` - when the instances were back after a drift
 
 The metrics themselves are those of `drift_envs.metrics`.
@@ -99,23 +99,15 @@ class Runs:
         rows = tuple((*before, *after) for before, after in zip(self.construction, self.rows, strict=True))
         return replace(self, rows=rows, construction=())
 
-    def phase(self, phase: str | None, first: int | None = None, last: int | None = None) -> Runs:
-        """The rows of one phase (all for `None`), or only its first or last rounds.
+    def phase(self, phase: str, last: int | None = None) -> Runs:
+        """The rows of one phase, or only its last ones.
 
         Args:
             phase: the phase's id.
-            first: keep the rounds up to this one.
             last: keep so many rounds at the end of the phase.
         """
-        kept = []
-        for rows in self.rows:
-            here = [row for row in rows if phase is None or row["phase"] == phase]
-            if first is not None:
-                here = [row for row in here if row["round"] <= first]
-            if last is not None:
-                here = here[-last:]
-            kept.append(tuple(here))
-        return replace(self, rows=tuple(kept))
+        found = ([row for row in rows if row["phase"] == phase] for rows in self.rows)
+        return replace(self, rows=tuple(tuple(rows if last is None else rows[-last:]) for rows in found))
 
     def without(self, phase: str) -> Runs:
         """The rows of all other phases."""
@@ -226,16 +218,10 @@ def estimate(values: Sequence[float], *, one_run: bool = False) -> Estimate:
 
 def difference(a: Runs, b: Runs, measure: Measurement) -> Estimate:
     """The mean of a - b over pairs of instances with one seed, with its interval."""
-    ours, theirs = paired(a, b, measure=measure)
-    one_run = a.is_one_run and b.is_one_run
-    return estimate([x - y for x, y in zip(ours, theirs, strict=True)], one_run=one_run)
-
-
-def paired(*runs: Runs, measure: Measurement) -> list[list[float]]:
-    """One number an instance for each of the runs, for the instances that all of them have."""
-    found = [dict(zip(run.seeds, run.per_instance(measure), strict=True)) for run in runs]
-    seeds = [seed for seed in found[0] if all(seed in values and not math.isnan(values[seed]) for values in found)]
-    return [[values[seed] for seed in seeds] for values in found]
+    theirs = dict(zip(b.seeds, b.per_instance(measure), strict=True))
+    ours = zip(a.seeds, a.per_instance(measure), strict=True)
+    changes = [value - theirs[seed] for seed, value in ours if seed in theirs]
+    return estimate(changes, one_run=a.is_one_run and b.is_one_run)
 
 
 def recoveries(runs: Runs) -> Recoveries | None:

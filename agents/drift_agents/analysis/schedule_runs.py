@@ -85,22 +85,21 @@ class PlayerIndex:
     def __init__(self, runs: Sequence[Runs], manifest_players: Sequence[Mapping[str, Any]], schedule: str) -> None:
         self.runs = {run.player: run for run in runs}
         self._about = {Player.of(one): one for one in manifest_players if one["schedule"] == schedule}
-        self._policies = list(dict.fromkeys(run.player.policy for run in runs if run.player.policy not in ALONE))
+        self._policies = {run.player.policy for run in runs if run.player.policy not in ALONE}
 
     def rows(self) -> Iterator[tuple[str, Runs, bool]]:
-        """Name, runs, and whether it is a reference, row by row."""
+        """Name, runs, and whether it is a reference, row by row; below another memory a verifier has its full name."""
+        above = None
         for player, run in self.runs.items():
-            yield self.name(player), run, self.is_reference(player)
+            name = self.name(player) if player.memory == above else self.full_name(player)
+            above = player.memory
+            yield name, run, self.is_reference(player)
 
     def agents(self) -> Iterator[tuple[str, Runs]]:
         """Name and runs of those that are no reference."""
         for name, run, reference in self.rows():
             if not reference:
                 yield name, run
-
-    def policies(self) -> list[str]:
-        """The policies, those of references left out."""
-        return list(self._policies)
 
     def name(self, player: Player) -> str:
         """The display name of a player in a table."""

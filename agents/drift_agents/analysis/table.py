@@ -1,15 +1,17 @@
 """Tables that can be shown in a terminal and written as Markdown.
 
-* `Table` - a title, columns, rows and notes
+* `Table` - a title, columns and rows
 * `to_markdown`, `to_rich` - the two forms
 * `print_table` - in a terminal, in parts where it is too narrow for all columns
 * `format_estimate`, `format_difference`, `format_count` - an estimate in a few characters
 * `format_plain` - a number without an interval
+* `format_seeds` - the seeds of instances
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich import box
@@ -43,12 +45,16 @@ class Table:
         """Add a row."""
         self.rows.append((cells, reference))
 
-    def used(self) -> Table:
-        """The same without the columns in which no row has anything."""
+    def used(self, empty: Sequence[str] = ("", MISSING)) -> Table:
+        """The same without the columns whose cells are all empty.
+
+        Args:
+            empty: the cells that count as empty.
+        """
         keep = [
             index
             for index in range(len(self.columns))
-            if index == 0 or any(cells[index] not in ("", MISSING) for cells, _ in self.rows)
+            if index == 0 or any(cells[index] not in empty for cells, _ in self.rows)
         ]
         return _take(self, keep)
 
@@ -153,16 +159,16 @@ def _escape(cell: str) -> str:
 
 
 def format_estimate(value: Estimate, digits: int = 0) -> str:
-    """A mean with its interval.
+    """A mean with its interval; a single instance has none.
 
     Example:
         >>> [format_estimate(Estimate(*x)) for x in ((62.5, 55.0, 71.4, 10), (85, 85, 85, 1), (100, 100, 100, 10))]
-        ['62 [55, 71]', '85 (n = 1)', '100 (all 10)']
+        ['62 [55, 71]', '85', '100 (all 10)']
     """
     if value.n == 0:
         return MISSING
     if value.low == value.high:
-        return f"{_number(value.mean, digits)} ({'n = 1' if value.n == 1 else f'all {value.n}'})"
+        return f"{_number(value.mean, digits)}{_alike(value)}"
     return f"{_number(value.mean, digits)} [{_number(value.low, digits)}, {_number(value.high, digits)}]"
 
 
@@ -178,8 +184,13 @@ def format_difference(value: Estimate, digits: int = 0) -> str:
     signs = [_number(number, digits, sign="+") for number in value[:3]]
     star = "*" if value.excludes_zero else ""
     if value.low == value.high:
-        return f"{signs[0]} ({'n = 1' if value.n == 1 else f'all {value.n}'}){star}"
+        return f"{signs[0]}{_alike(value)}{star}"
     return f"{signs[0]} [{signs[1]}, {signs[2]}]{star}"
+
+
+def _alike(value: Estimate) -> str:
+    """A note that all instances have the figure; nothing for one instance, which has no interval."""
+    return f" (all {value.n})" if value.n > 1 else ""
 
 
 def format_count(value: Estimate) -> str:
@@ -202,6 +213,18 @@ def format_plain(value: float, digits: int = 0) -> str:
         ('12,346', '-')
     """
     return MISSING if math.isnan(value) else f"{value + 0.0:,.{digits}f}"
+
+
+def format_seeds(seeds: Sequence[int]) -> str:
+    """Seeds in ascending order, in a few characters.
+
+    Example:
+        >>> format_seeds([0, 1, 2, 3]), format_seeds([0, 2]), format_seeds([5])
+        ('0 to 3', '0, 2', '5')
+    """
+    first, last = seeds[0], seeds[-1]
+    is_range = first < last and list(seeds) == list(range(first, last + 1))
+    return f"{first} to {last}" if is_range else ", ".join(map(str, seeds))
 
 
 def _number(value: float, digits: int, sign: str = "") -> str:

@@ -17,16 +17,19 @@ def _report(
     folder: FolderArgument,
     html: Annotated[
         bool,
-        typer.Option("--html", help="Write report.html too, with plots (also as files) and a page with the steps."),
+        typer.Option("--html", help="Write report.html too, with curves (also as files) and a page with the steps."),
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print scores by phase, costs and verification of each schedule too.")
     ] = False,
     debug: Debug = False,
 ) -> None:
-    """Print the report of a finished run, and write it to report.md in the run's folder."""
+    """Print the scores of a finished run, and write its report to report.md in the run's folder."""
     from drift_agents.analysis.report import write_report
     from drift_agents.experiment.remote import open_run
 
     with open_run(folder, steps=html) as path:
-        write_report(path, make_console(), folder)
+        write_report(path, make_console(), folder, full=full)
         if html:
             from drift_agents.analysis.html.report import write_html
 
@@ -86,15 +89,14 @@ def _leaderboard(
     folder: FolderArgument,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown page.")],
     plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for pictures; needs the extra `plots`.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for the picture; needs the extra `plots`.")
     ] = None,
     debug: Debug = False,
 ) -> None:
     """Rank the agents of a finished run over all its schedules that are no controls.
 
     Writes one Markdown page with intervals, costs, versions and the command that makes it. Equal runs give equal
-    bytes. With --plots it draws what agents keep against their interactions, and for each memory a map of drifts by
-    severity and visibility.
+    bytes. With --plots it draws what agents keep against their interactions.
     """
     from drift_agents.analysis.leaderboard import write_leaderboard
     from drift_agents.experiment.remote import open_run

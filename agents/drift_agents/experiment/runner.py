@@ -237,7 +237,7 @@ class _LoopWatch:
         if self._looping:
             self._progress.note(
                 f"warning: {self._looping} of the {self._cells} cells played have at least {NOTABLE_LOOPS:.0%} of "
-                "their steps in loops; the report names the agents"
+                "their steps in loops; the report counts the agents"
             )
 
 

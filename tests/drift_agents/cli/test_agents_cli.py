@@ -58,8 +58,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
 def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(file) == 0
     printed = capsys.readouterr()
-    title = "frozen_lake/explicit (DriftFrozenLake-v0, explicit drift): success in percent, 2 instances"
-    assert title in " ".join(printed.out.split())
+    assert "played 1 schedule with 2 seeds: 12 episodes" in " ".join(printed.out.split())
     assert "12/12 episodes" in printed.err
     assert sorted(path.name for path in (file.parent / "run").iterdir()) == [
         "cells",
@@ -70,6 +69,9 @@ def test_run_prints_its_report_and_writes_it(file: Path, capsys: pytest.CaptureF
     ]
     assert main(["report", str(file.parent / "run")]) == 0
     assert capsys.readouterr().out == printed.out
+    assert main(["report", str(file.parent / "run"), "--full"]) == 0
+    title = "frozen_lake/explicit (DriftFrozenLake-v0, explicit drift; success in percent, 2 instances)"
+    assert title in " ".join(capsys.readouterr().out.split())
 
 
 def test_options_replace_what_the_file_says(file: Path) -> None:

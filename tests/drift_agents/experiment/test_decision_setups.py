@@ -237,7 +237,7 @@ def test_runs_reports_and_pages_tell_them_apart(experiment: Experiment, tmp_path
     players = {Player.of(one): one["reference"] for one in manifest["players"]}
     assert players[Player("vanilla", "oracle_reset", "planner", "coin")] == "oracle_reset"
     assert players[Player("vanilla", "none", "planner", "direct", "twice")] is None
-    (section,) = [section for section in make_report(manifest, rows) if section.heading.startswith("puddle")]
+    (section,) = [section for section in make_report(manifest, rows).sections if section.subject == "puddle"]
     names = [cells[0] for cells, _ in section.tables[0].rows]
     assert names == [
         "Vanilla",

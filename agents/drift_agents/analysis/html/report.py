@@ -1,4 +1,4 @@
-"""The report as one HTML file: tables, plots, the configuration, and links to the steps.
+"""The report as one HTML file: tables, curves, the configuration, and links to the steps.
 
 * `write_html` - the file of a run
 * `to_html` - a table
@@ -18,15 +18,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from drift_agents.analysis.inspect.page import gather, hash_source, write_page
-from drift_agents.analysis.plots.draw import draw_all
-from drift_agents.analysis.report import LEGEND, make_report, make_sentences, make_summary
+from drift_agents.analysis.plots.curves import draw_curves
+from drift_agents.analysis.report import LEGEND, make_report
 from drift_agents.analysis.runs import Player, read_run
-from drift_agents.analysis.table import Table
+from drift_agents.analysis.table import Table, format_seeds
+from drift_agents.analysis.tables import tabulate_cells
 from drift_agents.experiment.folder import PAGE, REPORT_PAGE, write_text
 
 
 def write_html(folder: Path) -> Path:
-    """Write the report of a run as HTML, with its plots, and the inspection page to which it links.
+    """Write the report of a run as HTML, with its curves, and the inspection page to which it links.
 
     Args:
         folder: the run's folder.
@@ -39,8 +40,7 @@ def write_html(folder: Path) -> Path:
         MissingDependencyError: without matplotlib.
     """
     manifest, rows = read_run(folder)
-    plots = draw_all(folder)
-    sections = make_summary(manifest, rows) + make_report(manifest, rows)
+    report = make_report(manifest, rows)
     write_page(folder)
     text = (
         _templates()
@@ -48,12 +48,12 @@ def write_html(folder: Path) -> Path:
         .render(
             manifest=manifest,
             style=Markup((resources.files("drift_agents.analysis.html") / "report.css").read_text("utf-8")),
-            sentences=make_sentences(manifest, rows),
-            sections=sections,
-            plots=plots,
-            shown={section.subject for section in sections},
+            report=report,
+            cells=tabulate_cells(report.cells),
+            plots=draw_curves(folder),
             links=_links(folder),
             legend=LEGEND,
+            seeds=format_seeds(manifest["experiment"]["seeds"]),
             inspect_page=PAGE,
             configuration=json.dumps(manifest["experiment"], indent=2, ensure_ascii=False),
         )
@@ -89,17 +89,11 @@ def _templates() -> Environment:
     return templates
 
 
-def _links(folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """For each schedule who can be looked at: the first instance of each player, where the first drift has come."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    seen: set[tuple[str, ...]] = set()
+def _links(folder: Path) -> dict[tuple[str, Player, int], str]:
+    """By schedule, player and seed the address of the steps after the first drift, where the run kept steps."""
+    found = {}
     for number, cell in enumerate(gather(folder).index["cells"]):
-        who = tuple(cell[field] for field in ("schedule", "memory", "verifier", "policy", "controller", "team"))
-        if cell["chunk"] is None or who in seen or cell["policy"] == "clairvoyant":
-            continue
-        seen.add(who)
-        after = next((at for at, phase in enumerate(cell["phase"]) if phase != cell["phase"][0]), 0)
-        name = cell["memory"] if cell["verifier"] == "none" else f"{cell['memory']} + {cell['verifier']}"
-        text = f"{name} ({', '.join((cell['policy'], *Player.of(cell).unusual_parts))}, seed {cell['seed']})"
-        found.setdefault(cell["schedule"], []).append((text, f"{PAGE}#{number}/{cell['episode'][after]}/0"))
+        if cell["chunk"] is not None:
+            after = next((at for at, phase in enumerate(cell["phase"]) if phase != cell["phase"][0]), 0)
+            found[cell["schedule"], Player.of(cell), cell["seed"]] = f"{PAGE}#{number}/{cell['episode'][after]}/0"
     return found

@@ -1,40 +1,29 @@
-"""The pictures of a board: what is kept against what it costs, and on a map of drifts.
+"""The picture of a board: what is kept against what it costs.
 
-* `draw_board` - both pictures of a run
+* `draw_board` - draws it
+* `pareto_front` - the agents that no other one beats in both
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from drift_agents.analysis.drift_map import keep_by_schedule, place_schedules
 from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
 from drift_agents.analysis.ranking import Standings
-from drift_agents.analysis.runs import Row
-from drift_agents.analysis.schedule_runs import ALONE
-from drift_agents.analysis.tables.costs import pareto_front
 from drift_agents.errors import ExperimentError
 
 NAMED = 12
-"""The most agents that the legend of the first picture names."""
+"""The most agents that the legend names."""
 
 
-def draw_board(
-    manifest: Mapping[str, Any], rows: Sequence[Row], standings: Standings, names: Mapping[Any, str], folder: Path
-) -> list[PlotFile]:
-    """Draw what every agent keeps against its interactions, and each memory's map of severity and visibility.
-
-    On the map each schedule stands where `drift_agents.analysis.drift_map` puts it on the first instance, in the colour
-    of what is kept there; agents without a verifier and with GLOVE.
+def draw_board(standings: Standings, names: Mapping[Any, str], folder: Path) -> PlotFile:
+    """Draw what every agent keeps against its interactions, with the Pareto front.
 
     Args:
-        manifest: what was played.
-        rows: the rows of the run.
-        standings: its ranked agents.
+        standings: the ranked agents of a run.
         names: their names, one for those that played the same episodes.
         folder: where to.
 
@@ -46,10 +35,6 @@ def draw_board(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ExperimentError(f"{folder}: cannot be written: {error.strerror}") from error
-    return [_draw_front(standings, names, folder), *_draw_maps(manifest, rows, folder)]
-
-
-def _draw_front(standings: Standings, names: Mapping[Any, str], folder: Path) -> PlotFile:
     agents = [one for one in standings.ranked if one.key in names]
 
     def draw(axes: Sequence[Any]) -> None:
@@ -74,30 +59,23 @@ def _draw_front(standings: Standings, names: Mapping[Any, str], folder: Path) ->
     return write_panels(title, draw, 1, folder, "board-pareto", height=4.0, legend_columns=2)
 
 
-def _draw_maps(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path) -> list[PlotFile]:
-    places = place_schedules(manifest["schedules"], manifest["experiment"]["seeds"][:1])
-    kept = keep_by_schedule([row for row in rows if row["schedule"] in places])
-    shown = [key for key in kept if key[-1] not in ALONE and key[0] != "none" and key[1] in ("none", "glove")]
-    drawn = []
-    for memory in sorted({key[0] for key in shown}):
-        # A controller, a team or a policy beside the first one of a memory has no picture of its own.
-        own = {key[1]: kept[key] for key in reversed(shown) if key[0] == memory}
-        verifiers = [name for name in ("none", "glove") if name in own]
+def pareto_front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
+    """The Pareto front: no other point costs at most as much, gains at least as much, and is better in one of both.
 
-        def draw(axes: Sequence[Any], own: Any = own, verifiers: Sequence[str] = verifiers) -> None:
-            for axis, verifier in zip(axes, verifiers, strict=True):
-                x, y = np.array([places[name] for name in own[verifier]]).T
-                shares = list(own[verifier].values())
-                dots = axis.scatter(
-                    x, y, c=shares, vmin=0, vmax=100, cmap="viridis", edgecolors="black", linewidths=0.5
-                )
-                axis.set_xlim(-3, 103)
-                axis.set_ylim(-5, 105)
-                axis.set_title("plain" if verifier == "none" else "with GLOVE")
-                axis.set_xlabel("severity: transition table that changes, %")
-                axis.set_ylabel("visibility: optimal ways that meet it, %")
-            axes[-1].figure.colorbar(dots, ax=list(axes), label="kept, % of the optimum", shrink=0.8)
+    Args:
+        points: pairs of cost and gain.
 
-        title = f"{memory}: kept by severity and visibility of drifts"
-        drawn.append(write_panels(title, draw, len(verifiers), folder, f"board-map-{memory}", height=3.4))
-    return drawn
+    Returns:
+        The places of those that stand on the front, the cheapest first.
+
+    Example:
+        >>> pareto_front([(100, 5.0), (50, 5.0), (200, 9.0), (210, 8.0)])
+        (1, 2)
+    """
+    best: list[int] = []
+    gain = -math.inf
+    for place in sorted(range(len(points)), key=lambda place: (points[place][0], -points[place][1], place)):
+        if points[place][1] > gain:
+            gain = points[place][1]
+            best.append(place)
+    return tuple(best)

@@ -1,27 +1,23 @@
-"""Curves over the episodes of a run: adaptation, regret, memory, and error propagation.
+"""The drift curve: success or score over the episodes of a run.
 
-* `draw_curves` - adaptation, regret and memory on a schedule
-* `draw_propagation` - the gap to the error-free twin (Xiong et al., section 5.3, figure 4)
-* `series` - the mean over instances, episode by episode, with its interval
-* `draw_line`, `drifts_of`, `mark_drifts` - a line with its interval, and the starts of phases, in a panel
+* `draw_curves` - the curve of each schedule of a run
+* `series`, `PlotSeries` - its lines
+* `draw_line`, `mark_drifts` - a line with its interval, and the starts of phases, in a panel
 * `draw_means`, `mark_phases` - a line of means without an interval, and the starts of phases, from rows
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.analysis.plots.style import PlotFile, style_of, write_panels
-from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate
-from drift_agents.analysis.schedule_runs import Measure, PlayerIndex, memory_name
-from drift_agents.analysis.tables.memories import propagation, twin_of
-
-Values = Callable[[Sequence[Row]], list[float]]
-"""The rows of one instance to one number an episode."""
+from drift_agents.analysis.runs import WINDOW, Row, Runs, estimate, group, read_run
+from drift_agents.analysis.schedule_runs import PlayerIndex, ScheduleRuns, memory_name, part_of
+from drift_agents.errors import ExperimentError
+from drift_agents.experiment.folder import PLOTS
 
 MARKS = 8
 """Marks along a curve."""
@@ -44,96 +40,85 @@ class PlotSeries(NamedTuple):
     high: list[float]
 
 
-def series(runs: Runs, values: Values) -> PlotSeries:
-    """The mean over instances, episode by episode, with its interval.
+def series(runs: Runs, field: str) -> PlotSeries:
+    """A field in percent, averaged over the last few episodes of its phase: the mean over instances, with intervals.
 
     Args:
         runs: a player's rows.
-        values: what is drawn.
+        field: what is drawn.
     """
-    instances = [values(rows) for rows in runs.rows]
+    instances = [_smooth(rows, field) for rows in runs.rows]
     length = min(map(len, instances), default=0)
     found = [estimate([one[at] for one in instances], one_run=runs.is_one_run) for at in range(length)]
     return PlotSeries([one.mean for one in found], [one.low for one in found], [one.high for one in found])
 
 
-def smoothed(field: str) -> Values:
-    """A field in percent, averaged over the last few episodes of its phase.
+def _smooth(rows: Sequence[Row], field: str) -> list[float]:
+    found = []
+    for at, row in enumerate(rows):
+        near = [one for one in rows[max(0, at - WINDOW + 1) : at + 1] if one["phase"] == row["phase"]]
+        found.append(100 * sum(float(one[field]) for one in near) / len(near))
+    return found
+
+
+def draw_curves(folder: Path) -> dict[str, PlotFile]:
+    """Draw the curve of each schedule into the folder `plots` of a finished run.
 
     Args:
-        field: of the rows.
+        folder: the run's folder.
+
+    Returns:
+        By schedule the picture: a panel for each memory, a line for each verifier.
+
+    Raises:
+        ExperimentError: if the folder holds no finished run, or a file cannot be written.
+        MissingDependencyError: without matplotlib.
     """
-
-    def values(rows: Sequence[Row]) -> list[float]:
-        found = []
-        for at, row in enumerate(rows):
-            near = [one for one in rows[max(0, at - WINDOW + 1) : at + 1] if one["phase"] == row["phase"]]
-            found.append(100 * sum(float(one[field]) for one in near) / len(near))
-        return found
-
-    return values
-
-
-def summed(field: str) -> Values:
-    """A field, summed up to each episode; not a number where it is not known.
-
-    Args:
-        field: of the rows.
-    """
-    return lambda rows: list(accumulate(math.nan if row[field] is None else float(row[field]) for row in rows))
+    manifest, rows = read_run(folder)
+    target = folder / PLOTS
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise ExperimentError(f"{target}: cannot be written: {error.strerror}") from error
+    parts = (part_of(manifest, schedule, runs) for schedule, runs in group(rows).items())
+    return {part.schedule: _draw_curve(part, target) for part in parts}
 
 
-def plain(field: str) -> Values:
-    """A field as it is.
+def _draw_curve(part: ScheduleRuns, folder: Path) -> PlotFile:
+    panels = {
+        memory: [(label, series(run, part.measure.field)) for label, run in lines]
+        for memory, lines in _panels(part.players).items()
+    }
+    names = dict.fromkeys(label for lines in panels.values() for label, _ in lines)
+    order = sorted(names, key=lambda label: label == "clairvoyant")
+    drifts = drifts_of(part.players)
 
-    Args:
-        field: of the rows.
-    """
-    return lambda rows: [math.nan if row[field] is None else float(row[field]) for row in rows]
+    def draw(axes: Sequence[Any]) -> None:
+        for axis, (memory, lines) in zip(axes, panels.items(), strict=True):
+            for label, data in lines:
+                draw_line(axis, data, label, order.index(label), len(order))
+            mark_drifts(axis, drifts)
+            axis.set_title(memory)
+            axis.set_xlabel("episode")
+            axis.set_ylabel(f"{part.measure.name},\nmean of up to {WINDOW} episodes")
 
-
-def draw_curves(schedule: str, players: PlayerIndex, measure: Measure, folder: Path, prefix: str) -> list[PlotFile]:
-    """The three pictures of a schedule: a panel for each memory, a line for each verifier.
-
-    Args:
-        schedule: its name.
-        players: the players with their names.
-        measure: what adaptation is measured in.
-        folder: where to.
-        prefix: how the files' names begin.
-    """
-    kinds = [
-        ("adaptation", f"{measure.name},\nmean of up to {WINDOW} episodes", smoothed(measure.field)),
-        ("regret", "regret so far, in scores", summed("regret")),
-        ("memory", "records in memory", plain("memory_size")),
-    ]
-    names = sorted(
-        dict.fromkeys(line for lines in _panels(players, leave_out_empty=False).values() for line, _ in lines),
-        key=lambda name: name == "clairvoyant",
-    )
-    pictures = []
-    for kind, label, values in kinds:
-        panels = _panels(players, leave_out_empty=kind == "memory")
-        found = {name: [(label, series(run, values)) for label, run in lines] for name, lines in panels.items()}
-        if not any(not math.isnan(x) for lines in found.values() for _, line in lines for x in line.middle):
-            continue
-        title = f"{kind.capitalize()} on {schedule} (equal lines stand {APART:g} points apart)"
-        pictures.append(_draw(title, label, found, names, drifts_of(players), folder, f"{prefix}-{kind}"))
-    return pictures
+    title = f"Adaptation on {part.schedule} (equal lines stand {APART:g} points apart)"
+    name = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', part.schedule)}-adaptation"
+    return write_panels(title, draw, len(panels), folder, name, columns=2 if len(panels) == 4 else 3)
 
 
-def _panels(players: PlayerIndex, *, leave_out_empty: bool) -> dict[str, list[tuple[str, Runs]]]:
+def _panels(players: PlayerIndex) -> dict[str, list[tuple[str, Runs]]]:
     """The lines of each memory's panel; clairvoyant stands in all of them."""
     panels: dict[str, list[tuple[str, Runs]]] = {}
     shared = []
-    for name, run, _ in players.rows():
-        if run.player.policy == "clairvoyant":
+    for player, run in players.runs.items():
+        if player.policy == "clairvoyant":
             shared.append(("clairvoyant", run))
-        elif not (leave_out_empty and run.player.memory == "none"):
+        else:
+            name = players.name(player)
             line = name.strip(" +") if name.startswith(" ") else "plain"
-            panels.setdefault(memory_name(run.player), []).append((line, run))
-    extra = [] if leave_out_empty else shared
-    return {name: [*lines, *extra] for name, lines in panels.items()} or {"": shared}
+            panels.setdefault(memory_name(player), []).append((line, run))
+    return {name: [*lines, *shared] for name, lines in panels.items()} or {"": shared}
 
 
 def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:
@@ -144,27 +129,6 @@ def drifts_of(players: PlayerIndex) -> list[tuple[int, str]]:
     """
     rows = next(iter(players.runs.values())).rows[0]
     return [(at, str(row["phase"])) for at, row in enumerate(rows) if at and row["phase"] != rows[at - 1]["phase"]]
-
-
-def _draw(
-    title: str,
-    label: str,
-    panels: dict[str, list[tuple[str, PlotSeries]]],
-    names: Sequence[str],
-    drifts: Sequence[tuple[int, str]],
-    folder: Path,
-    name: str,
-) -> PlotFile:
-    def draw(axes: Sequence[Any]) -> None:
-        for axis, (panel, lines) in zip(axes, panels.items(), strict=True):
-            for line, data in lines:
-                draw_line(axis, data, line, names.index(line), len(names))
-            mark_drifts(axis, drifts)
-            axis.set_title(panel)
-            axis.set_xlabel("episode")
-            axis.set_ylabel(label)
-
-    return write_panels(title, draw, len(panels), folder, name, columns=2 if len(panels) == 4 else 3)
 
 
 def draw_line(axis: Any, data: PlotSeries, label: str, number: int, count: int = 1) -> None:
@@ -251,52 +215,3 @@ def mark_phases(axis: Any, rows: Sequence[Row]) -> None:
     for row in rows:
         starts[row["phase"]] = min(row["episode"], starts.get(row["phase"], row["episode"]))
     mark_drifts(axis, [(start, phase) for phase, start in starts.items() if phase != "source"])
-
-
-def gap_to(twin: Runs) -> Values:
-    """The mean score of a twin so far minus an agent's, in percent; not a number where the twin did not play it all.
-
-    Args:
-        twin: the error-free twin's.
-    """
-    found = dict(zip(twin.seeds, twin.rows, strict=True))
-
-    def values(rows: Sequence[Row]) -> list[float]:
-        other = found.get(rows[0]["seed"], ()) if rows else ()
-        if len(other) != len(rows):
-            return [math.nan] * len(rows)
-        scores = [[float(row["score"]) for row in one] for one in (rows, other)]
-        return [100 * gap for gap in propagation(*scores)]
-
-    return values
-
-
-def draw_propagation(schedule: str, players: PlayerIndex, folder: Path, prefix: str) -> list[PlotFile]:
-    """The gap over the episodes, with intervals; nothing where no agent has an error-free twin.
-
-    Args:
-        schedule: its name.
-        players: the players with their names.
-        folder: where to.
-        prefix: how the file's name begins.
-    """
-    pairs = [
-        (players.full_name(player), runs, players.runs[twin_of(player)])
-        for player, runs in players.runs.items()
-        if not players.is_reference(player) and twin_of(player) in players.runs
-    ]
-    if not pairs:
-        return []
-    gaps = [(name, series(runs, gap_to(twin))) for name, runs, twin in pairs]
-
-    def draw(axes: Sequence[Any]) -> None:
-        (axis,) = axes
-        axis.axhline(0, color="#888888", linewidth=0.8)
-        for number, (name, gap) in enumerate(gaps):
-            draw_line(axis, gap, name, number, len(gaps))
-        mark_drifts(axis, drifts_of(players))
-        axis.set_xlabel("episode")
-        axis.set_ylabel("gap to the error-free twin,\nmean score so far, points of 100")
-
-    title = f"Errors handed on, on {schedule}"
-    return [write_panels(title, draw, 1, folder, f"{prefix}-propagation", height=4.0, legend_columns=3)]

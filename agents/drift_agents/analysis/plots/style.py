@@ -2,7 +2,7 @@
 
 * `PlayerStyle`, `style_of` - how a player is drawn
 * `write_panels` - panels of equal kind as files: side by side, and one below the other for narrow screens
-* `new_figure`, `add_legend`, `save` - a figure, what its lines are called, and its files
+* `new_figure`, `add_legend` - a figure, and what its lines are called
 * `PlotFile` - what was drawn
 """
 
@@ -184,20 +184,12 @@ def write_panels(
             if handles:
                 add_legend(figure, list(handles.values()), list(handles), min(legend_columns, len(handles)))
             figure.suptitle(fill(title, int(width / _TITLE)))
-            save(figure, files)
+            _save(figure, files)
     return picture
 
 
-def save(figure: Any, files: Sequence[Path]) -> None:
-    """Write a figure; an SVG follows the colour scheme of its reader.
-
-    Args:
-        figure: the figure.
-        files: by their endings pixels or shapes.
-
-    Raises:
-        ExperimentError: if a file cannot be written.
-    """
+def _save(figure: Any, files: Sequence[Path]) -> None:
+    """Write a figure as pixels or shapes, by the files' endings; an SVG follows the colour scheme of its reader."""
     for path in files:
         try:
             if path.suffix == ".png":

@@ -1,4 +1,4 @@
-"""Tokens against what they bring: the table, the Pareto front and its picture; and the fine-tuning set of a run."""
+"""The fine-tuning set of a run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import json
 import re
 from pathlib import Path
 
-import hypothesis.strategies as st
 import pytest
 from drift_agents.analysis.finetuning_sets import export, pick, read_samples
-from drift_agents.analysis.plots.draw import draw_all
-from drift_agents.analysis.tables.costs import pareto_front
 from drift_agents.cli.app import main
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
-from hypothesis import given
 
 TINY = {
     "name": "tiny-effort",
@@ -37,39 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("effort") / "run"
     run_experiment(load_experiment(TINY), out, jobs=1, trace="all")
     return out
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5).map(float)), max_size=8))
-def test_nobody_on_the_front_is_beaten(points: list[tuple[int, float]]) -> None:
-    best = pareto_front(points)
-
-    def beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
-        return a[0] <= b[0] and a[1] >= b[1] and a != b
-
-    assert all(not beats(other, points[place]) for place in best for other in points)
-    unbeaten = {point for point in points if not any(beats(other, point) for other in points)}
-    assert {points[place] for place in best} == unbeaten, "equal ones stand there once"
-    assert [points[place][0] for place in best] == sorted(points[place][0] for place in best)
-
-
-def test_the_report_tells_tokens_and_strategies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(folder)]) == 0
-    capsys.readouterr()
-    text = (folder / "report.md").read_text("utf-8")
-    table = text.split("**Cost of decisions")[1].split("**")[1].strip().splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table if line.startswith("|")][2:]
-    rows = {row[0]: row for row in cells}
-    direct, high, low = (row for name, row in rows.items() if "adamem" in name.lower())
-    tokens = [int(row[2].replace(",", "")) for row in (direct, low, high)]
-    assert 0 < tokens[0] < tokens[1] < tokens[2]
-    assert float(direct[4]) == 0 < float(low[4]) < float(high[4])
-
-
-def test_a_picture_shows_the_front(folder: Path) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need the extra `plots`")
-    pictures = draw_all(folder)["frozen_lake/explicit"]
-    (picture,) = (one for one in pictures if one.png.name.endswith("-tokens.png"))
-    assert "Pareto front" in picture.svg.read_text("utf-8")
 
 
 def test_the_dual_filter_keeps_strategies_that_changed_the_action_of_a_success(folder: Path, tmp_path: Path) -> None:

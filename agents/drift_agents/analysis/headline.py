@@ -1,0 +1,124 @@
+"""A run in at most four sentences, made from the same figures as its tables.
+
+* `write_headline` - what was played, what drifts cost, what GLOVE changed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drift_agents.agent import NOTABLE_LOOPS
+from drift_agents.analysis.runs import Runs, difference, estimate, sum_of
+from drift_agents.analysis.schedule_runs import MEMORY_NAMES, VERIFIER_NAMES, ScheduleRuns
+from drift_agents.analysis.table import format_difference, format_estimate
+from drift_agents.analysis.tables import GLOVE, PLAIN
+from drift_envs.metrics import Estimate
+
+
+def write_headline(parts: Sequence[ScheduleRuns]) -> list[str]:
+    """The run in a few sentences.
+
+    Args:
+        parts: the schedules that were played.
+    """
+    sentences = [_played(parts), _lost(parts), _compared(parts), _looped(parts)]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _played(parts: Sequence[ScheduleRuns]) -> str:
+    agents = list(dict.fromkeys(run.player for part in parts for _, run in part.players.agents()))
+    everyone = {player for part in parts for player in part.players.runs}
+    seeds = {seed for part in parts for run in part.players.runs.values() for seed in run.seeds}
+    episodes = sum(len(rows) for part in parts for run in part.players.runs.values() for rows in run.rows)
+    references = f" and {_count(len(everyone - set(agents)), 'reference')}" if everyone - set(agents) else ""
+    memories, verifiers = (
+        ", ".join(dict.fromkeys(names.get(label, label) for label in (one.partition("(")[0] for one in labels)))
+        for names, labels in (
+            (MEMORY_NAMES, [player.memory for player in agents]),
+            ({**VERIFIER_NAMES, PLAIN: "none"}, [player.verifier for player in agents]),
+        )
+    )
+    intervals = " With one seed no figure has an interval: play more seeds." if len(seeds) == 1 else ""
+    return (
+        f"{_count(len(agents), 'agent')} (memories: {memories}; verifiers: {verifiers}){references} played "
+        f"{_count(len(parts), 'schedule')} with {_count(len(seeds), 'seed')}: {_count(episodes, 'episode')}.{intervals}"
+    )
+
+
+def _lost(parts: Sequence[ScheduleRuns]) -> str:
+    """How far agents without a verifier fall."""
+    found: list[tuple[Estimate, str]] = []
+    for part in parts:
+        for name, run in part.players.agents() if len(part.phases) > 1 else ():
+            if run.player.verifier == PLAIN and run.player.memory != "none":
+                before, after = run.phase(part.phases[0]), part.after(run)
+                change = difference(after, before, part.measure.of)
+                if change.n:
+                    first, last = (format_estimate(_estimate(part, one)) for one in (before, after))
+                    found.append((change, f"{name.strip()} on {part.schedule}, from {first} to {last}"))
+    if not found:
+        return ""
+    (worst, whose) = min(found, key=lambda pair: pair[0].mean)
+    return (
+        f"{sum(_differs(change, -1) for change, _ in found)} of {_count(len(found), 'plain agent')} (memories without "
+        f"a verifier, by schedule) are below their own level after the drifts; the "
+        f"largest change is {_signed(worst)} points, {whose}."
+    )
+
+
+def _compared(parts: Sequence[ScheduleRuns]) -> str:
+    """How often GLOVE is above and below the plain agent and `overwrite` after drifts."""
+    clauses = []
+    for baseline, called in ((PLAIN, "plain"), ("overwrite", "overwrite")):
+        changes = []
+        for part in parts:
+            for _, run in part.players.agents():
+                other = part.players.runs.get(run.player._replace(verifier=baseline))
+                if run.player.verifier.partition("(")[0] != GLOVE or other is None or len(part.phases) < 2:
+                    continue
+                change = difference(part.after(run), part.after(other), part.measure.of)
+                changes += [change] if change.n else []
+        if changes:
+            above, below = (sum(_differs(change, sign) for change in changes) for sign in (1, -1))
+            low, high = (_signed(pick(changes, key=_by_mean)) for pick in (min, max))
+            span = f"all {low}" if low == high else f"{low} to {high}"
+            clauses.append(f"minus {called} above 0 in {above} of {len(changes)}, below in {below} ({span})")
+    return f"GLOVE after the drifts, in points: {'; '.join(clauses)}." if clauses else ""
+
+
+def _looped(parts: Sequence[ScheduleRuns]) -> str:
+    """Which agents moved in circles for longer than five steps (`drift_agents.agent.count_loops`)."""
+    found = []
+    for part in parts:
+        for _, run in part.players.agents():
+            looped, steps = (sum(run.whole.per_instance(sum_of(field))) for field in ("loop_steps", "steps"))
+            if steps and looped / steps >= NOTABLE_LOOPS:
+                found.append((looped / steps, f"{part.players.full_name(run.player)} on {part.schedule}"))
+    if not found:
+        return ""
+    share, whose = max(found)
+    return (
+        f"Warning: {_count(len(found), 'agent')} (by schedule) moved in circles, with at least {NOTABLE_LOOPS:.0%} of "
+        f"the steps in loops; most: {share:.0%}, {whose}."
+    )
+
+
+def _differs(change: Estimate, sign: int) -> bool:
+    """Whether a difference has that sign: by its interval, or by its mean where one run has no interval."""
+    return sign * change.mean > 0 and (change.n == 1 or change.excludes_zero)
+
+
+def _estimate(part: ScheduleRuns, run: Runs) -> Estimate:
+    return estimate(run.per_instance(part.measure.of), one_run=run.is_one_run)
+
+
+def _by_mean(value: Estimate) -> float:
+    return value.mean
+
+
+def _signed(value: Estimate) -> str:
+    return format_difference(value).rstrip("*")

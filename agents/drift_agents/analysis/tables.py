@@ -1,0 +1,285 @@
+"""The tables of a run's report.
+
+* `tabulate_overview` - scores in short, all schedules in one table
+* `tabulate_scores` - one schedule: scores by phase, recovery and regret
+* `tabulate_costs` - one schedule: steps, probes, requests to language models, the size of memory
+* `tabulate_verification` - one schedule: contradictions, realignments, delay of detection, truth of memory
+* `list_cells`, `tabulate_cells`, `CellGroup` - what was played
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from drift_agents.analysis.runs import Player, Row, Runs, estimate, mean_of, recoveries, sum_of
+from drift_agents.analysis.schedule_runs import ALONE, REFERENCE_NAMES, VERIFIER_NAMES, ScheduleRuns
+from drift_agents.analysis.table import MISSING, Table, format_count, format_estimate, format_seeds
+from drift_envs.metrics import Estimate
+
+ACROSS = 3
+"""Phases side by side in one table; further ones follow in the next."""
+
+EMPTY = ("", "0", MISSING)
+"""Cells that keep no column of costs and counts in its table."""
+
+PLAIN, GLOVE, RESET = "none", "glove", "oracle_reset"
+"""Verifiers by their names: none, the paper's, and the reference that removes all records at a drift."""
+
+
+def interactions(rows: Sequence[Row]) -> float:
+    """The agent's own steps and those of all probes."""
+    return sum_of("steps", "probe_steps")(rows)
+
+
+def tabulate_overview(parts: Sequence[ScheduleRuns]) -> Table:
+    """A line for each schedule and memory, a column for each verifier; means in percent without intervals.
+
+    *Before* is the source phase of the plain agent, the columns of verifiers are the mean over all phases that a drift
+    began (over the whole run where nothing drifts). Of a verifier with several options the first one counts, of the
+    references *oracle reset*. Memories whose figures are equal share a line; agents without memory have one only where
+    no memory was played.
+
+    Args:
+        parts: the schedules that were played.
+    """
+    lines: dict[tuple[str, ...], tuple[ScheduleRuns, dict[str, Runs]]] = {}
+    for part in parts:
+        has_memory = any(player.memory != "none" for player in part.players.runs)
+        for player, runs in part.players.runs.items():
+            if player.policy == "clairvoyant" or (
+                has_memory and player.memory == "none" and player.policy not in ALONE
+            ):
+                continue
+            name = part.players.name(player._replace(verifier=PLAIN))
+            _, found = lines.setdefault((part.schedule, name), (part, {}))
+            found.setdefault(player.verifier.partition("(")[0], runs)
+    played = dict.fromkeys(name for _, found in lines.values() for name in (PLAIN, *found))
+    verifiers = [*(name for name in played if name not in REFERENCE_NAMES), RESET]
+    cells: dict[tuple[str, ...], list[str]] = {}
+    for (schedule, memory), (part, found) in lines.items():
+        first = found.get(PLAIN) or next(iter(found.values()))
+        figures = [_mean(part, first.phase(part.phases[0])) if len(part.phases) > 1 else MISSING]
+        figures += [_mean(part, part.after(found[name])) if name in found else MISSING for name in verifiers]
+        figures += [_probe_share(found[GLOVE]) if GLOVE in found else MISSING]
+        cells.setdefault((schedule, *figures), []).append(memory)
+    table = Table(
+        "In percent: before any drift, and the mean of all phases that a drift began",
+        ("schedule: memories", "before", *map(_head, verifiers), "GLOVE's\nprobes, %"),
+    )
+    for (schedule, *figures), memories in cells.items():
+        table.add(f"{schedule}: {', '.join(memories)}", *figures)
+    return table.used()
+
+
+def _head(verifier: str) -> str:
+    if verifier == PLAIN:
+        return "plain"
+    if verifier == RESET:
+        return REFERENCE_NAMES[verifier].replace(" ", "\n")
+    return VERIFIER_NAMES.get(verifier, verifier)
+
+
+def _mean(part: ScheduleRuns, runs: Runs) -> str:
+    value = estimate(runs.per_instance(part.measure.of))
+    return f"{value.mean:.0f}" if value.n else MISSING
+
+
+def _probe_share(runs: Runs) -> str:
+    """The share of probe steps in the interactions of all instances together, in percent."""
+    probes, total = sum(runs.per_instance(sum_of("probe_steps"))), sum(runs.per_instance(interactions))
+    return f"{100 * probes / total:.1f}" if total else MISSING
+
+
+def tabulate_scores(part: ScheduleRuns) -> list[Table]:
+    """Scores by phase, and after each drift recovery and dynamic regret.
+
+    Args:
+        part: a schedule.
+    """
+    tables = []
+    for shown in _side_by_side(part.phases):
+        drifts = [phase for phase in shown if phase != part.phases[0]]
+        heads = [f"→ {phase}" if phase in drifts else phase for phase in shown]
+        heads += [head for phase in drifts for head in (f"{phase}:\nrecovered", f"{phase}:\nregret")]
+        table = Table(f"{part.measure.name.capitalize()}, by phase", ("method", *heads))
+        for name, run, reference in part.players.rows():
+            cells = [_format(run, run.phase(phase).per_instance(part.measure.of)) for phase in shown]
+            for phase in drifts:
+                here = run.phase(phase)
+                cells += [_recovered(here), _format(run, here.per_instance(sum_of("regret")), 1)]
+            table.add(name, *cells, reference=reference)
+        tables.append(table.used())
+    return tables
+
+
+def _side_by_side(phases: Sequence[str]) -> Iterator[Sequence[str]]:
+    for begin in range(0, len(phases), ACROSS):
+        yield phases[begin : begin + ACROSS]
+
+
+def _format(run: Runs, values: Sequence[float], digits: int = 0) -> str:
+    return format_estimate(estimate(values, one_run=run.is_one_run), digits)
+
+
+def _recovered(runs: Runs) -> str:
+    """The median over all instances and how many recovered, as in `3, 10 of 10`."""
+    found = recoveries(runs)
+    if found is None:
+        return MISSING
+    longest = max(len(rows) for rows in runs.rows)
+    median = f"> {longest}" if found.median is None else f"{found.median:g}"
+    return f"{median}, {round(found.share * found.n)} of {found.n}"
+
+
+def tabulate_costs(part: ScheduleRuns) -> Table:
+    """What each player took over the whole run, the training phase included, and its supervision.
+
+    Args:
+        part: a schedule.
+    """
+    table = Table(
+        "Costs of the whole run, mean of an instance",
+        (
+            "method",
+            "steps before\nthe test",
+            "steps",
+            "probe\nsteps",
+            "total\nsteps",
+            "probe\nresets",
+            "falls",
+            "purchases",
+            "model\ncalls",
+            "tokens",
+            "dollars",
+            "records",
+            "supervision",
+        ),
+    )
+    constructs = any(rows for run in part.players.runs.values() for rows in run.construction)
+    for name, test, reference in part.players.rows():
+        run = test.whole
+
+        def count(*fields: str, run: Runs = run) -> str:
+            return format_count(estimate(run.per_instance(sum_of(*fields))))
+
+        has_model = any(row["model_calls"] for rows in run.rows for row in rows)
+        dollars = sum(run.per_instance(sum_of("cost"))) / len(run.rows)
+        table.add(
+            name,
+            format_count(_estimate_training(test)) if constructs else MISSING,
+            count("steps"),
+            count("probe_steps"),
+            count("steps", "probe_steps"),
+            *(count(f"probe_{kind}") for kind in ("resets", "falls", "purchases")),
+            count("model_calls") if has_model else MISSING,
+            count("tokens_in", "tokens_out") if has_model else MISSING,
+            f"{dollars:.4g}" if dollars > 0 else MISSING,
+            MISSING if test.player.memory == "none" else format_count(estimate(test.per_instance(_last_size))),
+            part.players.supervision(run.player),
+            reference=reference,
+        )
+    return table.used(EMPTY)
+
+
+def _estimate_training(run: Runs) -> Estimate:
+    return estimate([interactions(rows) for rows in run.construction])
+
+
+def _last_size(rows: Sequence[Row]) -> float:
+    return float(rows[-1]["memory_size"])
+
+
+def tabulate_verification(part: ScheduleRuns) -> list[Table]:
+    """Contradictions, realignments, false alarms, delay of detection and truth of memory, for agents with a memory.
+
+    Args:
+        part: a schedule.
+    """
+    tables = []
+    runs = [(name, run, reference) for name, run, reference in part.players.rows() if run.player.memory != "none"]
+    for number, shown in enumerate(list(_side_by_side(part.phases[1:])) or [()]):
+        heads = ["conflicts", "realignments", "false\nones", "false alarms\nin 1,000"] if number == 0 else []
+        for phase in shown:
+            heads += [f"{phase}:\nnoticed, delay", f"{phase}: true\nat the end, %"]
+        table = Table("Verification: conflicts with memory, realignments, detection, truth", ("method", *heads))
+        for name, run, reference in runs:
+            acted = any(row["realignments"] for rows in run.rows for row in rows)
+            cells = []
+            if number == 0:
+                fields = ("surprises", "realignments", "false_realignments")
+                cells = [format_count(estimate(run.whole.per_instance(sum_of(field)))) for field in fields]
+                cells.append(format_count(estimate(run.per_instance(false_alarms))) if acted else MISSING)
+            for phase in shown:
+                last = run.phase(phase, last=1)
+                truth = _format(run, last.per_instance(mean_of("memory_truth_rate", 100)))
+                cells += [_noticed(run, phase) if acted and not reference else MISSING, truth]
+            table.add(name, *cells, reference=reference)
+        tables.append(table.used(EMPTY))
+    return [table for table in tables if table.rows and len(table.columns) > 1]
+
+
+def false_alarms(rows: Sequence[Row]) -> float:
+    """Realignments that touched nothing changed, in 1,000 of the agent's own interactions."""
+    return 1000 * sum_of("false_realignments")(rows) / sum_of("steps")(rows)
+
+
+def _noticed(run: Runs, phase: str) -> str:
+    """How many noticed the drift, and the median delay over all instances, as in `9 of 10, 12`.
+
+    A drift within an episode is noticed in one that began before it, so that all rows count.
+    """
+    if any(row["exposures"] is None for rows in run.phase(phase).rows for row in rows):
+        return MISSING
+    found = [[row["detection_delay"] for row in rows if row["detected"] == phase] for rows in run.rows]
+    delays = sorted(float(delay[0]) if delay else math.inf for delay in found)
+    middle = delays[(len(delays) - 1) // 2]
+    noticed = sum(math.isfinite(delay) for delay in delays)
+    return f"{noticed} of {len(delays)}{f', {middle:g}' if math.isfinite(middle) else ''}"
+
+
+class CellGroup(NamedTuple):
+    """The cells of one agent on one schedule.
+
+    Args:
+        schedule: its name.
+        player: who played.
+        seeds: the instances, in ascending order.
+        episodes: how many were played in all of them, the training phase included.
+    """
+
+    schedule: str
+    player: Player
+    seeds: tuple[int, ...]
+    episodes: int
+
+    @property
+    def agent(self) -> str:
+        """The labels of its parts, controller and team where they are not the default."""
+        return ", ".join((*self.player[:3], *self.player.unusual_parts))
+
+
+def list_cells(parts: Sequence[ScheduleRuns]) -> list[CellGroup]:
+    """What was played, in the order of the log.
+
+    Args:
+        parts: the schedules that were played.
+    """
+    return [
+        CellGroup(part.schedule, player, runs.seeds, sum(map(len, runs.whole.rows)))
+        for part in parts
+        for player, runs in part.players.runs.items()
+    ]
+
+
+def tabulate_cells(groups: Sequence[CellGroup]) -> Table:
+    """The list of cells, with the labels that `episodes.jsonl` has.
+
+    Args:
+        groups: what was played.
+    """
+    table = Table("Cells", ("schedule: memory, verifier, policy", "seeds", "episodes"))
+    for one in groups:
+        table.add(f"{one.schedule}: {one.agent}", format_seeds(one.seeds), f"{one.episodes:,}")
+    return table

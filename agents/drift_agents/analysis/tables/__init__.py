@@ -1,1 +1,0 @@
-"""Reports: what the lines of a run say, in tables, from these lines alone."""
