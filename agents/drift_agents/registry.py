@@ -245,7 +245,7 @@ POLICIES = Registry(
             "The planner with an imperfect reading of the prompt, a model of a weak language model.",
         ),
         "energy_pumping": Part(
-            "drift_agents.policy.car.energy:EnergyPumping",
+            "drift_agents.envs.mountain_car.energy:EnergyPumping",
             "Accelerates in the direction of the velocity, so that each swing is higher than the one before.",
         ),
         "llm": Part(
@@ -273,11 +273,11 @@ PLANNERS = Registry(
     "drift_envs.planners",
     {
         "lake": Part(
-            "drift_agents.policy.lake.planner:LakePlanner",
+            "drift_agents.envs.frozen_lake.planner:LakePlanner",
             "Fits a model of the lake to the records of the prompt and follows the best plan.",
         ),
         "car": Part(
-            "drift_agents.policy.car.planner:CarPlanner",
+            "drift_agents.envs.mountain_car.planner:CarPlanner",
             "Fits a model of the car's dynamics to the records of the prompt and plans with it.",
         ),
         "control": Part(
@@ -285,19 +285,19 @@ PLANNERS = Registry(
             "Fits a smooth model to the records of the prompt and searches for the best plan.",
         ),
         "web": Part(
-            "drift_agents.policy.web.planner:WebPlanner",
+            "drift_agents.envs.miniwob.planner:WebPlanner",
             "Fills the fields that the instruction names, then clicks what is known to work, or was not tried.",
         ),
         "house": Part(
-            "drift_agents.policy.house.planner:HousePlanner",
+            "drift_agents.envs.house.planner:HousePlanner",
             "Fetches, treats and puts down; records of the prompt override what is common.",
         ),
         "room": Part(
-            "drift_agents.policy.room.planner:RoomPlanner",
+            "drift_agents.envs.minigrid.planner:RoomPlanner",
             "Maps what was seen, walks to what pays, and fetches keys for locked doors.",
         ),
         "shop": Part(
-            "drift_agents.policy.shop.planner:ShopPlanner",
+            "drift_agents.envs.webshop.planner:ShopPlanner",
             "Searches, compares, chooses and buys; records of the prompt override what words suggest.",
         ),
     },
@@ -436,7 +436,7 @@ MATCHINGS = Registry(
             "States and outcomes are the same when their texts are equal: for discrete environments.",
         ),
         "grid": Part(
-            "drift_agents.matching.grid:ResidualGrid",
+            "drift_agents.envs.mountain_car.matching:ResidualGrid",
             "Cells of position and velocity; outcomes are compared without the pull of gravity.",
         ),
         "fields": Part(
@@ -444,19 +444,19 @@ MATCHINGS = Registry(
             "Cells of declared widths; outcomes are compared without the smooth part of the changes.",
         ),
         "house": Part(
-            "drift_agents.matching.house:HouseMatching",
+            "drift_agents.envs.house.matching:HouseMatching",
             "Place, hand and what was done so far; the task while something was done.",
         ),
         "page": Part(
-            "drift_agents.matching.page:PageMatching",
+            "drift_agents.envs.webshop.matching:PageMatching",
             "A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).",
         ),
         "room": Part(
-            "drift_agents.matching.room:RoomMatching",
+            "drift_agents.envs.minigrid.matching:RoomMatching",
             "Place, direction, hand, and the cells that the agent has changed.",
         ),
         "web": Part(
-            "drift_agents.matching.web:WebMatching",
+            "drift_agents.envs.miniwob.matching:WebMatching",
             "The page's controls, with the values of the task replaced by their places in it.",
         ),
     },

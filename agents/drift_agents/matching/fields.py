@@ -2,7 +2,6 @@
 
 * `FieldGrid` - cells of all fields; changes are compared without their smooth part
 * `SmoothParts` - what is fitted to the newest steps
-* `cell_of` - the cell of a list of numbers
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.checks import check_integer, check_number
+from drift_agents.envs.mountain_car.matching import cell_of
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact
 from drift_agents.matching.smooth import FieldState, FieldWorld, difference, expand, fit_smooth, read_field_state
@@ -197,19 +196,3 @@ def _features(
     """
     smooth = expand(starts, turning, products=not world.contacts)
     return smooth, np.concatenate([smooth, ends], axis=1) if world.contacts else smooth
-
-
-@lru_cache(maxsize=1 << 16)
-def cell_of(numbers: tuple[float, ...], widths: tuple[float, ...]) -> tuple[int, ...]:
-    """The cell of a list of numbers, counted from zero.
-
-    Args:
-        numbers: the numbers.
-        widths: the width of a cell, for each of them.
-
-    Example:
-        >>> cell_of((-0.6, 0.01), (0.1, 0.01))
-        (-6, 1)
-    """
-    # The small addition corrects rounding: -0.6 / 0.1 is -5.999999999999999.
-    return tuple(math.floor(number / width + 1e-9) for number, width in zip(numbers, widths, strict=True))

@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from drift_agents.envs.webshop.listing import read_results, read_title
+from drift_agents.envs.webshop.matching import AD, RESULTS, START, SUB_PAGE, read_shop_state
 from drift_agents.llm.base import Message
-from drift_agents.matching.page import AD, RESULTS, START, SUB_PAGE, read_shop_state
 from drift_agents.policy.prompt_template import PromptTemplate
-from drift_agents.policy.shop.listing import read_results, read_title
 from drift_agents.prompt.lessons import THEN, TO
 from drift_agents.prompt.view import PromptView, Recollection
 

@@ -42,12 +42,12 @@ class Planner:
 
     Args:
         conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
-        lake: further options of `drift_agents.policy.lake.planner.LakePlanner`, as in `{"risk": 0.5}`.
-        car: further options of `drift_agents.policy.car.planner.CarPlanner`.
-        shop: further options of `drift_agents.policy.shop.planner.ShopPlanner`.
-        house: further options of `drift_agents.policy.house.planner.HousePlanner`.
-        room: further options of `drift_agents.policy.room.planner.RoomPlanner`.
-        web: further options of `drift_agents.policy.web.planner.WebPlanner`.
+        lake: further options of `drift_agents.envs.frozen_lake.planner.LakePlanner`, as in `{"risk": 0.5}`.
+        car: further options of `drift_agents.envs.mountain_car.planner.CarPlanner`.
+        shop: further options of `drift_agents.envs.webshop.planner.ShopPlanner`.
+        house: further options of `drift_agents.envs.house.planner.HousePlanner`.
+        room: further options of `drift_agents.envs.minigrid.planner.RoomPlanner`.
+        web: further options of `drift_agents.envs.miniwob.planner.WebPlanner`.
         control: further options of `drift_agents.policy.control.planner.ControlPlanner`.
 
     Raises:

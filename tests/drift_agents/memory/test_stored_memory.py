@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.envs.mountain_car.matching import ResidualGrid
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.matching.base import Exact
-from drift_agents.matching.grid import ResidualGrid
 from drift_agents.memory.base import DurableMemory, Memory, make_memory
 from drift_agents.memory.ledger import Ledger
 from drift_agents.memory.stored import file as file_module

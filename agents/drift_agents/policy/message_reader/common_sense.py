@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from drift_agents.envs.webshop.instruction import ParsedInstruction, parse_instruction, prior_colors, read_price, stems
+from drift_agents.envs.webshop.listing import PRICE, Listing, OptionGroup, find_options, read_results, read_title
 from drift_agents.policy.message_reader.text import KnownOutcome, MessageText
-from drift_agents.policy.shop.instruction import ParsedInstruction, parse_instruction, prior_colors, read_price, stems
-from drift_agents.policy.shop.listing import PRICE, Listing, OptionGroup, find_options, read_results, read_title
 
 _POSITION = re.compile(r"\[(\d+), (\d+)\]")
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"

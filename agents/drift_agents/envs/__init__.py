@@ -1,0 +1,1 @@
+"""What agents know of each environment: one folder an environment, none imports another."""

@@ -1,0 +1,1 @@
+"""The mountain car: matching, and a planner with parsed evidence, a fitted model, values and a plan."""
