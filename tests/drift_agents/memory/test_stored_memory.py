@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.envs.mountain_car.matching import ResidualGrid
+from drift_agents.envs.mountain_car.matching import MountainCarMatching
 from drift_agents.errors import ArgumentError, MemoryStateError
 from drift_agents.matching.base import Exact
 from drift_agents.memory.base import DurableMemory, Memory, make_memory
@@ -193,7 +193,7 @@ def test_another_matching_rule_groups_the_records_anew(path: Path) -> None:
             write(memory, number, state)
         assert len(memory.counterparts(states[0], "1")) == 1
     for width, expected in ((0.1, 10), (0.05, 5)):
-        rule = ResidualGrid(position=width)
+        rule = MountainCarMatching(position=width)
         with open_stored(make_memory("vanilla", matching=rule), path) as memory:
             assert len(memory.counterparts(states[0], "1")) == expected
             assert len(list(memory.states())) == 20 // expected

@@ -67,7 +67,7 @@ def test_the_same_generator_misreads_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_options_of_the_planner_reach_it() -> None:
-    reader = make_policy("reader", records=3, conflict="newest", lake={"risk": 0.5})
+    reader = make_policy("reader", records=3, conflict="newest", frozen_lake={"risk": 0.5})
     assert isinstance(reader, Reader)
     assert reader._planner.conflict == Planner(conflict="newest").conflict
 

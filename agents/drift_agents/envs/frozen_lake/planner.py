@@ -1,6 +1,6 @@
 """The planner for the frozen lake: a pure function of the rendered prompt and a generator for ties.
 
-* `LakePlanner` - fits a model of the lake to the records of the prompt, and plans with it
+* `FrozenLakePlanner` - fits a model of the lake to the records of the prompt, and plans with it
 * `read_grid` - parses size, destinations, actions and highest score from the task
 
 Its only input is the prompt, as for a language model: the task in words and the retrieved records.
@@ -33,7 +33,7 @@ TIE = 1e-9
 """The tolerance for ties of values."""
 
 
-class LakePlanner:
+class FrozenLakePlanner:
     """Fits a model of the lake to the records of the prompt and follows the best plan.
 
     Its rules are the same for all agents of a table:
@@ -70,11 +70,11 @@ class LakePlanner:
         >>> start = '{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}'
         >>> hole = Outcome('{"cur_pos": [0, 1], "tile_type": "H", "gold_collected": 0}', 0.0, True)
         >>> view = PromptView(task, start, ("0", "1", "2", "3"), (Recollection(start, "2", hole, 1.0, 0),))
-        >>> LakePlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> FrozenLakePlanner().decide(view.render(), np.random.default_rng(0)).text
         '1'
     """
 
-    name = "lake"
+    name = "frozen_lake"
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ def read_grid(task: str, actions: tuple[str, ...]) -> Grid:
     """Parse the task.
 
     Args:
-        task: the task, in the form of the example of `LakePlanner`.
+        task: the task, in the form of the example of `FrozenLakePlanner`.
         actions: the admissible actions.
 
     Raises:

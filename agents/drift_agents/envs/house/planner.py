@@ -57,7 +57,7 @@ class HousePlanner:
         'take mug 2 from shelf 1'
     """
 
-    name = "planner"
+    name = "house"
 
     def __init__(self, *, conflict: str = "majority", explores: bool = True, common_sense: bool = True) -> None:
         self.conflict = check_conflict(conflict)

@@ -1,6 +1,6 @@
 """When two states of Minigrid's worlds, and what they lead to, count as the same.
 
-* `RoomMatching` - place, direction, hand, and the cells that the agent has changed
+* `MinigridMatching` - place, direction, hand, and the cells that the agent has changed
 * `ShownRoom` - a state as its JSON text shows it
 * `read_room_state` - from the text to that
 """
@@ -89,14 +89,14 @@ def _read_place(cell: str) -> Place:
     return int(column), int(row)
 
 
-class RoomMatching:
+class MinigridMatching:
     """Place, direction, hand, and the cells that the agent has changed.
 
     What is seen does not belong to the state, but to the outcome: two outcomes differ if a cell that both show has
     another content. Texts that are no such states are compared as they are.
 
     Example:
-        >>> rule = RoomMatching()
+        >>> rule = MinigridMatching()
         >>> one = '{"pos": [1, 1], "facing": "east", "carries": "nothing", "changed": {}, "corner": [1, 1], '
         >>> one += '"rows": [".#"], "things": {}}'
         >>> rule.state_key(one) == rule.state_key(one.replace("#", "."))
@@ -105,7 +105,7 @@ class RoomMatching:
         False
     """
 
-    name = "room"
+    name = "minigrid"
 
     def __init__(self) -> None:
         self._plain = Exact()

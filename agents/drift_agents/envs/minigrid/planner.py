@@ -1,6 +1,6 @@
 """The planner for Minigrid's worlds: a function of the rendered prompt and a generator for ties.
 
-* `RoomPlanner` - chooses an action from what is seen and recalled
+* `MinigridPlanner` - chooses an action from what is seen and recalled
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Errand(NamedTuple):
     kind: str
 
 
-class RoomPlanner:
+class MinigridPlanner:
     """Maps what was seen, walks to what pays, and fetches keys for locked doors.
 
     * Cells are what was last seen there, in this state or in records; cells that the agent had changed then are not.
@@ -68,11 +68,11 @@ class RoomPlanner:
         >>> state += '"rows": ["####", "#.o#", "####"], "things": {"2,1": "green goal"}}'
         >>> task = "Your mission: get to the green goal square. The highest score is 1."
         >>> view = PromptView(task, state, ("0", "1", "2"))
-        >>> RoomPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> MinigridPlanner().decide(view.render(), np.random.default_rng(0)).text
         '1'
     """
 
-    name = "room"
+    name = "minigrid"
 
     def __init__(self, *, conflict: str = "majority", explores: bool = True) -> None:
         self.conflict = check_conflict(conflict)

@@ -1,6 +1,6 @@
 """When two states of a web page, and what they lead to, count as the same.
 
-* `WebMatching` - the page's controls, with the values of the task replaced by their places in it
+* `MiniwobMatching` - the page's controls, with the values of the task replaced by their places in it
 * `ShownWebPage` - a state of a web page as its JSON text shows it
 * `ShownControl` - a control on it
 * `read_web_state` - from the text to that
@@ -89,7 +89,7 @@ def _read_control(entry: dict[str, Any]) -> ShownControl:
     return ShownControl(kind, str(entry[kind]), str(entry.get("value", "")), bool(entry.get("chosen", False)))
 
 
-class WebMatching:
+class MiniwobMatching:
     """The page's controls, with the values of the task replaced by their places in it.
 
     So a page under another task is the same state, as long as its controls are the same and its fields hold the same
@@ -99,7 +99,7 @@ class WebMatching:
     Texts that are no states of a web page are compared as they are.
 
     Example:
-        >>> rule = WebMatching()
+        >>> rule = MiniwobMatching()
         >>> one = '{"page": "enter-text", "task": "Enter Tula.", "values": ["Tula"], '
         >>> one += '"elements": [{"field": "Name", "value": "Tula"}, {"button": "Submit"}]}'
         >>> rule.state_key(one) == rule.state_key(one.replace("Tula", "Joye"))
@@ -108,7 +108,7 @@ class WebMatching:
         False
     """
 
-    name = "web"
+    name = "miniwob"
 
     def __init__(self) -> None:
         self._plain = Exact()

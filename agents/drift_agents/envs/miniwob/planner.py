@@ -1,6 +1,6 @@
 """The planner for web pages: a function of the rendered prompt and a generator for ties.
 
-* `WebPlanner` - fills the fields that the instruction names, then clicks what is known to work, or was not tried
+* `MiniwobPlanner` - fills the fields that the instruction names, then clicks what is known to work, or was not tried
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from drift_agents.envs.miniwob.matching import HIDDEN, ShownControl, ShownWebPage, WebMatching, read_web_state
+from drift_agents.envs.miniwob.matching import HIDDEN, MiniwobMatching, ShownControl, ShownWebPage, read_web_state
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
@@ -19,7 +19,7 @@ _COUNT = re.compile(r" \(\d+\)$")
 _PRESSED = ("button", "link", "folder", "file")
 
 
-class WebPlanner:
+class MiniwobPlanner:
     r"""Fills the fields that the instruction names, then clicks what is known to work, or was not tried.
 
     Its prior knowledge is that of a reader of the page: what the instruction quotes goes into the field of that name,
@@ -38,15 +38,15 @@ class WebPlanner:
         >>> state = '{"page": "enter-text", "task": "Enter Tula.", "values": ["Tula"], '
         >>> state += '"elements": [{"field": "Name", "value": ""}, {"button": "Submit"}]}'
         >>> view = PromptView("Enter Tula.", state, ("type[Name = Tula]", "click[Submit]"))
-        >>> WebPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> MiniwobPlanner().decide(view.render(), np.random.default_rng(0)).text
         'type[Name = Tula]'
     """
 
-    name = "planner"
+    name = "miniwob"
 
     def __init__(self, *, conflict: str = "majority") -> None:
         self.conflict = check_conflict(conflict)
-        self._matching = WebMatching()
+        self._matching = MiniwobMatching()
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.

@@ -1,6 +1,6 @@
 """The matching rule of the mountain car.
 
-* `ResidualGrid` - cells of position and velocity; outcomes are compared without the pull of gravity
+* `MountainCarMatching` - cells of position and velocity; outcomes are compared without the pull of gravity
 * `Motion` - one transition as numbers
 * `read_motion`, `read_state` - parse texts into numbers
 * `weigh_slopes` - fits the strength of gravity
@@ -146,7 +146,7 @@ def weigh_slopes(slopes: Sequence[tuple[float, float]]) -> float:
     return 0.0
 
 
-class ResidualGrid:
+class MountainCarMatching:
     r"""Cells of position and velocity; outcomes are compared without the pull of gravity.
 
     States of a car rarely recur as equal texts (`Exact` never matches there), so states are the same when
@@ -179,7 +179,7 @@ class ResidualGrid:
 
     Example:
         >>> from drift_agents.types import AgentClock, Outcome
-        >>> rule = ResidualGrid()
+        >>> rule = MountainCarMatching()
         >>> left, right = '{"position": -0.58, "velocity": 0.0}', '{"position": -0.52, "velocity": 0.01}'
         >>> rule.state_key(left) == rule.state_key(right)
         True
@@ -193,7 +193,7 @@ class ResidualGrid:
         -0.0025
     """
 
-    name = "grid"
+    name = "mountain_car"
 
     def __init__(
         self,

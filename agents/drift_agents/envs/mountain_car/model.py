@@ -7,7 +7,7 @@
 * `TOP` - the assumed position of the goal before an episode has ended there
 * `GRAIN` - the resolution to which models are rounded
 
-The model's form is declared prior knowledge of the task, as in `ResidualGrid`: the velocity changes by
+The model's form is declared prior knowledge of the task, as in `MountainCarMatching`: the velocity changes by
 g cos(3x) and by the acceleration of the action there, and the goal lies to the right of the valley.
 All numbers come from recollections.
 """

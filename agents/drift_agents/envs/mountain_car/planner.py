@@ -1,6 +1,6 @@
 """The planner for a car on a hill.
 
-* `CarPlanner` - fits a model of the dynamics to the records of the prompt and plans with it
+* `MountainCarPlanner` - fits a model of the dynamics to the records of the prompt and plans with it
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EVEN = 1e-9
 _NEAR = 0.05
 
 
-class CarPlanner:
+class MountainCarPlanner:
     """Fits a model of the car's dynamics to the records of the prompt and plans with it.
 
     A local model is fitted to the changes of velocity (`car.model`), value iteration makes a plan
@@ -47,11 +47,11 @@ class CarPlanner:
     Example:
         >>> from drift_agents.prompt.view import PromptView
         >>> view = PromptView("Reach the flag.", '{"position": -0.5, "velocity": 0.0}', ("2",))
-        >>> CarPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> MountainCarPlanner().decide(view.render(), np.random.default_rng(0)).text
         '2'
     """
 
-    name = "car"
+    name = "mountain_car"
 
     def __init__(self, *, conflict: str = "majority", neighbours: int = 5) -> None:
         self.conflict, self.neighbours = check_conflict(conflict), check_integer("neighbours", neighbours)

@@ -1,6 +1,6 @@
 r"""When two pages of a web shop, and what they lead to, count as the same.
 
-* `PageMatching` - an address without its session, and a hash of the page's text
+* `WebShopMatching` - an address without its session, and a hash of the page's text
 * `ShopState` - a page of a shop as a text state shows it
 * `read_shop_state` - from the text to that
 
@@ -112,7 +112,7 @@ def _hash(lines: tuple[str, ...]) -> str:
     return hashlib.blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-class PageMatching:
+class WebShopMatching:
     """A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).
 
     A page shows the instruction, so the same page under another task is another state; the score of a
@@ -124,14 +124,14 @@ class PageMatching:
     Texts that are no pages of a shop are compared as they are.
 
     Example:
-        >>> rule = PageMatching()
+        >>> rule = WebShopMatching()
         >>> one = '{"html": "Press a button.", "url": "http://h/ad/x7/B01/{}/0"}'
         >>> other = '{"html": "Press a button.", "url": "http://h/ad/y9/B02/{}/0"}'
         >>> rule.state_key(one) == rule.state_key(other)
         True
     """
 
-    name = "page"
+    name = "webshop"
 
     def __init__(self) -> None:
         self._plain = Exact()

@@ -1,6 +1,6 @@
 """The planner for the web shop: a function of the rendered prompt and a generator for ties.
 
-* `ShopPlanner` - chooses an action from the page and the recollections
+* `WebShopPlanner` - chooses an action from the page and the recollections
 
 Its prior knowledge is how shops work and what words mean, as a language model has it, and nothing about
 this shop: neither goals nor scores nor the right button of an advertisement.
@@ -57,7 +57,7 @@ PAGE_COST = 0.05
 _SOLD_OUT = ("unavailable", "sold out", "out of stock")
 
 
-class ShopPlanner:
+class WebShopPlanner:
     """Searches, compares, chooses and buys; records of the prompt override what words suggest.
 
     * Start: search for the instruction.
@@ -88,11 +88,11 @@ class ShopPlanner:
         >>> from drift_agents.types import Outcome
         >>> known = Recollection(ad, "click[b]", Outcome(done, 0.0, False), 1.0, 3)
         >>> view = PromptView("a mug", ad, ("click[a]", "click[b]"), (known,))
-        >>> ShopPlanner().decide(view.render(), np.random.default_rng(0)).text
+        >>> WebShopPlanner().decide(view.render(), np.random.default_rng(0)).text
         'click[b]'
     """
 
-    name = "shop"
+    name = "webshop"
 
     def __init__(self, *, conflict: str = "majority", looks: int = 4) -> None:
         self.conflict, self.looks = check_conflict(conflict), check_integer("looks", looks, 0)

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.envs.frozen_lake.planner import LakePlanner, read_grid
+from drift_agents.envs.frozen_lake.planner import FrozenLakePlanner, read_grid
 from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
@@ -56,7 +56,7 @@ def prompt(
 
 def answers(text: str, **options: Any) -> set[str]:
     """Every answer that some generator brings."""
-    planner = LakePlanner(**options)
+    planner = FrozenLakePlanner(**options)
     return {planner.decide(text, np.random.default_rng(seed)).text for seed in range(30)}
 
 
@@ -253,22 +253,22 @@ def test_little_gold_is_better_than_none() -> None:
 
 def test_equal_ways_differ_by_the_generator_alone() -> None:
     text = prompt((0, 0))
-    planner = LakePlanner()
+    planner = FrozenLakePlanner()
     first = [planner.decide(text, np.random.default_rng(seed)).text for seed in range(20)]
-    again = [LakePlanner().decide(text, np.random.default_rng(seed)).text for seed in range(20)]
+    again = [FrozenLakePlanner().decide(text, np.random.default_rng(seed)).text for seed in range(20)]
     assert first == again
     assert set(first) == {DOWN, RIGHT}
 
 
 def test_the_generator_is_left_alone_where_there_is_no_tie() -> None:
     rng = np.random.default_rng(0)
-    LakePlanner().decide(prompt((2, 1)), rng)
+    FrozenLakePlanner().decide(prompt((2, 1)), rng)
     assert rng.random() == np.random.default_rng(0).random()
 
 
 def test_the_answer_is_a_function_of_the_text() -> None:
     """Neither what was asked before, nor the order of lines, nor the number of steps changes it."""
-    fresh, used = LakePlanner(), LakePlanner()
+    fresh, used = FrozenLakePlanner(), FrozenLakePlanner()
     for noise in ([], HOPELESS, DETOUR[:2]):
         used.decide(prompt((0, 0), *noise, size="3 rows x 4 columns", goals="[0, 3]"), np.random.default_rng(1))
     world = {"size": "3 rows x 4 columns", "goals": "[0, 3]"}
@@ -305,7 +305,7 @@ def test_the_words_of_the_text_world_are_understood() -> None:
 )
 def test_prompts_that_lack_something_are_refused(old: str, new: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        LakePlanner().decide(prompt((0, 0)).replace(old, new), np.random.default_rng(0))
+        FrozenLakePlanner().decide(prompt((0, 0)).replace(old, new), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -323,4 +323,4 @@ def test_prompts_that_lack_something_are_refused(old: str, new: str, message: st
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        LakePlanner(**options)
+        FrozenLakePlanner(**options)

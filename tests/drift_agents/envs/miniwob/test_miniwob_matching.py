@@ -2,10 +2,10 @@
 
 import json
 
-from drift_agents.envs.miniwob.matching import WebMatching, read_web_state
+from drift_agents.envs.miniwob.matching import MiniwobMatching, read_web_state
 from drift_agents.types import Outcome, Transition
 
-RULE = WebMatching()
+RULE = MiniwobMatching()
 
 
 def state(name="tula", secret="8F", page="login-user", **fields):

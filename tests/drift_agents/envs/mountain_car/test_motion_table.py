@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from drift_agents.envs.mountain_car.matching import FEW, ResidualGrid
+from drift_agents.envs.mountain_car.matching import FEW, MountainCarMatching
 from drift_agents.envs.mountain_car.motion_table import MotionTable
 from drift_agents.matching.base import BatchMatching, Exact
 from drift_agents.types import AgentClock, Outcome, Record, Transition
@@ -45,7 +45,7 @@ def record(rng, number):
 @pytest.mark.parametrize("taught_steps", [0, 200])
 @pytest.mark.parametrize("seed", range(5))
 def test_columns_count_what_one_by_one_counts(TextCar, drive_car, taught_steps, seed):
-    rng, rule = random.Random(seed), ResidualGrid(position=5.0)
+    rng, rule = random.Random(seed), MountainCarMatching(position=5.0)
     for experience in drive_car(TextCar(), taught_steps, hold=10):
         rule.learn(experience)
     assert (rule.gravity is None) == (taught_steps == 0)
@@ -64,7 +64,7 @@ def test_columns_count_what_one_by_one_counts(TextCar, drive_car, taught_steps, 
 
 
 def test_only_the_grid_counts_many_at_once():
-    assert isinstance(ResidualGrid(), BatchMatching)
+    assert isinstance(MountainCarMatching(), BatchMatching)
     assert not isinstance(Exact(), BatchMatching)
 
 

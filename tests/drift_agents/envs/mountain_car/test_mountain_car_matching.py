@@ -4,7 +4,7 @@ import itertools
 import re
 
 import pytest
-from drift_agents.envs.mountain_car.matching import ResidualGrid, read_motion, read_state, weigh_slopes
+from drift_agents.envs.mountain_car.matching import MountainCarMatching, read_motion, read_state, weigh_slopes
 from drift_agents.errors import ArgumentError
 from drift_agents.matching.base import Exact, Matching
 from drift_agents.types import Outcome, Transition
@@ -13,7 +13,7 @@ from drift_agents.types import Outcome, Transition
 @pytest.fixture
 def taught(TextCar, drive_car):
     """A rule that has learned what the hill does."""
-    rule = ResidualGrid()
+    rule = MountainCarMatching()
     for experience in drive_car(TextCar(), 200, hold=10):
         rule.learn(experience)
     return rule
@@ -83,7 +83,7 @@ def test_a_drift_of_gravity_is_noticed_and_then_followed(taught, TextCar, drive_
 
 
 def test_false_responses_do_not_bend_the_hill(TextCar, drive_car):
-    rule = ResidualGrid()
+    rule = MountainCarMatching()
     world, other = TextCar(), TextCar(force=-0.001)
     for i, experience in enumerate(drive_car(world, 300, hold=10)):
         # Every eighth response is that of the opposite push.
@@ -94,7 +94,7 @@ def test_false_responses_do_not_bend_the_hill(TextCar, drive_car):
 
 
 def test_nothing_differs_before_the_hill_is_known(TextCar, step_car):
-    rule = ResidualGrid()
+    rule = MountainCarMatching()
     old, new = step_car(TextCar(), -0.33, 0.0, "2"), step_car(TextCar(force=-0.001), -0.33, 0.0, "2")
     assert rule.gravity is None
     assert rule.same_outcome(old.transition, new.transition)
@@ -103,14 +103,14 @@ def test_nothing_differs_before_the_hill_is_known(TextCar, step_car):
 @pytest.mark.parametrize("x", [-0.5236, -0.5230])
 def test_a_resting_car_teaches_nothing(TextCar, step_car, x):
     """Where it stands the hill changes by less than rounding does."""
-    rule, world = ResidualGrid(), TextCar()
+    rule, world = MountainCarMatching(), TextCar()
     for i in range(200):
         rule.learn(step_car(world, x + 1e-5 * (i % 7), 0.0, "1"))
     assert rule.gravity is None
 
 
 def test_walls_and_the_speed_limit_teach_nothing(TextCar, step_car):
-    rule, world = ResidualGrid(), TextCar()
+    rule, world = MountainCarMatching(), TextCar()
     for i in range(40):
         rule.learn(step_car(world, -1.15 - 0.001 * i, -0.06, "0"))
         rule.learn(step_car(world, -0.55 + 0.001 * i, 0.0699, "2"))
@@ -118,7 +118,7 @@ def test_walls_and_the_speed_limit_teach_nothing(TextCar, step_car):
 
 
 def test_old_pairs_are_forgotten(TextCar, drive_car):
-    rule = ResidualGrid(window=50)
+    rule = MountainCarMatching(window=50)
     for experience in drive_car(TextCar(), 600, hold=10):
         rule.learn(experience)
     for experience in drive_car(TextCar(gravity=0.0035), 150, hold=10):
@@ -179,16 +179,16 @@ def test_position_moves_by_the_velocity(taught):
 
 
 def test_cells():
-    rule = ResidualGrid(position=0.1, velocity=0.02)
+    rule = MountainCarMatching(position=0.1, velocity=0.02)
     key = rule.state_key
     assert key('{"position": -0.600000, "velocity": 0.0}') == (-6, 0)
     assert key('{"position": -0.600001, "velocity": -0.000001}') == (-7, -1)
     assert key('{"position": 0.3, "velocity": 0.06}') == (3, 3)
-    assert ResidualGrid().state_key('{"position": 0.3, "velocity": 0.06}') == 3
+    assert MountainCarMatching().state_key('{"position": 0.3, "velocity": 0.06}') == 3
 
 
 def test_it_is_a_matching_rule():
-    assert isinstance(ResidualGrid(), Matching)
+    assert isinstance(MountainCarMatching(), Matching)
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ def test_it_is_a_matching_rule():
 )
 def test_options_are_checked(options, message):
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        ResidualGrid(**options)
+        MountainCarMatching(**options)
 
 
 @pytest.mark.parametrize("state", ["", "[]", '{"position": 1}', '{"position": "x", "velocity": 0}', "null"])
 def test_other_worlds_are_refused(state):
     with pytest.raises(ArgumentError, match="should be a JSON object with the numbers `position` and `velocity`"):
-        ResidualGrid().state_key(state)
+        MountainCarMatching().state_key(state)
 
 
 def test_infinite_numbers_are_refused():

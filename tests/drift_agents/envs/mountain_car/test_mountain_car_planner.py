@@ -11,7 +11,7 @@ from drift_agents.envs.mountain_car.evidence import read_evidence
 from drift_agents.envs.mountain_car.matching import read_state
 from drift_agents.envs.mountain_car.model import fit_model
 from drift_agents.envs.mountain_car.plan import make_plan
-from drift_agents.envs.mountain_car.planner import CarPlanner
+from drift_agents.envs.mountain_car.planner import MountainCarPlanner
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.view import PromptView
@@ -45,7 +45,7 @@ def memories(drive_car, recall_experience):
 @pytest.mark.parametrize("seed", range(4))
 def test_forty_random_steps_are_enough_to_reach_the_flag(TextCar, memories, force, seed):
     world = TextCar(force=force)
-    reached, steps = drive(world, CarPlanner(), memories(world, seed), seed=100 + seed)
+    reached, steps = drive(world, MountainCarPlanner(), memories(world, seed), seed=100 + seed)
     assert reached
     # Energy pumping takes 113 to 215.
     assert steps <= 170
@@ -54,14 +54,14 @@ def test_forty_random_steps_are_enough_to_reach_the_flag(TextCar, memories, forc
 def test_the_plan_follows_gravity_and_flag(TextCar, memories, step_car, recall_experience):
     world = TextCar(gravity=0.0032, goal_position=0.2)
     won = recall_experience(step_car(world, 0.19, 0.03, "2"))
-    reached, steps = drive(world, CarPlanner(), [*memories(world), won], seed=5)
+    reached, steps = drive(world, MountainCarPlanner(), [*memories(world), won], seed=5)
     assert reached
     assert steps < 160
 
 
 def test_stale_memories_mislead(TextCar, memories):
     old = memories(TextCar(force=0.001))
-    assert drive(TextCar(force=-0.001), CarPlanner(), old, seed=5) == (False, 300)
+    assert drive(TextCar(force=-0.001), MountainCarPlanner(), old, seed=5) == (False, 300)
 
 
 @pytest.mark.parametrize(("conflict", "reached"), [("newest", True), ("majority", False)])
@@ -71,7 +71,7 @@ def test_conflict_decides_between_old_and_new(TextCar, memories, step_car, recal
     after = TextCar(force=-0.001)
     again = [(*read_state(item.state), item.action) for item in old]
     new = [recall_experience(step_car(after, *state), last=1000 + i) for i, state in enumerate(again)]
-    assert drive(after, CarPlanner(conflict=conflict), old + new, seed=6)[0] is reached
+    assert drive(after, MountainCarPlanner(conflict=conflict), old + new, seed=6)[0] is reached
 
 
 def test_experience_from_this_state_is_believed_first(TextCar, step_car, recall_experience):
@@ -83,8 +83,9 @@ def test_experience_from_this_state_is_believed_first(TextCar, step_car, recall_
     here = [recall_experience(step_car(new, -0.42, 0.0, a), last=9) for a in ACTIONS]
     state = '{"position": -0.490000, "velocity": 0.005000}'
     rng = np.random.default_rng(0)
-    with_lesson = CarPlanner().decide(PromptView("", state, ACTIONS, tuple(here), tuple(stale)).render(), rng).text
-    untold = CarPlanner().decide(PromptView("", state, ACTIONS, (), tuple(stale + here)).render(), rng).text
+    told = PromptView("", state, ACTIONS, tuple(here), tuple(stale))
+    with_lesson = MountainCarPlanner().decide(told.render(), rng).text
+    untold = MountainCarPlanner().decide(PromptView("", state, ACTIONS, (), tuple(stale + here)).render(), rng).text
     assert (with_lesson, untold) == ("0", "2")
 
 
@@ -94,7 +95,7 @@ def test_unknown_actions_are_tried_first(TextCar, step_car, recall_experience):
         recall_experience(step_car(TextCar(), -0.5, 0.0, "2")),
     ]
     view = PromptView("", '{"position": -0.500000, "velocity": 0.000000}', ACTIONS, elsewhere=tuple(known))
-    assert {CarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(20)} == {"0"}
+    assert {MountainCarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(20)} == {"0"}
 
 
 def test_a_wall_that_hid_an_action_does_not_hold_the_car(TextCar, step_car, recall_experience):
@@ -107,7 +108,7 @@ def test_a_wall_that_hid_an_action_does_not_hold_the_car(TextCar, step_car, reca
 
     def choice(x):
         view = PromptView("", f'{{"position": {x}, "velocity": 0.0}}', ACTIONS, elsewhere=tuple(known))
-        return CarPlanner().decide(view.render(), rng).text
+        return MountainCarPlanner().decide(view.render(), rng).text
 
     assert choice(-1.2) != "0"
     assert choice(-0.8) == "0"
@@ -116,12 +117,14 @@ def test_a_wall_that_hid_an_action_does_not_hold_the_car(TextCar, step_car, reca
 def test_nothing_but_walls_leaves_any_action(TextCar, step_car, recall_experience):
     known = [recall_experience(step_car(TextCar(), -1.19, -0.05, a)) for a in ACTIONS]
     view = PromptView("", '{"position": -1.2, "velocity": 0.0}', ACTIONS, elsewhere=tuple(known))
-    assert {CarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(30)} == set(ACTIONS)
+    texts = {MountainCarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(30)}
+    assert texts == set(ACTIONS)
 
 
 def test_without_memory_the_car_moves_at_random():
     view = PromptView("", '{"position": -0.5, "velocity": 0.0}', ACTIONS)
-    assert {CarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(30)} == set(ACTIONS)
+    texts = {MountainCarPlanner().decide(view.render(), np.random.default_rng(s)).text for s in range(30)}
+    assert texts == set(ACTIONS)
 
 
 def test_the_answer_is_a_function_of_text_and_generator(TextCar, memories):
@@ -131,12 +134,12 @@ def test_the_answer_is_a_function_of_text_and_generator(TextCar, memories):
         PromptView("", item.state, ACTIONS, (item,), tuple(items[: 20 + i]), step=i).render()
         for i, item in enumerate(items)
     ]
-    used = CarPlanner()
+    used = MountainCarPlanner()
     forth = [used.decide(p, np.random.default_rng(i)).text for i, p in enumerate(prompts)]
     back = [used.decide(p, np.random.default_rng(i)).text for i, p in reversed(list(enumerate(prompts)))]
     fit_model.cache_clear()
     make_plan.cache_clear()
-    fresh = [CarPlanner().decide(p, np.random.default_rng(i)).text for i, p in enumerate(prompts)]
+    fresh = [MountainCarPlanner().decide(p, np.random.default_rng(i)).text for i, p in enumerate(prompts)]
     assert forth == back[::-1] == fresh
     assert {"0", "2"} <= set(forth)
 
@@ -145,7 +148,7 @@ def test_the_continuous_car_takes_its_actions_from_the_prompt(TextCar, memories)
     pushes = {"0": "-1.0", "1": "0.0", "2": "1.0"}
     items = [item._replace(action=pushes[item.action]) for item in memories(TextCar(), steps=60)]
     view = PromptView("", '{"position": -0.5, "velocity": 0.02}', tuple(pushes.values()), elsewhere=tuple(items))
-    assert CarPlanner().decide(view.render(), np.random.default_rng(0)).text == "1.0"
+    assert MountainCarPlanner().decide(view.render(), np.random.default_rng(0)).text == "1.0"
 
 
 def test_a_hopeful_plan_takes_the_best_answer_and_a_mean_one_weighs(TextCar, memories):
@@ -168,7 +171,7 @@ def test_max_hopes_and_frequency_weighs(TextCar, memories):
     items = [*memories(TextCar(), steps=60), *memories(TextCar(force=-0.001), steps=60)]
     prompt = PromptView("", '{"position": -0.5, "velocity": 0.01}', ACTIONS, elsewhere=tuple(items)).render()
     choices = {
-        conflict: CarPlanner(conflict=conflict, neighbours=6).decide(prompt, np.random.default_rng(0)).text
+        conflict: MountainCarPlanner(conflict=conflict, neighbours=6).decide(prompt, np.random.default_rng(0)).text
         for conflict in ("max", "frequency")
     }
     assert choices["max"] != choices["frequency"]
@@ -208,7 +211,7 @@ def test_the_flag_does_not_count_while_rolling_back(plan):
 
 def test_it_survives_copying_and_pickling(TextCar, memories):
     view = PromptView("", '{"position": -0.5, "velocity": 0.02}', ACTIONS, elsewhere=tuple(memories(TextCar())))
-    policy = CarPlanner(conflict="newest", neighbours=3)
+    policy = MountainCarPlanner(conflict="newest", neighbours=3)
     for twin in (copy.deepcopy(policy), pickle.loads(pickle.dumps(policy))):
         assert twin.decide(view.render(), np.random.default_rng(0)).text == "2"
         assert (twin.conflict, twin.neighbours) == ("newest", 3)
@@ -224,10 +227,10 @@ def test_it_survives_copying_and_pickling(TextCar, memories):
 )
 def test_options_are_checked(options, message):
     with pytest.raises(ArgumentError, match=re.escape(message)):
-        CarPlanner(**options)
+        MountainCarPlanner(**options)
 
 
-@pytest.mark.parametrize("policy", [CarPlanner(), EnergyPumping()], ids=lambda p: p.name)
+@pytest.mark.parametrize("policy", [MountainCarPlanner(), EnergyPumping()], ids=lambda p: p.name)
 def test_other_prompts_are_refused(policy):
     rng = np.random.default_rng(0)
     assert isinstance(policy, Policy)

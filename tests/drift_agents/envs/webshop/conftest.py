@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from drift_agents.envs.webshop.planner import ShopPlanner
+from drift_agents.envs.webshop.planner import WebShopPlanner
 from drift_agents.prompt.view import PromptView, Recollection
 
 TASK = "Find me dishwasher safe mugs with color: red, and price lower than 20.00 dollars"
@@ -21,7 +21,7 @@ def decide() -> Callable[..., set[str]]:
         doubt: int | None = None, looks: int = 4, seeds: int = 12,
     ) -> set[str]:  # fmt: skip
         view = PromptView(task, state, actions, (), recalled, (), 100, doubt)
-        planner = ShopPlanner(conflict=conflict, looks=looks)
+        planner = WebShopPlanner(conflict=conflict, looks=looks)
         return {planner.decide(view.render(), np.random.default_rng(seed)).text for seed in range(seeds)}
 
     return answers

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drift_agents.envs.webshop.matching import PageMatching, read_shop_state
+from drift_agents.envs.webshop.matching import WebShopMatching, read_shop_state
 from drift_agents.matching.base import Exact, Matching, RelatedStates
 from drift_agents.types import Outcome, Transition
 
-RULE = PageMatching()
+RULE = WebShopMatching()
 OTHER = "Find me travel mugs in a warm color"
 
 

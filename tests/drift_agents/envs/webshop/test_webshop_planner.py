@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.envs.webshop.planner import ShopPlanner
+from drift_agents.envs.webshop.planner import WebShopPlanner
 from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import PromptView
 
@@ -220,10 +220,10 @@ def test_wrong_options_are_refused(looks: Any) -> None:
     with pytest.raises(
         ArgumentError, match=re.escape(f"`looks` should be a whole number, at least 0. Received {looks!r}")
     ):
-        ShopPlanner(looks=looks)
+        WebShopPlanner(looks=looks)
 
 
 def test_what_is_no_shop_is_refused() -> None:
     view = PromptView("Sail.", '{"wind": 3}', ("0",))
     with pytest.raises(ArgumentError, match="the present state should be a page of a shop"):
-        ShopPlanner().decide(view.render(), np.random.default_rng(0))
+        WebShopPlanner().decide(view.render(), np.random.default_rng(0))

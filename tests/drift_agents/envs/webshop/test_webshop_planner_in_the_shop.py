@@ -8,11 +8,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.environment import find_environment
 from drift_agents.envs.webshop.matching import read_shop_state
-from drift_agents.experiment.worlds import agent_side
-from drift_agents.matching.base import make_matching
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import make_policy
+from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import Episode
 from drift_agents.verifier.base import NoVerifier, Verifier
@@ -25,15 +25,15 @@ ROUNDS = 12
 
 
 def make_agent(world: gym.Env[str, Any], memory: str, verified: bool, seed: int = 0) -> Agent:
-    side = agent_side("DriftWebShop-v0")
-    matching = make_matching(side.matching.name)
+    environment = find_environment("DriftWebShop-v0")
+    matching = environment.make("matching")
     verifier: Verifier = Glove(prober=ReplayProber(drift_envs.twin(world))) if verified else NoVerifier()
     return Agent(
         make_policy("planner"),
         make_memory(memory, matching=matching),
         verifier,
         matching=matching,
-        recall=side.recall,
+        recall=Recall(**environment.recall),
         seed=seed,
     )
 
