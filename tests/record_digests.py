@@ -112,7 +112,8 @@ def play(file: Path, out: Path) -> Recorded:
         digests: dict[str, Any] = {f"asked/{name}": {"requests": len(asked), "bodies": digest(*sorted(asked))}}
     else:
         command("run", str(file), "--out", str(out), "--jobs", "1")
-        digests = {f"config/{name}": json.loads((out / "run.json").read_text(encoding="utf-8"))["config_hash"]}
+        experiment = json.loads((out / "run.json").read_text(encoding="utf-8"))["experiment"]
+        digests = {f"config/{name}": config_hash(experiment)}
     lines: dict[str, list[dict[str, Any]]] = {}
     for text in (out / "episodes.jsonl").read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
@@ -148,8 +149,38 @@ def command(*arguments: str) -> str:
     return done.stdout
 
 
+PLANNER_OPTIONS = {"frozen_lake": "lake", "mountain_car": "car", "webshop": "shop"}
+"""Options of the planner, and their names when digests were recorded; labels and configurations hold them."""
+
+
+def config_hash(experiment: Mapping[str, Any]) -> str:
+    """The hash of a configuration, with the planner's options under their recorded names."""
+    data = {key: _as_recorded(value) for key, value in experiment.items() if key not in ("about", "trace")}
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _as_recorded(value: Any) -> Any:
+    if isinstance(value, dict):
+        names = PLANNER_OPTIONS if value.get("name") == "planner" else {}
+        options = value.get("options")
+        if names and isinstance(options, dict):
+            return {**value, "options": {names.get(key, key): _as_recorded(one) for key, one in options.items()}}
+        return {key: _as_recorded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_recorded(one) for one in value]
+    return value
+
+
+def _label(policy: str) -> str:
+    """The label of a policy with the planner's options under their recorded names."""
+    for now, before in PLANNER_OPTIONS.items():
+        policy = policy.replace(f"planner({now}=", f"planner({before}=")
+    return policy
+
+
 def _who(line: Mapping[str, Any]) -> str:
-    return " ".join(str(line[key]) for key in WHO)
+    return " ".join(_label(str(line[key])) for key in WHO)
 
 
 TABLE_OF_LOOPS = "steps in loops"
@@ -161,7 +192,8 @@ LEFT_OUT = ("milliseconds", "loops", "loop_steps")
 def _timeless(value: Any) -> Any:
     """The same without `LEFT_OUT`."""
     if isinstance(value, dict):
-        return {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
+        kept = {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
+        return {**kept, "policy": _label(kept["policy"])} if isinstance(kept.get("policy"), str) else kept
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 

@@ -105,9 +105,7 @@ def test_the_changing_part_of_a_prompt_comes_last() -> None:
 def test_contradictions_are_named() -> None:
     view = VIEWS["frozen_lake"]
     other = view.here[0]._replace(outcome=Outcome(on_ice(3, 3, "H"), 0.0, True), last=44)
-    text = render_messages(replace(view, here=(*view.here, other)), LAKE_FACTS, IN_WORDS, "ranked")[
-        1
-    ].content
+    text = render_messages(replace(view, here=(*view.here, other)), LAKE_FACTS, IN_WORDS, "ranked")[1].content
     assert text.count("Other outcomes of this action are known, newer ones among them.") == 1
     assert text.count("Other outcomes of this action are known, all of them older.") == 1
     assert "Seen 2 times, last at step 40, before the contradiction." in text
@@ -139,9 +137,7 @@ def test_a_value_from_memory_takes_precedence_over_a_computed_one() -> None:
     told = PromptView(
         view.task, view.state, view.actions, (view.here[0]._replace(value_estimate=0.25),), view.elsewhere
     )
-    assert (
-        "Max score achievable from this path: 0.25" in render_messages(told, LAKE, IN_WORDS)[1].content
-    )
+    assert "Max score achievable from this path: 0.25" in render_messages(told, LAKE, IN_WORDS)[1].content
 
 
 @pytest.mark.parametrize(
@@ -163,7 +159,9 @@ def test_the_plain_sheet_does_not_say_how_to_answer() -> None:
 
 
 def test_a_sheet_of_ones_own_takes_the_place_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "frozen_lake.txt").write_text("For me.\n=== system ===\nGo.\n=== user ===\nAt $cur_pos for $$5.\nThat's it.\n")
+    (tmp_path / "frozen_lake.txt").write_text(
+        "For me.\n=== system ===\nGo.\n=== user ===\nAt $cur_pos for $$5.\nThat's it.\n"
+    )
     system, user = render_messages(VIEWS["frozen_lake"], load_template(OWN, str(tmp_path)), IN_WORDS)
     assert system.content == "Go."
     assert user.content == "At [3, 2] for $5.\nThat's it."

@@ -82,6 +82,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 def test_options_reach_the_planner_they_are_for() -> None:
     """Along a known detour, or straight over unknown ice: `risk` decides."""
+
     def state(row: int, column: int) -> str:
         return f'{{"cur_pos": [{row}, {column}], "tile_type": "F", "gold_collected": 0}}'
 

@@ -18,7 +18,7 @@ class HouseFacts(PlainFacts):
         >>> state = '{"house": 7, "task": "put a mug in bed", "at": "shelf 1", "door": "none", "sees": ["mug 2"], '
         >>> state += '"holds": "nothing", "done": [], "opened": [], "visited": ["shelf 1"], "says": ""}'
         >>> HouseFacts().describe_state(state)
-        'at shelf 1, seeing mug 2, holding nothing'
+        'shelf 1, seeing mug 2, holding nothing'
     """
 
     cut_states = ('{"house": ', "a place")
@@ -51,7 +51,7 @@ class HouseFacts(PlainFacts):
 
 def _place(shown: ShownHouse) -> str:
     if shown.at == NOTHING:
-        return "in the middle of a room"
+        return "the start"
     if not shown.is_seen:
-        return f"at {shown.at}, which is {shown.door}"
-    return f"at {shown.at}, seeing {', '.join(shown.sees) or NOTHING}"
+        return f"{shown.at}, which is {shown.door}"
+    return f"{shown.at}, seeing {', '.join(shown.sees) or NOTHING}"
