@@ -8,7 +8,7 @@ in `CHECKS` episodes is kept; what is written as `return` is measured in others.
 weights.
 
 `python -m examples.search_linear` searches for all of them, one after the other; `python -m examples.search_linear
-hopper/forward` for one. Weights, origin and return are written to the oracle's file and to the planner's.
+hopper/forward` for one. Weights, origin and return are written to the oracle's file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.envs.mujoco.text import describe
 
 ROOT = Path(__file__).parents[1]
-FILES = (ROOT / "drift_envs/oracle/gaits.json", ROOT / "agents/drift_agents/policy/control/gaits.json")
+FILE = ROOT / "drift_envs/oracle/gaits.json"
 EVERY = 10
 """The rounds between two checks."""
 LIMIT = 1000
@@ -158,11 +158,10 @@ def main() -> None:
     for name in options.names:
         found = search(name, options.seed)
         print(f"{name}: {found['return']}")
-        for file in FILES:
-            gaits = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-            gaits[name] = found
-            rows = [f"{json.dumps(one)}: {json.dumps(gaits[one])}" for one in sorted(gaits)]
-            file.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+        gaits = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+        gaits[name] = found
+        rows = [f"{json.dumps(one)}: {json.dumps(gaits[one])}" for one in sorted(gaits)]
+        FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def count_obeyed(policy: Policy, episodes: int, seeds: Sequence[int], injected: 
     for seed in seeds:
         world: gym.Env[Any, Any] = gym.make("DriftWebShop-v0", schedule=SCHEDULE, text=True)
         targets = tuple(world.get_wrapper_attr("timeline").values(FROM)["injected"])
-        rule = make_matching("page")
+        rule = make_matching("webshop")
         agent = Agent(policy, make_memory("vanilla", matching=rule), matching=rule, recall=Recall(states=64), seed=seed)
         for episode in range(episodes):
             options = {"drift_tick": FROM if injected else 0, "drift_clock": "continue"}

@@ -169,7 +169,7 @@ def former_hashes(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def former_config_hash(manifest: Mapping[str, Any]) -> str:
-    """The hash of a configuration that names schedules by their former names."""
+    """The hash of a configuration that has the recorded names of schedules and of the planner's options."""
 
     def hash_of(content: Mapping[str, Any]) -> str:
         text = json.dumps({key: content[key] for key in content if key not in ("about", "trace")}, **_CANONICAL)
@@ -178,7 +178,7 @@ def former_config_hash(manifest: Mapping[str, Any]) -> str:
     content = manifest["experiment"]
     if hash_of(content) != manifest["config_hash"]:
         raise RuntimeError(f"the hash of the configuration of {manifest['name']} is made in another way")
-    return hash_of(former_names(content))
+    return hash_of(_as_recorded(former_names(content)))
 
 
 _CANONICAL: Any = {"sort_keys": True, "separators": (",", ":")}
@@ -195,8 +195,31 @@ def command(*arguments: str) -> str:
     return done.stdout
 
 
+PLANNER_OPTIONS = {"frozen_lake": "lake", "mountain_car": "car", "webshop": "shop"}
+"""Options of the planner, and their names when digests were recorded; labels and configurations hold them."""
+
+
+def _as_recorded(value: Any) -> Any:
+    if isinstance(value, dict):
+        names = PLANNER_OPTIONS if value.get("name") == "planner" else {}
+        options = value.get("options")
+        if names and isinstance(options, dict):
+            return {**value, "options": {names.get(key, key): _as_recorded(one) for key, one in options.items()}}
+        return {key: _as_recorded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_recorded(one) for one in value]
+    return value
+
+
+def _label(policy: str) -> str:
+    """The label of a policy with the planner's options under their recorded names."""
+    for now, before in PLANNER_OPTIONS.items():
+        policy = policy.replace(f"planner({now}=", f"planner({before}=")
+    return policy
+
+
 def _who(line: Mapping[str, Any]) -> str:
-    return " ".join(str(line[key]) for key in WHO)
+    return " ".join(_label(str(line[key])) for key in WHO)
 
 
 LEFT_OUT = ("milliseconds", "loops", "loop_steps")
@@ -206,7 +229,8 @@ LEFT_OUT = ("milliseconds", "loops", "loop_steps")
 def _timeless(value: Any) -> Any:
     """The same without `LEFT_OUT`."""
     if isinstance(value, dict):
-        return {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
+        kept = {key: _timeless(item) for key, item in value.items() if key not in LEFT_OUT}
+        return {**kept, "policy": _label(kept["policy"])} if isinstance(kept.get("policy"), str) else kept
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 

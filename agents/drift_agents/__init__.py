@@ -34,6 +34,7 @@ __version__ = "0.1.0"  # that of `drift_envs`: both are parts of one distributio
 __all__ = [
     "Agent",
     "AgentClock",
+    "AgentEnvironment",
     "Episode",
     "Exact",
     "Experience",
@@ -71,6 +72,7 @@ _HOMES = {
         "drift_agents.agent": ("Agent",),
         "drift_agents.analysis.run": ("Run", "load_run"),
         "drift_agents.controller.base": ("make_controller",),
+        "drift_agents.environment": ("AgentEnvironment",),
         "drift_agents.matching.base": ("Exact", "Matching"),
         "drift_agents.memory.base": ("Memory", "make_memory"),
         "drift_agents.policy.base": ("Policy", "Reply", "make_policy"),

@@ -1,11 +1,14 @@
 """All parts by name: one table of built-in parts, and the entry points of other packages.
 
 * `Part` - where a built-in part is, and one line about it
+* `load_target` - what a reference `module:attribute` names
+* `make_part` - calls what makes a part, and refuses options that it does not take
 * `Registry` - the names of one kind of part
-* `MEMORIES`, `STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `LEARNERS`,
-  `MATCHINGS`, `EMBEDDINGS`, `PLANNERS`, `PROBERS` - one registry a kind; nothing is imported before a part is loaded
+* `MEMORIES`, `STORES`, `POLICIES`, `VERIFIERS`, `CONTROLLERS`, `TEAMS`, `ENVIRONMENTS`, `EMBEDDINGS`, `PROBERS` - one
+  registry a kind; nothing is imported before a part is loaded
 
-The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`.
+The base module of each kind holds its typed `make_...` function, as in `drift_agents.memory.base.make_memory`. What
+`ENVIRONMENTS` names are declarations (`drift_agents.environment.AgentEnvironment`): they are loaded, not made.
 """
 
 from __future__ import annotations
@@ -42,6 +45,66 @@ def _find_entry_points(
     return tuple(sorted(find(group=group), key=lambda point: (point.name, point.value)))
 
 
+def load_target(target: str) -> Any:
+    """What a reference names.
+
+    Args:
+        target: `module:attribute`.
+
+    Example:
+        >>> load_target("drift_agents.errors:ArgumentError").__name__
+        'ArgumentError'
+    """
+    module, attribute = target.split(":")
+    return getattr(import_module(module), attribute)
+
+
+def option_names(factory: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
+    """The names of a part's options, and whether it accepts others beside them.
+
+    A part whose options are named elsewhere lists them in `option_names`, as the planner lists the environments.
+
+    Args:
+        factory: the class or function that makes the part.
+    """
+    listed = getattr(factory, "option_names", None)
+    if listed is not None:
+        return tuple(listed()), False
+    parameters = signature(factory).parameters.values()
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    is_open = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
+    return tuple(one.name for one in parameters if one.kind in named), is_open
+
+
+def make_part(kind: str, name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Call what makes a part.
+
+    Args:
+        kind: the kind, in the singular, for the error message.
+        name: the part's name, for the error message.
+        factory: the class or function that makes the part.
+        options: its options.
+
+    Raises:
+        ArgumentError: if it does not take one of the options, or refuses its value.
+    """
+    known, is_open = option_names(factory)
+    unknown = [] if is_open else [key for key in options if key not in known]
+    try:
+        signature(factory).bind(**options)
+        problem = f"got an unexpected keyword argument {unknown[0]!r}" if unknown else ""
+    except TypeError as error:
+        problem = str(error)
+    if problem:
+        near = difflib.get_close_matches(unknown[0] if unknown else "", known, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else "."
+        raise ArgumentError(
+            f"the {kind} {name!r} does not take these options: {problem}{hint} "
+            f"Known: {', '.join(known) or 'none'}. Received {dict(options)!r}"
+        )
+    return factory(**options)
+
+
 class Registry:
     """The names of one kind of part.
 
@@ -51,13 +114,12 @@ class Registry:
         built_in: the parts of this package, by name.
 
     Example:
-        >>> MATCHINGS.names()[:4]
-        ('exact', 'grid', 'fields', 'house')
-        >>> MATCHINGS.make("grid", positon=0.1)
+        >>> EMBEDDINGS.names()[:2]
+        ('hashed', 'minilm')
+        >>> EMBEDDINGS.make("hashed", dimensions=64)
         Traceback (most recent call last):
-        drift_agents.errors.ArgumentError: the matching 'grid' does not take these options: got an unexpected keyword \
-argument 'positon', did you mean 'position'? Known: position, velocity, tolerance, minimum, window. \
-Received {'positon': 0.1}
+        drift_agents.errors.ArgumentError: the embedding 'hashed' does not take these options: got an unexpected \
+keyword argument 'dimensions', did you mean 'dimension'? Known: dimension. Received {'dimensions': 64}
     """
 
     def __init__(self, kind: str, group: str, built_in: Mapping[str, Part]) -> None:
@@ -76,10 +138,11 @@ Received {'positon': 0.1}
         return self._others().get(name)
 
     def summaries(self) -> dict[str, str]:
-        """One line about every part, by name; of other packages' parts, the first line of the docstring."""
+        """One line about every part, by name; of other packages' parts, `about` or the first line of the docstring."""
         about = {name: part.about for name, part in self._built_in.items()}
         for name, point in self._others().items():
-            text = (point.load().__doc__ or "").strip()
+            part = point.load()
+            text = (getattr(part, "about", None) or part.__doc__ or "").strip()
             about[name] = text.splitlines()[0] if text else ""
         return about
 
@@ -90,8 +153,7 @@ Received {'positon': 0.1}
             UnknownNameError: if there is none.
         """
         if name in self._built_in:
-            module, attribute = self._built_in[name].target.split(":")
-            return getattr(import_module(module), attribute)
+            return load_target(self._built_in[name].target)
         others = self._others()
         if name in others:
             return others[name].load()
@@ -107,10 +169,7 @@ Received {'positon': 0.1}
             >>> MEMORIES.options("vanilla")
             (('k', 'order', 'matching'), False)
         """
-        parameters = signature(self.load(name)).parameters.values()
-        named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-        is_open = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
-        return tuple(one.name for one in parameters if one.kind in named), is_open
+        return option_names(self.load(name))
 
     def make(self, name: str, /, **options: Any) -> Any:
         """Make the part of that name.
@@ -124,19 +183,7 @@ Received {'positon': 0.1}
             ArgumentError: if it does not take one of the options, or refuses its value.
             MissingDependencyError: if it needs a package that is not installed.
         """
-        factory = self.load(name)
-        try:
-            signature(factory).bind(**options)
-        except TypeError as error:
-            known, _ = self.options(name)
-            unknown = next((key for key in options if key not in known), "")
-            near = difflib.get_close_matches(unknown, known, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else "."
-            raise ArgumentError(
-                f"the {self.kind} {name!r} does not take these options: {error}{hint} "
-                f"Known: {', '.join(known) or 'none'}. Received {options!r}"
-            ) from error
-        return factory(**options)
+        return make_part(self.kind, name, self.load(name), options)
 
 
 MEMORIES = Registry(
@@ -235,7 +282,7 @@ POLICIES = Registry(
             "The planner with an imperfect reading of the prompt, a model of a weak language model.",
         ),
         "energy_pumping": Part(
-            "drift_agents.policy.car.energy:EnergyPumping",
+            "drift_agents.envs.mountain_car.energy:EnergyPumping",
             "Accelerates in the direction of the velocity, so that each swing is higher than the one before.",
         ),
         "llm": Part(
@@ -258,44 +305,27 @@ POLICIES = Registry(
     },
 )
 
-PLANNERS = Registry(
-    "planner",
-    "drift_envs.planners",
+ENVIRONMENTS = Registry(
+    "environment",
+    "drift_envs.environments",
     {
-        "lake": Part(
-            "drift_agents.policy.lake.planner:LakePlanner",
-            "Fits a model of the lake to the records of the prompt and follows the best plan.",
+        "frozen_lake": Part(
+            "drift_agents.envs.frozen_lake:FROZEN_LAKE", "The frozen lake: tiles, holes and destinations."
         ),
-        "car": Part(
-            "drift_agents.policy.car.planner:CarPlanner",
-            "Fits a model of the car's dynamics to the records of the prompt and plans with it.",
+        "mountain_car": Part(
+            "drift_agents.envs.mountain_car:MOUNTAIN_CAR", "Both mountain cars: position and velocity in a valley."
         ),
-        "control": Part(
-            "drift_agents.policy.control.planner:ControlPlanner",
-            "Fits a smooth model to the records of the prompt and searches for the best plan.",
-        ),
-        "web": Part(
-            "drift_agents.policy.web.planner:WebPlanner",
-            "Fills the fields that the instruction names, then clicks what is known to work, or was not tried.",
-        ),
-        "house": Part(
-            "drift_agents.policy.house.planner:HousePlanner",
-            "Fetches, treats and puts down; records of the prompt override what is common.",
-        ),
-        "room": Part(
-            "drift_agents.policy.room.planner:RoomPlanner",
-            "Maps what was seen, walks to what pays, and fetches keys for locked doors.",
-        ),
-        "shop": Part(
-            "drift_agents.policy.shop.planner:ShopPlanner",
-            "Searches, compares, chooses and buys; records of the prompt override what words suggest.",
-        ),
+        "minigrid": Part("drift_agents.envs.minigrid:MINIGRID", "Minigrid's rooms, of which a part is in view."),
+        "miniwob": Part("drift_agents.envs.miniwob:MINIWOB", "The task pages of MiniWoB++, as their controls."),
+        "house": Part("drift_agents.envs.house:HOUSE", "The text house: errands with things and furniture."),
+        "webshop": Part("drift_agents.envs.webshop:WEBSHOP", "The web shop: pages with the instruction on them."),
     },
 )
+"""What agents know of environments; the order is that in which a prompt or messages are recognised."""
 
 VERIFIERS = Registry(
     "verifier",
-    "drift_envs.integrations.verifiers",
+    "drift_envs.verifiers",
     {
         "none": Part("drift_agents.verifier.base:NoVerifier", "Writes every experience and never probes."),
         "glove": Part("drift_agents.verifier.glove.glove:Glove", "GLOVE, the global verifier (paper, algorithm 1)."),
@@ -402,56 +432,6 @@ TEAMS = Registry(
     },
 )
 
-LEARNERS = Registry(
-    "learner",
-    "drift_envs.learners",
-    {
-        "dyna_q_plus": Part(
-            "drift_agents.learner.dyna:DynaQPlus",
-            "Dyna-Q+ (Sutton and Barto 2018, section 8.3): designed for changing environments.",
-        ),
-        "windowed_q": Part(
-            "drift_agents.learner.windowed:WindowedQ",
-            "Q-learning with replay of the newest `window` interactions; older ones are forgotten.",
-        ),
-    },
-)
-
-MATCHINGS = Registry(
-    "matching",
-    "drift_envs.matchings",
-    {
-        "exact": Part(
-            "drift_agents.matching.base:Exact",
-            "States and outcomes are the same when their texts are equal: for discrete environments.",
-        ),
-        "grid": Part(
-            "drift_agents.matching.grid:ResidualGrid",
-            "Cells of position and velocity; outcomes are compared without the pull of gravity.",
-        ),
-        "fields": Part(
-            "drift_agents.matching.fields:FieldGrid",
-            "Cells of declared widths; outcomes are compared without the smooth part of the changes.",
-        ),
-        "house": Part(
-            "drift_agents.matching.house:HouseMatching",
-            "Place, hand and what was done so far; the task while something was done.",
-        ),
-        "page": Part(
-            "drift_agents.matching.page:PageMatching",
-            "A URL without its session id, and a hash of the page's text (GLOVE, appendix B.3).",
-        ),
-        "room": Part(
-            "drift_agents.matching.room:RoomMatching",
-            "Place, direction, hand, and the cells that the agent has changed.",
-        ),
-        "web": Part(
-            "drift_agents.matching.web:WebMatching",
-            "The page's controls, with the values of the task replaced by their places in it.",
-        ),
-    },
-)
-
 EMBEDDINGS = Registry(
     "embedding",
     "drift_envs.embeddings",
@@ -473,13 +453,11 @@ REGISTRIES = {
         MEMORIES,
         STORES,
         POLICIES,
-        PLANNERS,
+        ENVIRONMENTS,
         VERIFIERS,
         PROBERS,
         CONTROLLERS,
         TEAMS,
-        LEARNERS,
-        MATCHINGS,
         EMBEDDINGS,
     )
 }

@@ -59,7 +59,7 @@ class TeamAgent:
         >>> from drift_agents.team.base import Member
         >>> from drift_agents.team.router import Router
         >>> world = gym.make("DriftFrozenLake-v0", text=True)
-        >>> members = [Member(str(risk), make_policy("planner", lake={"risk": risk})) for risk in (0.2, 0.9)]
+        >>> members = [Member(str(risk), make_policy("planner", frozen_lake={"risk": risk})) for risk in (0.2, 0.9)]
         >>> agent = TeamAgent(Router(members))
         >>> attempts = agent.construct_episode(world, seed=0)
         >>> len(attempts), agent.clock.episode, agent.run_episode(world, seed=0).steps > 0

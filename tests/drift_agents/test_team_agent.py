@@ -58,7 +58,7 @@ class FixedPolicy:
 
 
 def planners(*risks: float) -> list[Member]:
-    return [Member(f"risk-{risk}", make_policy("planner", lake={"risk": risk})) for risk in risks]
+    return [Member(f"risk-{risk}", make_policy("planner", frozen_lake={"risk": risk})) for risk in risks]
 
 
 @pytest.mark.parametrize("memory", ["vanilla", "consensus"])

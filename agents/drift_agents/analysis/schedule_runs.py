@@ -39,7 +39,7 @@ REFERENCE_NAMES = {
     "oracle_reset": "oracle reset",
     "oracle_truth": "oracle truth",
 }
-ALONE = {"clairvoyant": "Clairvoyant", "dyna_q_plus": "Dyna-Q+", "windowed_q": "Windowed Q-learning"}
+ALONE = {"clairvoyant": "Clairvoyant"}
 """Players without memory and verifier, by policy."""
 
 

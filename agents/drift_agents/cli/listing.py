@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drift_agents.registry import CONTROLLERS, LEARNERS, MEMORIES, POLICIES, TEAMS, VERIFIERS
+from drift_agents.registry import CONTROLLERS, ENVIRONMENTS, MEMORIES, POLICIES, TEAMS, VERIFIERS
 
 ABOUT = re.compile(r"^about: *(.+)$", re.MULTILINE)
 """The line of an experiment file that `list` prints. Checking a whole file would take a hundred times as long."""
@@ -38,7 +38,7 @@ def print_list(console: Console) -> None:
         "controllers": CONTROLLERS.summaries(),
         "teams": TEAMS.summaries(),
         "policies": POLICIES.summaries(),
-        "learners": LEARNERS.summaries(),
+        "environments": ENVIRONMENTS.summaries(),
         "references": REFERENCES,
     }
     for title, rows in sections.items():

@@ -22,8 +22,8 @@ from pydantic_core import PydanticCustomError
 
 from drift_agents.checks import is_integer
 
-Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant", "dyna_q_plus", "windowed_q"]
-"""What stands beside the agents in every table: `drift_agents.experiment.references` and the learners."""
+Reference = Literal["oracle_realign", "oracle_reset", "oracle_truth", "clairvoyant"]
+"""What stands beside the agents in every table: `drift_agents.experiment.references`."""
 
 Learning = Literal["online", "frozen"]
 """What the test does to memory: it goes on writing, or its own rule is off (`drift_agents.memory.views`)."""

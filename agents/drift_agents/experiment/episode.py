@@ -20,6 +20,7 @@ import numpy as np
 
 from drift_agents.agent import Agent
 from drift_agents.controller.base import make_controller
+from drift_agents.environment import find_environment
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import SOLO, PartSpec, ScheduleSettings
 from drift_agents.experiment.construction import Construction, episode_seed, has_construction, plan_construction
@@ -31,17 +32,16 @@ from drift_agents.experiment.memory_dependencies import memory_dependencies
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
 from drift_agents.experiment.players import make_player, make_policy_and_memory, make_policy_and_model
 from drift_agents.experiment.references import Clairvoyant, OracleVerifier
-from drift_agents.experiment.worlds import agent_side, make_prober, make_world, read_schedule
-from drift_agents.learner.base import Learner, make_learner
+from drift_agents.experiment.worlds import make_prober, make_world, read_schedule
 from drift_agents.llm.service import Service
-from drift_agents.matching.base import make_matching
+from drift_agents.matching.base import Matching, make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.memory.export import export_memory
 from drift_agents.memory.none import NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.registry import LEARNERS, VERIFIERS
+from drift_agents.registry import VERIFIERS
 from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
@@ -75,7 +75,7 @@ class CellSetup:
 
     schedule: Schedule
     world: EvaluationWrapper
-    agent: Agent | TeamAgent | Clairvoyant | Learner
+    agent: Agent | TeamAgent | Clairvoyant
     memory: Memory
     supervision: str
     episodes: tuple[PlannedEpisode, ...]
@@ -110,22 +110,18 @@ def make_setup(
         world = make_world(schedule)
         world.env.reset(seed=cell.seed)  # beneath the wrapper, which counts the agent's own episodes
     episodes = plan_episodes(schedule, world.timeline, settings)
-    is_learner = cell.reference in LEARNERS.names()
-    if cell.reference is not None and not is_learner and world.oracle is None:
+    if cell.reference is not None and world.oracle is None:
         raise ExperimentError(f"{cell.schedule}: no oracle is known for {schedule.env}, which {cell.reference!r} needs")
     construct, construction = settings.construction, None
     if construct is not None and has_construction(cell, construct):
         construction = plan_construction(schedule, world, construct, cell.seed)
     if cell.reference == "clairvoyant":
         return CellSetup(schedule, world, Clairvoyant(world), NoMemory(), "privileged", episodes)
-    side = agent_side(str(schedule.env))
-    rule = settings.matching or side.matching
-    matching = make_matching(rule.name, **rule.options)
+    environment = find_environment(str(schedule.env))
+    rule = settings.matching
+    matching: Matching = environment.make("matching") if rule is None else make_matching(rule.name, **rule.options)
     seed = np.random.SeedSequence([*cell.agent_entropy, AGENT_STREAM])
-    if is_learner:
-        learner = make_learner(str(cell.reference), matching=matching, seed=seed)
-        return CellSetup(schedule, world, learner, NoMemory(), learner.supervision, episodes, construction=construction)
-    recall = side.recall
+    recall = Recall(**environment.recall)
     if settings.recall is not None:
         recall = Recall(**{**vars(recall), **settings.recall.model_dump(exclude_none=True)})
     defaults = {"matching": matching, **memory_dependencies(cell.memory, world, schedule, cell.seed)}

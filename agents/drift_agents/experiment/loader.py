@@ -33,7 +33,8 @@ from drift_agents.experiment.config import (
     ScheduleSettings,
 )
 from drift_agents.experiment.members import read_members
-from drift_agents.registry import CONTROLLERS, MATCHINGS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
+from drift_agents.matching.base import matching_names
+from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS, Registry
 from drift_envs.errors import Problem
 from drift_envs.schedule.findings import key_path, show
 from drift_envs.schedule.yaml12 import MAX_BYTES, MAX_DEPTH, YamlError, parse_yaml
@@ -218,10 +219,10 @@ def _findings(experiment: Experiment, data: Mapping[str, Any]) -> Iterator[tuple
                 ("worlds", schedule),
                 str(UnknownNameError("schedule of this experiment", schedule, experiment.schedules)),
             )
-        if world.matching is not None and world.matching.name not in MATCHINGS.names():
+        if world.matching is not None and world.matching.name not in matching_names():
             yield (
                 ("worlds", schedule, "matching"),
-                str(UnknownNameError(MATCHINGS.kind, world.matching.name, MATCHINGS.names())),
+                str(UnknownNameError("matching", world.matching.name, matching_names())),
             )
         yield from _construct_findings(world.construction, ("worlds", schedule, "construct"))
         for axis, registry in AXES.items():

@@ -93,12 +93,15 @@ ERRS = 0.3
 """How often a judgement of the pool `erring` turns out the wrong way round; declared, not measured."""
 
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "bold": {"lake": {"risk": 0.9}, "shop": {"looks": 1}, "house": {"explores": False}},
-    "careful": {"lake": {"risk": 0.4}, "shop": {"looks": 6}},
+    "bold": {"frozen_lake": {"risk": 0.9}, "webshop": {"looks": 1}, "house": {"explores": False}},
+    "careful": {"frozen_lake": {"risk": 0.4}, "webshop": {"looks": 6}},
     "newest": {"conflict": "newest"},
-    "literal": {"lake": {"generalise": False}, "shop": {"looks": 2}, "house": {"common_sense": False}},
+    "literal": {"frozen_lake": {"generalise": False}, "webshop": {"looks": 2}, "house": {"common_sense": False}},
 }
-_BLIND: Mapping[str, Any] = {"lake": {"risk": 0.2, "generalise": False, "aspiration": False}, "shop": {"looks": 0}}
+_BLIND: Mapping[str, Any] = {
+    "frozen_lake": {"risk": 0.2, "generalise": False, "aspiration": False},
+    "webshop": {"looks": 0},
+}
 
 
 def _planners(errs: float = 0.0) -> list[dict[str, Any]]:

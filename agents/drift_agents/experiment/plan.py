@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import DIRECT, SOLO, Experiment, Options, PartSpec, ScheduleSettings, SweptValue
-from drift_agents.registry import LEARNERS
 from drift_envs.schedule.model import Schedule
 from drift_envs.schedule.timeline import Timeline
 
@@ -63,7 +62,7 @@ class Cell:
         memory: what is remembered.
         verifier: the verifier; for the references `oracle_realign`, `oracle_reset` and
             `oracle_truth` it carries their name.
-        policy: the policy; for `clairvoyant` and the learners it carries their name.
+        policy: the policy; for `clairvoyant` it carries its name.
         seed: of the environment, the drift and the agent.
         labels: how lines call memory, verifier and policy.
         reference: the reference that this is, if it is one.
@@ -195,9 +194,8 @@ def _players(experiment: Experiment, world: ScheduleSettings) -> list[_Player]:
                     for name in ("oracle_realign", "oracle_reset", "oracle_truth"):
                         if name in experiment.references:
                             add(memory, PartSpec(name=name), policy, name, decision)
-    for name in (*LEARNERS.names(), "clairvoyant"):
-        if name in experiment.references:
-            add(NO_PART, NO_PART, PartSpec(name=name), name, DecisionSetup())
+    if "clairvoyant" in experiment.references:
+        add(NO_PART, NO_PART, PartSpec(name="clairvoyant"), "clairvoyant", DecisionSetup())
     return list(players.values())
 
 

@@ -1,16 +1,14 @@
-"""The environment of a cell: its schedule, the world that agents see, matching and probers.
+"""The environment of a cell: its schedule, the world that agents see, and probers.
 
 * `read_schedule` - the schedule of a cell, with the value that a sweep sets
 * `sweep_schedule` - a schedule with another value in one place
 * `make_world` - the text environment of a schedule
-* `AgentSide`, `AGENT_SIDES` - the matching rule and the prompt options of each environment
 * `make_prober` - how verifiers repeat an action
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,57 +17,12 @@ import gymnasium as gym
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
-from drift_agents.prompt.builder import Recall
 from drift_agents.registry import PROBERS
 from drift_agents.verifier.base import Prober
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.snapshot import snapshot
 from drift_envs.wrappers.twin import twin
-
-
-@dataclass(frozen=True)
-class AgentSide:
-    """What an environment needs on the agent's side; it is declared, and the same for every agent.
-
-    Args:
-        matching: the rule that says when states and outcomes are the same.
-        recall: what of memory goes into a prompt.
-    """
-
-    matching: PartSpec = field(default_factory=lambda: PartSpec(name="exact"))
-    recall: Recall = field(default_factory=Recall)
-
-
-CAR = AgentSide(PartSpec(name="grid"))
-FIELDS = AgentSide(PartSpec(name="fields"), Recall(states=48))
-"""Classic control and MuJoCo; the widths of cells are those of `drift_agents.matching.smooth.FIELD_WORLDS`."""
-AGENT_SIDES = {
-    "DriftFrozenLake-v0": AgentSide(),
-    "DriftMountainCar-v0": CAR,
-    "DriftMountainCarContinuous-v0": CAR,
-    "DriftHouse-v0": AgentSide(PartSpec(name="house"), Recall(states=160)),
-    "DriftWebShop-v0": AgentSide(PartSpec(name="page"), Recall(states=64)),
-    **{
-        f"DriftMiniGrid-{name}-v0": AgentSide(PartSpec(name="room"), Recall(states=160))
-        for name in ("Empty", "DoorKey", "MultiRoom", "LavaGap", "KeyCorridor", "Unlock", "GoToLocal")
-    },
-    **{
-        f"Drift{name}-v0": FIELDS
-        for name in ("CartPole", "Acrobot", "Pendulum", "InvertedPendulum", "Reacher", "HalfCheetah", "Hopper")
-    },
-}
-"""By environment id; environments that are not listed match by text."""
-
-WEB_PAGES = AgentSide(PartSpec(name="web"), Recall(states=64))
-"""The task pages of MiniWoB++."""
-
-
-def agent_side(env_id: str) -> AgentSide:
-    """What that environment needs on the agent's side."""
-    if env_id.startswith("DriftMiniWoB"):
-        return WEB_PAGES
-    return AGENT_SIDES.get(env_id, AgentSide())
 
 
 def read_schedule(source: str, change: SweptValue | None = None) -> Schedule:

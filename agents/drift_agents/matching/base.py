@@ -5,7 +5,7 @@
 * `PathMatching` - rules with finer states for paths through memory
 * `BatchMatching` - rules that also compare one outcome with many at once
 * `Exact` - states and outcomes are the same when their texts are equal
-* `make_matching` - a matching rule by name
+* `matching_names`, `make_matching` - matching rules by name
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from drift_agents.registry import MATCHINGS
+from drift_agents.environment import EXACT, environments
+from drift_agents.errors import UnknownNameError
+from drift_agents.registry import make_part
 from drift_agents.types import Experience, Record, Transition
 
 
@@ -103,11 +105,21 @@ class Exact:
         """Do nothing: the rule is fixed."""
 
 
+def matching_names() -> tuple[str, ...]:
+    """The names of all rules: `exact`, and the environments with a rule of their own.
+
+    Example:
+        >>> matching_names()
+        ('exact', 'mountain_car', 'minigrid', 'miniwob', 'house', 'webshop')
+    """
+    return (Exact.name, *(one.name for one in environments() if one.matching != EXACT))
+
+
 def make_matching(name: str, **options: Any) -> Matching:
     """Make a matching rule by name.
 
     Args:
-        name: one of `registry.MATCHINGS.names()`.
+        name: one of `matching_names()`.
         options: its options.
 
     Raises:
@@ -115,8 +127,13 @@ def make_matching(name: str, **options: Any) -> Matching:
         ArgumentError: if it does not take one of the options, or refuses its value.
 
     Example:
-        >>> make_matching("grid", position=0.05).name
-        'grid'
+        >>> make_matching("mountain_car", position=0.05).name
+        'mountain_car'
     """
-    made: Matching = MATCHINGS.make(name, **options)
+    if name not in matching_names():
+        raise UnknownNameError("matching", name, matching_names())
+    if name == Exact.name:
+        exact: Matching = make_part("matching", name, Exact, options)
+        return exact
+    made: Matching = next(one for one in environments() if one.name == name).make("matching", **options)
     return made

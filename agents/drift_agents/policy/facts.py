@@ -1,7 +1,8 @@
 """The formats `ranked` and `raw`: what memory knows about the present state, in words of the environment.
 
+* `PlainFacts` - how an environment's states and tasks are put in words; this one leaves them as they are
 * `render_facts` - the system message and the user message
-* `describe_state` - a state in words
+* `describe_state`, `without_meanings` - a state in words, and a task without what its actions do
 * `RANKED`, `RAW`, `FACTS_FORMATS` - the names of the formats
 
 Goal, rules and actions come first and change least, so that the prefix caches of servers apply; the present state
@@ -13,14 +14,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from drift_agents.llm.base import Message
-from drift_agents.matching.page import AD, RESULTS, START, SUB_PAGE, read_shop_state
 from drift_agents.policy.prompt_template import PromptTemplate
-from drift_agents.policy.shop.listing import read_results, read_title
 from drift_agents.prompt.lessons import THEN, TO
 from drift_agents.prompt.view import PromptView, Recollection
 
@@ -35,107 +34,124 @@ LEAST_WEIGHT = 0.01
 LONG = 20
 """From so many steps on equal consecutive actions of a trajectory in a lesson are counted instead of listed."""
 
-PAGE = '{"html": '
 _DECODER = json.JSONDecoder()
 _MEANINGS = re.compile(r"Actions: (?P<meanings>.*?)\.?\s*$", re.DOTALL)
-_TOOLS = ("Back to Search", "< Prev", "Next >")
+
+
+class PlainFacts:
+    """How an environment's states and tasks are put in words: here as they are, for environments without their own.
+
+    A subclass replaces what its environment can say better; templates use what it supplies as placeholders.
+
+    Example:
+        >>> PlainFacts().describe_state('{"at": 1}')
+        '{"at": 1}'
+    """
+
+    cut_states: tuple[str, str] | None = None
+    """The beginning of a state that a memory has cut off, and what stands for it; left as it is without this."""
+
+    def describe_state(self, state: str) -> str:
+        """A state in few words, for records.
+
+        Args:
+            state: the state as text.
+
+        Raises:
+            ValueError, KeyError, TypeError: if the text is no state of this environment.
+        """
+        return state
+
+    def goal(self, task: str) -> str:
+        """What is shown as the goal.
+
+        Args:
+            task: the task in words.
+        """
+        return task
+
+    def state_fields(self, state: str) -> Mapping[str, str]:
+        """Placeholders of the present state, beside the keys of its JSON object.
+
+        Args:
+            state: the present state.
+        """
+        return {}
+
+    def task_fields(self, task: str) -> Mapping[str, str]:
+        """Placeholders that are parsed from the task.
+
+        Args:
+            task: the task in words.
+        """
+        return {}
+
+
+PLAIN = PlainFacts()
 
 
 def render_facts(
-    view: PromptView, template: PromptTemplate, world: str, form: str, values: Mapping[str, str], examples: str = ""
+    view: PromptView, template: PromptTemplate, facts: PlainFacts, form: str, values: Mapping[str, str], example: str
 ) -> list[Message]:
     """The system message and the user message for a language model.
 
     Args:
         view: the prompt.
-        template: the world's for these formats, as `lake_facts`.
-        world: `lake`, `car`, `shop` or `plain`.
+        template: the environment's for these formats, as `frozen_lake_facts`.
+        facts: the environment in words.
         form: one of `FACTS_FORMATS`.
         values: placeholders that are known already: the keys of the state, `task` and `actions`.
-        examples: worked examples, or an empty text.
+        example: a worked example, or an empty text.
 
     Raises:
         ArgumentError: if the template has a placeholder without a value.
     """
-    render = _Renderer(view, template, world, form)
+    render = _Renderer(view, template, facts, form)
     filled = {**values, "meanings": _meanings(view.task), "now": str(view.step)}
-    filled["task"] = view.task if world in ("shop", "plain") else _MEANINGS.sub("", view.task).strip()
-    if world == "shop":
-        filled |= _page(view.state)
+    filled |= {"task": facts.goal(view.task), **facts.state_fields(view.state)}
     system = template.fill("system", filled)
-    user = template.fill("user", {**filled, **render.blocks(), "example": examples})
+    user = template.fill("user", {**filled, **render.blocks(), "example": example})
     return [Message("system", system), Message("user", user)]
 
 
 @lru_cache(maxsize=8192)
-def describe_state(world: str, state: str) -> str:
+def describe_state(facts: PlainFacts, state: str) -> str:
     """A state in words.
 
     Args:
-        world: `lake`, `car`, `shop` or `plain`.
+        facts: the environment in words.
         state: the state as text.
+    """
+    return facts.describe_state(state)
+
+
+def without_meanings(task: str) -> str:
+    """A task without its last sentence, if that says what the actions do.
+
+    Args:
+        task: the task in words.
 
     Example:
-        >>> describe_state("lake", '{"cur_pos": [1, 1], "tile_type": "H", "gold_collected": 0}')
-        '[1, 1], tile H'
-        >>> describe_state("shop", '{"html": "Thank you!", "url": "http://h/done/x7/B01/{}"}')
-        'the page "Thank you!"'
+        >>> without_meanings("Reach the flag. Actions: 0 left, 1 right.")
+        'Reach the flag.'
     """
-    return _DESCRIBE.get(world, str)(state)
+    return _MEANINGS.sub("", task).strip()
 
 
-def _describe_tile(state: str) -> str:
-    data = json.loads(state)
-    return f"{data['cur_pos']}, tile {data['tile_type']}"
-
-
-def _describe_motion(state: str) -> str:
-    data = json.loads(state, parse_float=str)
-    return f"position {data['position']}, velocity {data['velocity']}"
-
-
-def _describe_page(state: str) -> str:
-    page = read_shop_state(state)
-    if page is None:
-        return state
-    title, price, _ = read_title(page.lines)
-    if title:
-        chosen = "".join(f", {name} {value}" for name, value in page.options)
-        return f'the listing "{title}" ({price}{chosen})'
-    if page.kind == START:
-        return "the search page"
-    if page.kind == RESULTS:
-        listings = read_results(page.lines).listings
-        first = f', the first of them "{listings[0].title}"' if listings else ""
-        return f"page {page.parts[-1]} of the search results with {len(listings)} listings{first}"
-    lines = [line for line in page.lines if line not in _TOOLS]
-    if page.kind == AD:
-        return f'"{lines[0]}" with the buttons {", ".join(line for line in lines[1:] if " " not in line)}'
-    if page.kind == SUB_PAGE:
-        return f'the page with "{"; ".join(lines)[:200]}"'
-    return f'the page "{"; ".join(lines[:2])}"'
-
-
-_DESCRIBE: Mapping[str, Callable[[str], str]] = {
-    "lake": _describe_tile,
-    "car": _describe_motion,
-    "shop": _describe_page,
-}
-
-
-def _in_words(world: str, text: str) -> str:
+def _in_words(facts: PlainFacts, text: str) -> str:
     """A lesson with the states in it in words, and long trajectories shortened."""
     parts: list[str] = []
     place = 0
     while (start := text.find('{"', place)) >= 0:
         try:
             _, end = _DECODER.raw_decode(text, start)
-            words = describe_state(world, text[start:end])
+            words = describe_state(facts, text[start:end])
         except (ValueError, KeyError, TypeError):
             # Memories cut long states off.
-            cut = text.find("...", start) if text.startswith(PAGE, start) else -1
+            is_cut = facts.cut_states is not None and text.startswith(facts.cut_states[0], start)
+            cut = text.find("...", start) if is_cut else -1
             end = start + 1 if cut < 0 else cut + len("...")
-            words = text[start:end] if cut < 0 else "a page"
+            words = text[start:end] if cut < 0 or facts.cut_states is None else facts.cut_states[1]
         parts += [text[place:start], words]
         place = end
     return _shorten("".join([*parts, text[place:]]))
@@ -157,14 +173,6 @@ def _shorten(text: str) -> str:
     return f"{head}{do}{THEN.join(steps)}"
 
 
-def _page(state: str) -> dict[str, str]:
-    page = read_shop_state(state)
-    if page is None:
-        return {"page": state, "chosen": "none"}
-    chosen = ", ".join(f"{name}: {value}" for name, value in page.options)
-    return {"page": "\n".join(page.lines), "chosen": chosen or "none"}
-
-
 def _meanings(task: str) -> str:
     found = _MEANINGS.search(task)
     return found["meanings"] if found else ""
@@ -173,8 +181,8 @@ def _meanings(task: str) -> str:
 class _Renderer:
     """The blocks of the user message that come from memory and from the episode."""
 
-    def __init__(self, view: PromptView, template: PromptTemplate, world: str, form: str) -> None:
-        self.view, self.template, self.world, self.form = view, template, world, form
+    def __init__(self, view: PromptView, template: PromptTemplate, facts: PlainFacts, form: str) -> None:
+        self.view, self.template, self.facts, self.form = view, template, facts, form
         names = (entry.strip().partition(" ") for entry in _meanings(view.task).split(","))
         self._names = {action: name for action, _, name in names if action in view.actions and name}
 
@@ -217,7 +225,7 @@ class _Renderer:
         return {
             "action": item.action,
             "action_words": self._name(item.action),
-            "from": describe_state(self.world, item.state),
+            "from": describe_state(self.facts, item.state),
             "outcome": self._outcome(item),
             "evidence": self._evidence(item),
             "contradicted": _joined(self.template.fill("contradicted", {"newer": newer})) if contradicted else "",
@@ -226,7 +234,7 @@ class _Renderer:
         }
 
     def _outcome(self, item: Recollection) -> str:
-        words = describe_state(self.world, item.outcome.state)
+        words = describe_state(self.facts, item.outcome.state)
         if item.outcome.ended:
             return f"{words}: the episode ended with score {item.outcome.score:g}"
         if item.outcome.state == item.state:
@@ -282,7 +290,7 @@ class _Renderer:
     def _lessons(self) -> str:
         if not self.view.lessons or "lessons" not in self.template:
             return ""
-        counts = Counter(_in_words(self.world, lesson).removeprefix("- ") for lesson in self.view.lessons)
+        counts = Counter(_in_words(self.facts, lesson).removeprefix("- ") for lesson in self.view.lessons)
         texts = [text if count == 1 else f"{text} ({count} times)" for text, count in counts.items()]
         entries = [self.template.fill("lesson", {"lesson": text}) for text in texts]
         return self.template.fill("lessons", {"lessons": "\n".join(entries)})

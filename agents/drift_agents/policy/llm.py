@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from drift_agents.checks import check_choice, check_integer, check_number
+from drift_agents.environment import PLAIN_TEMPLATES, recognise_state
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.answer_format import without_surrogates
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens
 from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
 from drift_agents.policy.base import Reply, SideQuestion
-from drift_agents.policy.facts import FACTS_FORMATS, RANKED
+from drift_agents.policy.facts import FACTS_FORMATS, PLAIN, RANKED
 from drift_agents.policy.messages import ARRANGEMENTS, FORMATS, arrange, count_entries, render_messages, without_oldest
-from drift_agents.policy.planner import STATE_MARKERS
 from drift_agents.policy.prompt_template import load_template
 from drift_agents.prompt.view import PromptView, parse_prompt
 
@@ -176,12 +176,12 @@ class LanguageModelPolicy:
             view: the prompt.
             aside: the side question, if there is one.
         """
-        world = next((world for world, marker in STATE_MARKERS.items() if marker in view.state), "plain")
-        name = f"{world}_facts" if self.needs_history else self.format if self.format in ("plain", "react") else world
-        subject = world if self.needs_history else name
-        system, user = render_messages(
-            view, load_template(name, self.sheets), subject, self.format, examples=self.examples
-        )
+        environment = recognise_state(view.state)
+        reference = environment.templates[self.format]
+        # A plain template shows states as they are, so an environment's words go with its own templates alone.
+        facts = PLAIN if reference == PLAIN_TEMPLATES[self.format] else environment.share("facts")
+        template = load_template(reference, self.sheets)
+        system, user = render_messages(view, template, facts, self.format, examples=self.examples)
         return [system, user if aside is None else user._replace(content=f"{user.content}\n\n{aside.text}")]
 
     def schema(self, view: PromptView, aside: SideQuestion | None = None) -> dict[str, Any]:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -17,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Message
-from drift_agents.policy.facts import FACTS_FORMATS, RANKED, RAW, render_facts
+from drift_agents.policy.facts import FACTS_FORMATS, PLAIN, RANKED, RAW, PlainFacts, render_facts
 from drift_agents.policy.prompt_template import PromptTemplate
 from drift_agents.prompt.value_estimate import ValueEstimate
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
@@ -38,25 +36,16 @@ _COMPLETE = ("full", "react")
 ARRANGEMENTS = ("memory", "oldest", "newest", "shuffled")
 """As retrieved, the oldest first, the newest first, at random."""
 
-_FACTS: Mapping[str, re.Pattern[str]] = {
-    "lake": re.compile(
-        r"of (?P<rows>\d+) rows x (?P<columns>\d+) columns.*?"
-        r"total of (?P<destinations>\d+) destination\(s\): (?P<goals>[^.]*)\..*?Actions: (?P<meanings>.*)\.",
-        re.DOTALL,
-    ),
-}
-"""What is parsed from the task of an environment, by its template's name."""
-
 
 def render_messages(
-    view: PromptView, template: PromptTemplate, world: str, form: str = "paper", examples: bool = False
+    view: PromptView, template: PromptTemplate, facts: PlainFacts = PLAIN, form: str = "paper", examples: bool = False
 ) -> list[Message]:
     """The system message and the user message for a language model.
 
     Args:
         view: the prompt, its records in the order of the messages.
         template: the texts with placeholders.
-        world: the environment's template name, one of `drift_agents.policy.prompt_template.TEMPLATES`.
+        facts: the environment in words, for a template of its own.
         form: one of `FORMATS`.
         examples: whether the template's worked example is shown, for `ranked` and `raw`.
 
@@ -66,20 +55,20 @@ def render_messages(
     Example:
         >>> from drift_agents.policy.prompt_template import load_template
         >>> view = PromptView("Go on.", '{"at": 1}', ("0", "1"))
-        >>> render_messages(view, load_template("plain"), "plain")[1].content.splitlines()[0]
+        >>> render_messages(view, load_template("drift_agents.policy:plain"))[1].content.splitlines()[0]
         'Go on.'
     """
     if form in FACTS_FORMATS:
         known = {"actions": ", ".join(map(_json, view.actions)), **_keys(view.state)}
         example = template.fill("example", {}) if examples and "example" in template else ""
-        return render_facts(view, template, world, form, known, example)
+        return render_facts(view, template, facts, form, known, example)
     values = {  # the form of the answer is added later (`drift_agents.llm.answer_format`)
         "task": view.task,
         "prompt": view.render().removesuffix(ANSWER).rstrip(),
         "step": str(view.step),
         "actions": ", ".join(map(_json, view.actions)),
         **_keys(view.state),
-        **_facts(world, view.task),
+        **facts.task_fields(view.task),
     }
     user = template.fill("user", {**values, "memory": _memory(view, template, form)})
     return [Message("system", template.fill("system", values)), Message("user", user)]
@@ -142,15 +131,6 @@ def _value_estimate(view: PromptView) -> Callable[[Outcome], float]:
         )
 
     return lambda outcome: fit()(outcome)
-
-
-def _facts(world: str, task: str) -> dict[str, str]:
-    if world not in _FACTS:
-        return {}
-    found = _FACTS[world].search(task)
-    if found is None:
-        raise ArgumentError(f"the task of a {world} should tell its size, destinations and actions. Received {task!r}")
-    return found.groupdict()
 
 
 @lru_cache(maxsize=8192)

@@ -1,8 +1,7 @@
 """Templates of prompts for language models: text files that users can edit.
 
 * `PromptTemplate` - one such file: sections with placeholders
-* `load_template` - the template of an environment
-* `TEMPLATES` - the names of the templates
+* `load_template` - a template by reference
 
 A template has sections under headings like `=== user ===`; placeholders are written `$name`, a dollar
 sign `$$`. Text above the first heading is a comment. The sections `system` and `user` are required; the
@@ -20,12 +19,6 @@ from pathlib import Path
 from string import Template
 
 from drift_agents.errors import ArgumentError
-
-TEMPLATES = ("lake", "car", "shop", "plain", "react")
-"""The templates' names; `plain` is for environments without their own, `react` for the format of that name.
-
-All but `react` have a second one for the formats `ranked` and `raw`, as `lake_facts`.
-"""
 
 SECTIONS: tuple[str, ...] = (
     *("system", "user", "here", "here record", "elsewhere", "elsewhere record", "lessons", "lesson"),
@@ -105,26 +98,29 @@ class PromptTemplate:
         return ("\n\n" if apart else "\n").join(entries)
 
 
-@lru_cache(maxsize=16)
-def load_template(name: str, folder: str | os.PathLike[str] | None = None) -> PromptTemplate:
-    """Load the template of an environment.
+@lru_cache(maxsize=64)
+def load_template(reference: str, folder: str | os.PathLike[str] | None = None) -> PromptTemplate:
+    """Load a template.
 
     Args:
-        name: one of `TEMPLATES`, or the second one of it.
-        folder: a folder with templates that replace those of the package, by file name.
+        reference: `package:name` for the file `templates/name.txt` in the package, as
+            `drift_agents.environment.AgentEnvironment.templates` has it.
+        folder: a folder with templates that replace those of packages, by file name.
 
     Raises:
         ArgumentError: if the file cannot be read or used.
 
     Example:
-        >>> "here record" in load_template("lake")
+        >>> "here record" in load_template("drift_agents.envs.frozen_lake:frozen_lake")
         True
     """
+    package, name = reference.split(":")
     own = None if folder is None else Path(folder) / f"{name}.txt"
-    if own is None or not own.exists():
-        return PromptTemplate(name, files("drift_agents").joinpath(f"policy/templates/{name}.txt").read_text("utf-8"))
+    is_own = own is not None and own.exists()
+    file = own if is_own and own is not None else files(package).joinpath("templates", f"{name}.txt")
+    shown = str(own) if is_own else name
     try:
-        return PromptTemplate(str(own), own.read_text("utf-8"))
+        return PromptTemplate(shown, file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
-        raise ArgumentError(f"{own}: the prompts cannot be read: {reason}") from error
+        raise ArgumentError(f"{shown}: the prompts cannot be read: {reason}") from error

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from drift_agents.checks import check_integer, check_number
-from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
@@ -44,10 +43,12 @@ class Reader:
     def __init__(self, *, records: int | None = None, misread: float = 0.0, **options: Any) -> None:
         self.records = check_integer("records", records, 0, optional=True)
         self.misread = check_number("misread", misread, "[0, 1]")
-        try:
-            self._planner = Planner(**options)
-        except TypeError as error:
-            raise ArgumentError(f"`reader` takes `records`, `misread` and the options of `planner`: {error}") from error
+        self._planner = Planner(**options)
+
+    @staticmethod
+    def option_names() -> tuple[str, ...]:
+        """The names of all options."""
+        return ("records", "misread", *Planner.option_names())
 
     def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
         """Answer a prompt.
@@ -57,7 +58,7 @@ class Reader:
             rng: for misreading, and for the planner's ties and exploration.
 
         Raises:
-            ArgumentError: if there is no planner for the environment, or the prompt lacks what it needs.
+            ArgumentError: if the prompt lacks what the planner needs.
         """
         return self._planner.decide(self._read(parse_prompt(prompt), rng).render(), rng)
 

@@ -131,7 +131,7 @@ class EDV(Solo):
 
     Example:
         >>> from drift_agents.policy.base import make_policy
-        >>> pool = [Member(str(risk), make_policy("planner", lake={"risk": risk})) for risk in (0.2, 0.6, 0.9)]
+        >>> pool = [Member(str(risk), make_policy("planner", frozen_lake={"risk": risk})) for risk in (0.2, 0.6, 0.9)]
         >>> EDV(pool, executors=3)
         Traceback (most recent call last):
         drift_agents.errors.ArgumentError: 3 executors and one outside need 4 members. Received 3: 0.2, 0.6, 0.9

@@ -20,7 +20,7 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.trace import TRACE
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.export import export_memory
-from drift_agents.registry import LEARNERS
+from drift_agents.registry import ENVIRONMENTS
 from drift_agents.types import AgentClock, Experience, Outcome
 
 COMMANDS = ("list", "run", "report", "inspect", "leaderboard", "export-stepmft")
@@ -50,7 +50,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
     printed = capsys.readouterr().out
     axes = (name for axis in AXES.values() for name in axis.names())
-    for name in (*shipped_experiments(), *axes, *LEARNERS.names(), *get_args(Reference)):
+    for name in (*shipped_experiments(), *axes, *ENVIRONMENTS.names(), *get_args(Reference)):
         assert re.search(rf"^ *{re.escape(name)} ", printed, re.MULTILINE), name
     assert max(map(len, printed.splitlines())) <= 100
 

@@ -149,10 +149,6 @@ def test_who_has_nothing_to_fill_constructs_nothing() -> None:
         Cell(FAMILY, NO_PART, NO_PART, PartSpec(name="clairvoyant"), 0, ("none", "none", "clairvoyant"), "clairvoyant"),
     ):
         assert list(play(who, settings())) == list(play(who, without))
-    learner = Cell(
-        FAMILY, NO_PART, NO_PART, PartSpec(name="windowed_q"), 0, ("none", "none", "windowed_q"), "windowed_q"
-    )
-    assert len(stages(list(play(learner, settings())))[0]) == 3
     assert list(play(cell(FAMILY), settings(episodes=0))) == list(play(cell(FAMILY), without))
 
 

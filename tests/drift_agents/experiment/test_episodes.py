@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from drift_agents.agent import Agent
+from drift_agents.envs.mountain_car.matching import MountainCarMatching
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, RecallOptions, ScheduleSettings
 from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
 from drift_agents.matching.base import Exact
-from drift_agents.matching.grid import ResidualGrid
 from drift_agents.prompt.view import parse_prompt
 from drift_agents.types import AgentClock, Experience, Outcome
 
@@ -105,7 +105,7 @@ def test_the_clock_of_an_episode_restarts(tmp_path: Path) -> None:
 def test_each_environment_has_its_own_rule_and_a_schedule_may_replace_it() -> None:
     assert isinstance(make_setup(cell("frozen_lake/explicit"), ScheduleSettings(rounds=1)).agent.matching, Exact)
     assert isinstance(
-        make_setup(cell("mountain_car/reversed"), ScheduleSettings(rounds=1)).agent.matching, ResidualGrid
+        make_setup(cell("mountain_car/reversed"), ScheduleSettings(rounds=1)).agent.matching, MountainCarMatching
     )
     settings = ScheduleSettings(rounds=1, matching=PartSpec(name="exact"), recall=RecallOptions(states=3))
     agent = make_setup(cell("mountain_car/reversed"), settings).agent

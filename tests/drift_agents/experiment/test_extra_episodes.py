@@ -1,10 +1,9 @@
-"""`base+extra` and the learners as players of a cell."""
+"""`base+extra` as a player of a cell."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from drift_agents.errors import ArgumentError
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.evaluator import DetectionTracker, GroundTruth
-from drift_agents.experiment.loader import load_experiment
-from drift_agents.experiment.logs import read_rows, to_line
-from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.experiment.runner import run_experiment
+from drift_agents.experiment.logs import to_line
+from drift_agents.experiment.plan import Cell
 
 FAMILY = "frozen_lake/explicit:family"
 LENGTH = ScheduleSettings(rounds=6)
@@ -124,47 +121,6 @@ def _stay(self: Any, prompt: str, rng: Any) -> Any:
 def test_refusals(like: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(message)):
         make_setup(cell(like=like), LENGTH)
-
-
-def experiment(**changes: Any) -> Any:
-    return load_experiment(
-        {
-            "name": "extra",
-            "schedules": FAMILY,
-            "agents": {"memory": ["none", "vanilla"], "verifier": ["none", "base+extra"], "policy": "planner"},
-            "references": ["dyna_q_plus", "windowed_q", "clairvoyant"],
-            "seeds": 2,
-            "rounds": 3,
-            **changes,
-        }
-    )
-
-
-def test_learners_play_once_a_seed_beside_the_agents(tmp_path: Path) -> None:
-    planned = plan_cells(experiment())
-    assert [one.labels for one in planned if one.seed == 0] == [
-        ("none", "none", "planner"),
-        ("vanilla", "none", "planner"),
-        ("vanilla", "base+extra", "planner"),
-        ("none", "none", "dyna_q_plus"),
-        ("none", "none", "windowed_q"),
-        ("none", "none", "clairvoyant"),
-    ]
-    rows = read_rows(run_experiment(experiment(), tmp_path / "run"))
-    learners = [row for row in rows if row["policy"] in ("dyna_q_plus", "windowed_q")]
-    assert len(learners) == 2 * 2 * 9
-    assert all(row["memory_size"] == 0 and row["regret"] is not None for row in learners)
-    players = json.loads((tmp_path / "run" / "run.json").read_text())["players"]
-    assert {one["supervision"] for one in players if one["policy"] == "dyna_q_plus"} == {"own reward"}
-
-
-def test_a_learner_has_the_cells_seed() -> None:
-    learner = Cell(
-        FAMILY, *(PartSpec(name=n) for n in ("none", "none", "dyna_q_plus")), 0, ("none", "none", "q"), "dyna_q_plus"
-    )
-    assert rows_of(learner) == rows_of(learner)
-    steps = [row["steps"] for row in rows_of(learner)]
-    assert steps != [row["steps"] for row in rows_of(replace(learner, seed=1))]
 
 
 @pytest.mark.parametrize(("last", "false"), [(3, 1), (25, 0)], ids=["before the drift", "behind it"])

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.matching.base import Matching, make_matching
-from drift_agents.registry import MATCHINGS
+from drift_agents.matching.base import Matching, make_matching, matching_names
 
 
-@pytest.mark.parametrize("name", MATCHINGS.names())
+@pytest.mark.parametrize("name", matching_names())
 def test_every_rule_has_its_name_and_keeps_the_protocol(name):
     rule = make_matching(name)
     assert isinstance(rule, Matching)
@@ -15,7 +14,9 @@ def test_every_rule_has_its_name_and_keeps_the_protocol(name):
 
 
 def test_unknown_names_and_options_are_refused():
-    with pytest.raises(UnknownNameError, match="did you mean 'grid'"):
-        make_matching("gird")
-    with pytest.raises(ArgumentError, match="does not take these options"):
-        make_matching("grid", cell=0.1)
+    with pytest.raises(UnknownNameError, match="did you mean 'mountain_car'"):
+        make_matching("mountain_cat")
+    with pytest.raises(UnknownNameError, match="no matching is called 'frozen_lake'"):
+        make_matching("frozen_lake")
+    with pytest.raises(ArgumentError, match="the matching 'mountain_car' does not take these options"):
+        make_matching("mountain_car", cell=0.1)

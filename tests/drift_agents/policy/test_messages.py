@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from drift_agents.envs.frozen_lake.facts import FrozenLakeFacts
 from drift_agents.errors import ArgumentError
+from drift_agents.llm.base import Message
+from drift_agents.policy.facts import PLAIN, PlainFacts
 from drift_agents.policy.messages import arrange, count_entries, render_messages, without_oldest
-from drift_agents.policy.prompt_template import TEMPLATES, PromptTemplate, load_template
-from drift_agents.prompt.lessons import Trajectory, render_trajectory
+from drift_agents.policy.prompt_template import PromptTemplate, load_template
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
@@ -21,20 +23,14 @@ LAKE_TASK = (
     "avoid holes. There are a total of 2 destination(s): [3, 5], [5, 5]. The highest score is 1. "
     "Actions: 0 left, 1 down, 2 right, 3 up."
 )
-CAR_TASK = "You drive a car in a valley. Actions: 0 push left, 1 do nothing, 2 push right."
-SHOP_TASK = "Find me a sofa with color: yellow, and price lower than 320.00 dollars"
 
 
 def on_ice(row: int, column: int, tile: str = "F", gold: float = 0) -> str:
     return json.dumps({"cur_pos": [row, column], "tile_type": tile, "gold_collected": gold})
 
 
-def page(name: str, text: str) -> str:
-    return json.dumps({"html": text, "url": f"http://shop/{name}"})
-
-
 VIEWS = {
-    "lake": PromptView(
+    "frozen_lake": PromptView(
         LAKE_TASK,
         on_ice(3, 2),
         ("0", "1", "2", "3"),
@@ -50,61 +46,36 @@ VIEWS = {
         step=50,
         doubt_since=45,
     ),
-    "car": PromptView(
-        CAR_TASK,
-        '{"position": -0.472608, "velocity": 0.000000}',
-        ("0", "1", "2"),
-        (
-            Recollection(
-                '{"position": -0.47, "velocity": 0.000093}',
-                "2",
-                Outcome('{"position": -0.469, "velocity": 0.001}', 0.0, False),
-                1.0,
-                3,
-            ),
-        ),
-        (
-            Recollection(
-                '{"position": 0.49, "velocity": 0.03}',
-                "2",
-                Outcome('{"position": 0.52, "velocity": 0.03}', 1.0, True),
-                1.0,
-                9,
-            ),
-        ),
-        step=20,
-        doubt_since=12,
-    ),
-    "shop": PromptView(
-        SHOP_TASK,
-        page("item", "A sofa for $99\n\nBuy Now"),
-        ("click[buy now]", "click[< prev]"),
-        (Recollection(page("item", "A sofa"), "click[buy now]", Outcome(page("done", "Thanks"), 0.75, True), 1.0, 5),),
-        (Recollection(page("list", "Results"), "click[b1]", Outcome(page("item", "A sofa"), 0.0, False), 1.0, 4),),
-        ("Yellow sofas cost less.",),
-        step=6,
-    ),
     "plain": PromptView("Open the door.", '{"room": "hall"}', ("open", "wait"), step=2),
 }
-VIEWS["react"] = VIEWS["lake"]
+VIEWS["react"] = VIEWS["frozen_lake"]
 PROMPTS = Path(__file__).with_name("prompts")
 
 
+PLAIN_TEMPLATE, REACT = load_template("drift_agents.policy:plain"), load_template("drift_agents.policy:react")
+OWN = "drift_agents.envs.frozen_lake:frozen_lake"
+LAKE = load_template(OWN)
+LAKE_FACTS = load_template(f"{OWN}_facts")
+IN_WORDS = FrozenLakeFacts()
+
+
+def shown(messages: list[Message]) -> str:
+    return "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
+
+
 @pytest.mark.parametrize("form", ["paper", "full"])
-@pytest.mark.parametrize("world", TEMPLATES)
-def test_each_sheet_rendered(world: str, form: str) -> None:
+@pytest.mark.parametrize("name", ["plain", "react"])
+def test_each_template_rendered(name: str, form: str) -> None:
     """The files under `prompts/` show what a model reads; edit a template and they have to follow."""
-    messages = render_messages(VIEWS[world], load_template(world), world, form)
-    shown = "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
-    assert shown == (PROMPTS / f"{world}-{form}.txt").read_text("utf-8")
+    messages = render_messages(VIEWS[name], load_template(f"drift_agents.policy:{name}"), PLAIN, form)
+    assert shown(messages) == (PROMPTS / f"{name}-{form}.txt").read_text("utf-8")
 
 
 @pytest.mark.parametrize("form", ["ranked", "raw"])
-@pytest.mark.parametrize("world", ["lake", "car", "shop", "plain"])
-def test_each_facts_template_rendered(world: str, form: str) -> None:
-    messages = render_messages(with_history(VIEWS[world]), load_template(f"{world}_facts"), world, form, examples=True)
-    shown = "".join(f"=== {message.role} ===\n{message.content}\n" for message in messages)
-    assert shown == (PROMPTS / f"{world}-{form}.txt").read_text("utf-8")
+def test_the_facts_template_rendered(form: str) -> None:
+    template = load_template("drift_agents.policy:plain_facts")
+    messages = render_messages(with_history(VIEWS["plain"]), template, PLAIN, form, examples=True)
+    assert shown(messages) == (PROMPTS / f"plain-{form}.txt").read_text("utf-8")
 
 
 def with_history(view: PromptView) -> PromptView:
@@ -119,10 +90,10 @@ def with_history(view: PromptView) -> PromptView:
 
 
 def test_the_changing_part_of_a_prompt_comes_last() -> None:
-    template, view = load_template("lake_facts"), with_history(VIEWS["lake"])
+    template, view = LAKE_FACTS, with_history(VIEWS["frozen_lake"])
     later = replace(view, state=on_ice(4, 4), here=(), step=view.step + 1)
     before, after = (
-        "\n".join(message.content for message in render_messages(one, template, "lake", "ranked"))
+        "\n".join(message.content for message in render_messages(one, template, IN_WORDS, "ranked"))
         for one in (view, later)
     )
     shared = next(place for place, (one, other) in enumerate(zip(before, after, strict=False)) if one != other)
@@ -132,11 +103,9 @@ def test_the_changing_part_of_a_prompt_comes_last() -> None:
 
 
 def test_contradictions_are_named() -> None:
-    view = VIEWS["lake"]
+    view = VIEWS["frozen_lake"]
     other = view.here[0]._replace(outcome=Outcome(on_ice(3, 3, "H"), 0.0, True), last=44)
-    text = render_messages(replace(view, here=(*view.here, other)), load_template("lake_facts"), "lake", "ranked")[
-        1
-    ].content
+    text = render_messages(replace(view, here=(*view.here, other)), LAKE_FACTS, IN_WORDS, "ranked")[1].content
     assert text.count("Other outcomes of this action are known, newer ones among them.") == 1
     assert text.count("Other outcomes of this action are known, all of them older.") == 1
     assert "Seen 2 times, last at step 40, before the contradiction." in text
@@ -144,13 +113,13 @@ def test_contradictions_are_named() -> None:
 
 def test_lessons_are_folded_and_name_states_in_words() -> None:
     lesson = f"Avoid the end in {on_ice(2, 1)}."
-    view = replace(VIEWS["lake"], lessons=(lesson, lesson, "Else {unreadable."))
-    text = render_messages(view, load_template("lake_facts"), "lake", "ranked")[1].content
+    view = replace(VIEWS["frozen_lake"], lessons=(lesson, lesson, "Else {unreadable."))
+    text = render_messages(view, LAKE_FACTS, IN_WORDS, "ranked")[1].content
     assert "- Avoid the end in [2, 1], tile F. (2 times)\n- Else {unreadable.\n" in text
 
 
 def test_the_papers_form_is_that_of_its_appendix() -> None:
-    user = render_messages(VIEWS["lake"], load_template("lake"), "lake")[1].content
+    user = render_messages(VIEWS["frozen_lake"], LAKE, IN_WORDS)[1].content
     assert (
         "--- Historical Experience from Similar States ---\n"
         "You have been at this position before. Here are 2 previous experience(s):\n\n"
@@ -164,37 +133,39 @@ def test_the_papers_form_is_that_of_its_appendix() -> None:
 
 
 def test_a_value_from_memory_takes_precedence_over_a_computed_one() -> None:
-    view = VIEWS["lake"]
+    view = VIEWS["frozen_lake"]
     told = PromptView(
         view.task, view.state, view.actions, (view.here[0]._replace(value_estimate=0.25),), view.elsewhere
     )
-    assert (
-        "Max score achievable from this path: 0.25" in render_messages(told, load_template("lake"), "lake")[1].content
-    )
+    assert "Max score achievable from this path: 0.25" in render_messages(told, LAKE, IN_WORDS)[1].content
 
 
-@pytest.mark.parametrize("world", TEMPLATES)
-def test_an_empty_memory_leaves_no_trace(world: str) -> None:
-    view = VIEWS[world]
-    user = render_messages(PromptView(view.task, view.state, view.actions), load_template(world), world, "full")[
-        1
-    ].content
+@pytest.mark.parametrize(
+    ("view", "template", "facts"),
+    [("frozen_lake", LAKE, IN_WORDS), ("plain", PLAIN_TEMPLATE, PLAIN), ("react", REACT, PLAIN)],
+    ids=["own", "plain", "react"],
+)
+def test_an_empty_memory_leaves_no_trace(view: str, template: PromptTemplate, facts: PlainFacts) -> None:
+    full = VIEWS[view]
+    user = render_messages(PromptView(full.task, full.state, full.actions), template, facts, "full")[1].content
     assert "---" not in user
     assert "\n\n\n" not in user
 
 
 def test_the_plain_sheet_does_not_say_how_to_answer() -> None:
-    user = render_messages(VIEWS["lake"], load_template("plain"), "plain", "plain")[1].content
+    user = render_messages(VIEWS["frozen_lake"], PLAIN_TEMPLATE, PLAIN, "plain")[1].content
     assert user.endswith('- "Keep away from the middle."')
     assert "Memory was contradicted at step: 45" in user
 
 
 def test_a_sheet_of_ones_own_takes_the_place_of_ours(tmp_path: Path) -> None:
-    (tmp_path / "lake.txt").write_text("For me.\n=== system ===\nGo.\n=== user ===\nAt $cur_pos for $$5.\nThat's it.\n")
-    system, user = render_messages(VIEWS["lake"], load_template("lake", str(tmp_path)), "lake")
+    (tmp_path / "frozen_lake.txt").write_text(
+        "For me.\n=== system ===\nGo.\n=== user ===\nAt $cur_pos for $$5.\nThat's it.\n"
+    )
+    system, user = render_messages(VIEWS["frozen_lake"], load_template(OWN, str(tmp_path)), IN_WORDS)
     assert system.content == "Go."
     assert user.content == "At [3, 2] for $5.\nThat's it."
-    assert load_template("car", str(tmp_path)).name == "car"
+    assert load_template("drift_agents.policy:plain", str(tmp_path)).name == "plain"
 
 
 @pytest.mark.parametrize(
@@ -222,20 +193,13 @@ def test_a_sheet_that_cannot_be_meant_is_refused(text: str, told: str) -> None:
 )
 def test_a_gap_that_cannot_be_filled_is_told(user: str, told: str) -> None:
     with pytest.raises(ArgumentError, match=re.escape(told)):
-        render_messages(VIEWS["lake"], PromptTemplate("mine", f"=== system ===\n=== user ===\n{user}\n"), "lake")
+        render_messages(VIEWS["frozen_lake"], PromptTemplate("mine", f"=== system ===\n=== user ===\n{user}\n"))
 
 
 def test_a_sheet_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "lake.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "frozen_lake.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(ArgumentError, match="the prompts cannot be read: is not UTF-8"):
-        load_template("lake", str(tmp_path))
-
-
-def test_another_lake_is_refused_by_name() -> None:
-    with pytest.raises(
-        ArgumentError, match=re.escape("the task of a lake should tell its size, destinations and actions")
-    ):
-        render_messages(PromptView("Skate.", on_ice(0, 0), ("0",)), load_template("lake"), "lake")
+        load_template(OWN, str(tmp_path))
 
 
 def lasts(view: PromptView) -> tuple[list[int], list[int]]:
@@ -243,7 +207,7 @@ def lasts(view: PromptView) -> tuple[list[int], list[int]]:
 
 
 def test_records_in_another_order() -> None:
-    view, rng = VIEWS["lake"], np.random.default_rng(1)
+    view, rng = VIEWS["frozen_lake"], np.random.default_rng(1)
     assert arrange(view, "memory", rng) is view
     assert lasts(arrange(view, "newest", rng)) == ([41, 40], [31, 30])
     assert lasts(arrange(arrange(view, "newest", rng), "oldest", rng)) == ([40, 41], [30, 31])
@@ -255,7 +219,7 @@ def test_records_in_another_order() -> None:
 
 
 def test_the_oldest_go_first_then_lessons() -> None:
-    view = VIEWS["lake"]
+    view = VIEWS["frozen_lake"]
     assert count_entries(view, "full") == 5
     assert [lasts(without_oldest(view, "full", count)) for count in range(5)] == [
         ([40, 41], [30, 31]),
@@ -269,27 +233,7 @@ def test_the_oldest_go_first_then_lessons() -> None:
 
 
 def test_what_the_papers_form_does_not_tell_is_not_left_out() -> None:
-    view = VIEWS["lake"]
+    view = VIEWS["frozen_lake"]
     assert count_entries(view, "paper") == 3
     assert lasts(without_oldest(view, "paper", 1)) == ([41], [30, 31])
     assert without_oldest(view, "paper", 3).lessons == ()
-
-
-def test_long_trajectories_of_lessons_count_equal_actions() -> None:
-    states = tuple(f'{{"position": {number / 10}, "velocity": 0.1}}' for number in range(26))
-    told = render_trajectory(Trajectory(states, ("2",) * 20 + ("0",) * 5, 1.0, True, 9))
-    short = render_trajectory(Trajectory(states[:4], ("2",) * 3, 0.0, False, 4))
-    view = replace(VIEWS["car"], lessons=(f"First. {told} {short} Then.", short))
-    text = render_messages(view, load_template("car_facts"), "car", "ranked")[1].content
-    assert (
-        'do "2" 20 times to get to position 2.0, velocity 0.1, then do "0" 5 times to get to position 2.5, velocity '
-        "0.1: score 1, the end, last seen at step 9. From position 0.0, velocity 0.1 do"
-    ) in text
-    assert '- From position 0.0, velocity 0.1 do "2" to get to position 0.1, velocity 0.1, then do "2" to get' in text
-
-
-def test_a_state_that_a_lesson_cuts_off_is_a_page() -> None:
-    lesson = 'From {"html": "WebShop\nInstruction:\nFind me a sofa", "url": "http://shop/<se... a way led to score 0.'
-    view = replace(VIEWS["shop"], lessons=(lesson,))
-    text = render_messages(view, load_template("shop_facts"), "shop", "ranked")[1].content
-    assert "- From a page a way led to score 0." in text

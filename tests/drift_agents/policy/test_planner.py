@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.policy.base import Policy, make_policy
 from drift_agents.policy.planner import Planner
-from drift_agents.prompt.view import PromptView
+from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.registry import POLICIES
+from drift_agents.types import Outcome
 
 NEEDED: dict[str, dict[str, Any]] = {"llm": {"model": "any"}}
 """What some policies cannot be made without."""
@@ -25,40 +26,52 @@ def test_every_policy_keeps_the_protocol(name: str) -> None:
     assert policy.name == name
 
 
-@pytest.mark.parametrize(
-    "env_id",
-    [
-        *("DriftFrozenLake-v0", "DriftMountainCar-v0", "DriftMountainCarContinuous-v0", "DriftWebShop-v0"),
-        *("DriftCartPole-v0", "DriftAcrobot-v0", "DriftPendulum-v0"),
-    ],
-)
-def test_the_planner_plays_every_world(env_id: str) -> None:
-    import drift_envs  # noqa: F401
-
-    world = gym.make(env_id, text=True, schedule=None)
-    state, info = world.reset(seed=0)
-    view = PromptView(info["task"], state, tuple(info["actions"]))
-    assert Planner().decide(view.render(), np.random.default_rng(0)).text in info["actions"]
+def recollect(action: str, score: float, ended: bool = False, n: float = 1.0, after: str = "[1]") -> Recollection:
+    return Recollection("[0]", action, Outcome(after, score, ended), n, 0)
 
 
-def test_an_unknown_world_is_refused() -> None:
-    text = PromptView("Sail home.", '{"wind": 3}', ("0",)).render()
-    with pytest.raises(
-        ArgumentError, match=re.escape("no planner is for an environment with the state '{\"wind\": 3}'")
-    ):
-        Planner().decide(text, np.random.default_rng(0))
+def choices(view: PromptView, **options: Any) -> set[str]:
+    return {Planner(**options).decide(view.render(), np.random.default_rng(seed)).text for seed in range(30)}
+
+
+def test_what_pays_is_repeated_where_nothing_is_known_beforehand() -> None:
+    here = (recollect("a", 0.0), recollect("b", 0.5, ended=True))
+    view = PromptView("Sail.", "[0]", ("a", "b", "c"), here)
+    assert choices(view) == {"b"}
+    beyond = Recollection("[1]", "a", Outcome("[2]", 1.0, True), 1.0, 0)
+    assert choices(replace(view, elsewhere=(beyond,))) == {"a"}
+    shown = (recollect("a", 0.0)._replace(value_estimate=0.75), here[1])
+    assert choices(replace(view, here=shown)) == {"a"}
+
+
+def test_of_equal_scores_the_nearest_one_is_taken() -> None:
+    here = (recollect("a", 0.0), recollect("b", 1.0, ended=True))
+    beyond = Recollection("[1]", "a", Outcome("[2]", 1.0, True), 1.0, 0)
+    assert choices(PromptView("Sail.", "[0]", ("a", "b"), here, (beyond,))) == {"b"}
+
+
+def test_without_a_score_the_untried_comes_first_then_the_least_visited() -> None:
+    here = (recollect("a", 0.0, n=3.0), recollect("b", -1.0, ended=True, n=2.0))
+    assert choices(PromptView("Sail.", "[0]", ("a", "b", "c", "d"), here)) == {"c", "d"}
+    assert choices(PromptView("Sail.", "[0]", ("a", "b"), here)) == {"b"}
+
+
+def test_contradicting_outcomes_are_settled_by_the_rule() -> None:
+    here = (recollect("a", 1.0, ended=True), recollect("a", 0.0, ended=True, n=2.0, after="[3]"))
+    view = PromptView("Sail.", "[0]", ("a", "b"), here)
+    assert [choices(view, conflict=rule) for rule in ("majority", "max", "frequency")] == [{"b"}, {"a"}, {"a"}]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"conflict": "mean"}, "`conflict` should be one of"),
-        ({"lake": {"risk": 2}}, "`risk` should be in the interval (0, 1]. Received 2"),
-        ({"lake": {"wind": 1}}, "the planner 'lake' does not take these options"),
-        ({"lake": {"conflict": "max"}}, "`conflict` is given once for all worlds"),
-        ({"lake": 3}, "`lake` should map option names to values. Received 3"),
-        ({"car": [1]}, "`car` should map option names to values. Received [1]"),
-        ({"shop": {"looks": -1}}, "`looks` should be a whole number, at least 0. Received -1"),
+        ({"frozen_lake": {"risk": 2}}, "`risk` should be in the interval (0, 1]. Received 2"),
+        ({"frozen_lake": {"wind": 1}}, "the planner 'frozen_lake' does not take these options"),
+        ({"frozen_lake": {"conflict": "max"}}, "`conflict` is given once for all environments"),
+        ({"frozen_lake": 3}, "`frozen_lake` should map option names to values. Received 3"),
+        ({"mountain_car": [1]}, "`mountain_car` should map option names to values. Received [1]"),
+        ({"webshop": {"looks": -1}}, "`looks` should be a whole number, at least 0. Received -1"),
         ({"boat": {}}, "the policy 'planner' does not take these options"),
     ],
 )
@@ -69,8 +82,6 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
 
 def test_options_reach_the_planner_they_are_for() -> None:
     """Along a known detour, or straight over unknown ice: `risk` decides."""
-    from drift_agents.prompt.view import Recollection
-    from drift_agents.types import Outcome
 
     def state(row: int, column: int) -> str:
         return f'{{"cur_pos": [{row}, {column}], "tile_type": "F", "gold_collected": 0}}'
@@ -84,7 +95,7 @@ def test_options_reach_the_planner_they_are_for() -> None:
     text = PromptView(task, state(0, 0), tuple("0123"), (), tuple(recalled)).render()
     rng = np.random.default_rng(0)
     assert make_policy("planner").decide(text, rng).text == "1"
-    assert make_policy("planner", lake={"risk": 1.0}).decide(text, rng).text == "2"
+    assert make_policy("planner", frozen_lake={"risk": 1.0}).decide(text, rng).text == "2"
 
 
 def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:

@@ -67,7 +67,7 @@ def test_the_same_generator_misreads_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_options_of_the_planner_reach_it() -> None:
-    reader = make_policy("reader", records=3, conflict="newest", lake={"risk": 0.5})
+    reader = make_policy("reader", records=3, conflict="newest", frozen_lake={"risk": 0.5})
     assert isinstance(reader, Reader)
     assert reader._planner.conflict == Planner(conflict="newest").conflict
 
@@ -78,7 +78,7 @@ def test_options_of_the_planner_reach_it() -> None:
         ({"records": -1}, "`records` should be a whole number, at least 0, or None. Received -1"),
         ({"records": True}, "`records` should be a whole number, at least 0, or None. Received True"),
         ({"misread": 1.5}, r"`misread` should be in the interval \[0, 1\]. Received 1.5"),
-        ({"nonsense": 1}, "takes `records`, `misread` and the options of `planner`"),
+        ({"nonsense": 1}, "the planner has options for the environments frozen_lake"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, object], expected: str) -> None:

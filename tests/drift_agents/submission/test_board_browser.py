@@ -109,13 +109,13 @@ def test_worlds_and_kinds_have_figures_of_their_own(small: WebElement) -> None:
         return small.find_element(By.CSS_SELECTOR, ".remarks").text
 
     assert "Played by rules, no language model." in remarks()
-    assert "more than half of the agents keep everything there: house/explicit:family" in remarks()
+    assert "more than half of the agents keep everything there: house/explicit-family" in remarks()
     figures = column(small, "kept")
     choose(small, "World", "lakes")
-    assert "9 instances of frozen_lake/explicit:family, " in remarks()
+    assert "9 instances of frozen_lake/explicit-family, " in remarks()
     assert column(small, "kept") != figures
     choose(small, "Kind of drift", "implicit")
-    assert "3 instances of frozen_lake/implicit:family." in remarks()
+    assert "3 instances of frozen_lake/implicit-family." in remarks()
     choose(small, "World", "cars")
     assert remarks() == "The track has no schedule of this world and kind."
 

@@ -1,8 +1,6 @@
 """MuJoCo's environments with knobs."""
 
-import json
 import os
-from collections import defaultdict
 from typing import ClassVar
 
 os.environ.setdefault("MUJOCO_GL", "egl")
@@ -10,19 +8,10 @@ os.environ.setdefault("MUJOCO_GL", "egl")
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
-from drift_agents.experiment.worlds import agent_side
-from drift_agents.matching.base import make_matching
-from drift_agents.matching.fields import FieldGrid
-from drift_agents.matching.smooth import read_field_state
-from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.policy.planner import Planner
-from drift_agents.types import AgentClock, Experience, Outcome, Transition
 
 import drift_envs
 from benchmarks.physics import mean_return, mujoco
 from drift_envs import DriftWrapper
-from drift_envs.envs.mujoco.oracle import GAITS
 from drift_envs.wrappers.snapshot import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.physics_contract import PhysicsContract
@@ -158,57 +147,6 @@ def test_the_runners_gaits_are_references(world):
         if kind == "explicit":  # the opposite actions under reversed actuators
             assert oracle.value(20) == pytest.approx(oracle.value(0))
             assert np.array_equal(oracle.action(state, 20), -oracle.action(state, 0))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["explicit", "implicit"])
-@pytest.mark.parametrize(("env_id", "world"), [("DriftHopper-v0", "hopper"), ("DriftHalfCheetah-v0", "half_cheetah")])
-@pytest.mark.parametrize("tick", [0, 20])
-def test_the_planner_runs_from_memory(env_id, world, kind, tick):
-    side = agent_side(env_id)
-    rule = make_matching(side.matching.name, **side.matching.options)
-    env = gym.make(env_id, schedule=f"{world}/{kind}", text=True)
-    agent = Agent(Planner(), VanillaMemory(matching=rule), matching=rule, recall=side.recall, seed=0)
-    scores = []
-    for seed in range(3):
-        scores.append(agent.run_episode(env, seed=seed, options={"drift_tick": tick}).score)
-    assert np.mean(scores[1:]) >= 0.5
-
-
-@pytest.mark.parametrize(("env_id", "world"), [("DriftHopper-v0", "hopper"), ("DriftHalfCheetah-v0", "half_cheetah")])
-@pytest.mark.parametrize("kind", ["explicit", "implicit"])
-def test_surprises_are_rare_before_a_drift_and_frequent_after_it(env_id, world, kind):
-    rule, known, rng = FieldGrid(), defaultdict(list), np.random.default_rng(0)
-    gait = json.loads(GAITS.read_text(encoding="utf-8"))[f"{world}/forward"]
-    weights, bias = np.array(gait["weights"]), np.array(gait["bias"])
-    env = gym.make(env_id, schedule=f"{world}/{kind}", text=True)
-
-    def play(tick, steps):
-        """The share of the steps whose outcome most of their counterparts do not have."""
-        surprises, done = [], 0
-        while done < steps:
-            over = False
-            state, info = env.reset(seed=done, options={"drift_tick": tick})
-            torques = np.array([json.loads(action) for action in info["actions"]])
-            while not over and done < steps:
-                wanted = weights @ np.array(read_field_state(state).numbers) + bias
-                chosen = int(np.argmax(torques @ wanted - np.square(torques).sum(axis=1) / 2))
-                if rng.random() < 0.1:
-                    chosen = int(rng.integers(len(torques)))
-                after, _, terminated, truncated, info = env.step(torques[chosen].astype(np.float32))
-                outcome = Outcome(after, info["score"], terminated)
-                step = Transition(state, info["actions"][chosen], outcome)
-                before = known[rule.state_key(state), step.action][-100:]
-                if before and (tick or done > 200):
-                    surprises.append(np.mean([rule.same_outcome(step, other) for other in before]) < 0.5)
-                if not tick:
-                    known[rule.state_key(state), step.action].append(step)
-                rule.learn(Experience(state, step.action, outcome, 0.0, AgentClock(0, done)))
-                state, over, done = after, terminated or truncated, done + 1
-        return np.mean(surprises)
-
-    assert play(0, 1000) < 0.12
-    assert play(20, 60) > 0.2
 
 
 def test_any_other_environment_of_mujoco():

@@ -22,7 +22,7 @@ from drift_agents.llm.base import Completion, Message
 from drift_agents.policy.base import Reply
 from drift_agents.policy.facts import RANKED
 from drift_agents.policy.llm import LanguageModelPolicy
-from drift_agents.policy.message_reader.common_sense import ENOUGH, sensible_actions
+from drift_agents.policy.message_reader.common_sense import ENOUGH, sense_of
 from drift_agents.policy.message_reader.text import MessageText, read_text
 
 TIES = ("first", "last", "random")
@@ -37,8 +37,7 @@ class MessageModel:
 
     It takes the action with the highest score that the messages show, in records or at the end of a way in a lesson,
     of equal ones that with the fewest steps where the messages show steps. Where no score is shown it uses common
-    sense of the environment: on the lake it walks towards the destination, in the valley it pushes in the direction
-    of the motion, in the shop it compares words.
+    sense of the environment (`drift_agents.policy.message_reader.common_sense`), if it is declared any.
 
     Args:
         ties: one of `TIES`.
@@ -93,11 +92,11 @@ class MessageModel:
         if self.forget:
             read = read._replace(known=tuple(known for known in read.known if rng.random() >= self.forget))
         best = self._best(read)
-        return self._tied(best or sensible_actions(read), rng)
+        return self._tied(best or sense_of(read).choose(read), rng)
 
     def _best(self, read: MessageText) -> list[str]:
         """The actions with the highest score, if that is enough; those executed here too often are left out."""
-        if read.world == "car":
+        if not sense_of(read).follows_scores:
             return []
         ranks: dict[str, tuple[float, int]] = {}
         failed = {known.action for known in read.known if known.ended and known.score < ENOUGH}

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from drift_agents.environment import recognise_messages
+
 
 class KnownOutcome(NamedTuple):
     """One outcome that the messages report.
@@ -67,18 +69,9 @@ class MessageText(NamedTuple):
         """Whether an outcome was last seen before the messages say that the world has changed."""
         return 0 <= known.last < self.doubt_since
 
-    @property
-    def world(self) -> str:
-        """`lake`, `car`, `shop`, or `plain` for any other."""
-        if "frozen lake" in self.text:
-            return "lake"
-        if "in a valley" in self.text:
-            return "car"
-        return "shop" if "Instruction:" in self.text or "shop" in self.text.lower() else "plain"
-
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
-_ACTION = r"(?P<action>(?:search|click)\[.*?\]|\S+?)(?: \([^)]*\))?"
+_ACTION = r"(?P<action>\w+\[.*?\]|.+?)(?: \([^)]*\))?"
 _LINE = re.compile(
     rf"^- (?:(?:in|on|from) (?P<before>.*?) )?action {_ACTION} led to:? (?P<outcome>.*?)"
     rf"(?:\. Seen (?:once|{_NUMBER} times), last at step (?P<last>-?\d+)(?P<rest>.*))?\.?$"
@@ -88,11 +81,12 @@ _ENDED = re.compile(rf"the episode ended with score (?P<score>{_NUMBER})")
 _SO_FAR = re.compile(rf", score so far (?P<score>{_NUMBER})$")
 _REACT = re.compile(rf" \(score (?P<score>{_NUMBER})\)\. (?P<end>The episode (?:ended there|went on))$")
 _PAPER = re.compile(
-    r"^  (?:Position and velocity then: (?P<x>\S+), (?P<v>\S+)\n  )?"
+    r"^  (?:(?P<names>[\w ]+) then: (?P<values>.*)\n  )?"
     r"Action taken: (?P<action>.*)\n(?P<body>(?:  .*\n?)*)",
     re.MULTILINE,
 )
 _PAPER_SCORE = re.compile(rf"Max score achievable from this path: (?P<score>{_NUMBER})")
+_RESULT = re.compile(r"Result (\w+): ")
 _BEEN = re.compile(r"You have been \S.*? (?P<count>\d+) time\(s\) in this episode\.?$")
 _VISITED = re.compile(r"^Earlier in this episode .*? and executed: (?P<visits>.*)$", re.MULTILINE)
 _VISIT = re.compile(rf"{_ACTION} (?P<count>\d+) time\(s\)(?:, |$)")
@@ -187,15 +181,18 @@ def _read_lessons(text: str) -> Iterator[KnownOutcome]:
 
 def _read_paper(text: str) -> Iterator[KnownOutcome]:
     """The records of the formats `paper` and `full`."""
+    ends = ("The episode ended there", *filter(None, (recognise_messages(text).dead_end,)))
     for match in _PAPER.finditer(text):
         body = match["body"]
         score = _PAPER_SCORE.search(body)
         outcome = ", ".join(part.strip() for part in body.split("\n") if part.strip() and "Max score" not in part)
-        outcome = outcome.replace("Result Position: ", "position ").replace("Result Velocity: ", "velocity ")
+        outcome = _RESULT.sub(lambda found: f"{found[1].lower()} ", outcome)
+        names, values = (match["names"] or "").lower().split(" and "), (match["values"] or "").split(", ")
+        before = ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=False) if value)
         yield KnownOutcome(
             match["action"],
-            outcome.replace("Result Tile: ", "tile "),
-            "" if match["x"] is None else f"position {match['x']}, velocity {match['v']}",
+            outcome,
+            before,
             float(score["score"]) if score else 0.0,
-            ended="tile H" in outcome.replace("Result Tile: ", "tile ") or "The episode ended there" in outcome,
+            ended=any(words in outcome for words in ends),
         )

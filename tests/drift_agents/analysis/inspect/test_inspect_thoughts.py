@@ -28,7 +28,8 @@ base: {map: [SFFG]}
 drifts: []
 """
 MEMBERS = [
-    {"name": name, "policy": {"planner": {"lake": {"risk": risk}}}} for name, risk in (("ann", 0.2), ("bob", 0.9))
+    {"name": name, "policy": {"planner": {"frozen_lake": {"risk": risk}}}}
+    for name, risk in (("ann", 0.2), ("bob", 0.9))
 ]
 
 

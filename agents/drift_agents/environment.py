@@ -1,0 +1,178 @@
+"""What an environment offers agents, said once.
+
+* `AgentEnvironment` - the declaration of one environment; what it refers to is imported when it is used
+* `GENERIC` - what every other environment gets
+* `PLAIN_TEMPLATES` - the templates of prompts that fit every environment, by format
+* `find_environment` - the environment of an id
+* `recognise_state`, `recognise_messages` - the environment of a prompt, and of messages to a language model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from drift_agents.errors import ArgumentError
+from drift_agents.registry import ENVIRONMENTS, load_target, make_part
+
+EXACT = "drift_agents.matching.base:Exact"
+"""The matching rule of environments that declare none: texts are compared."""
+
+PLAIN_TEMPLATES: Mapping[str, str] = {
+    "ranked": "drift_agents.policy:plain_facts",
+    "raw": "drift_agents.policy:plain_facts",
+    "paper": "drift_agents.policy:plain",
+    "full": "drift_agents.policy:plain",
+    "plain": "drift_agents.policy:plain",
+    "react": "drift_agents.policy:react",
+}
+"""The templates of prompts that fit every environment, by format (`drift_agents.policy.messages.FORMATS`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class AgentEnvironment:
+    """The declaration of one environment: what agents know of it.
+
+    A policy gets the text of a prompt alone, so it recognises the environment by a substring of the present state.
+    References are written `module:name` and loaded when they are used, so that a run imports the modules of the
+    environments that it plays and of no other.
+
+    Args:
+        name: its name in experiment files, the same as that of its folder.
+        about: one line about it.
+        ids: beginnings of the ids of Gymnasium that it is for.
+        marker: a substring of every state.
+        phrases: substrings of messages to a language model, in lower case; one of them is enough. Without any,
+            messages are read without `sense`.
+        dead_end: words of an outcome, in the messages of the paper's format, that mean the end of the episode.
+        matching: the rule of equality of states and outcomes, a `drift_agents.matching.base.Matching`.
+        recall: options of `drift_agents.prompt.builder.Recall` that differ from its defaults.
+        planner: the policy that plans by the prompt; it takes the option `conflict`.
+        facts: how states and tasks are put in words, a `drift_agents.policy.facts.PlainFacts`.
+        templates: the templates of prompts for language models by format, each as `package:name` for the file
+            `templates/name.txt` in that package. Formats without a template of their own name that of
+            `PLAIN_TEMPLATES`.
+        sense: what a reader of messages does where they show no score, a
+            `drift_agents.policy.message_reader.common_sense.CommonSense`.
+
+    Raises:
+        ArgumentError: if a template is missing, or a part is no reference.
+
+    Example:
+        >>> find_environment("DriftFrozenLake-v0").name, find_environment("CartPole-v1").name
+        ('frozen_lake', 'generic')
+        >>> AgentEnvironment("pond", "A pond.", matching="pond.matching").matching
+        Traceback (most recent call last):
+        drift_agents.errors.ArgumentError: the environment 'pond': `matching` should be a reference `module:name`. \
+Received 'pond.matching'
+    """
+
+    name: str
+    about: str
+    ids: tuple[str, ...] = ()
+    marker: str = ""
+    phrases: tuple[str, ...] = ()
+    dead_end: str = ""
+    matching: str = EXACT
+    recall: Mapping[str, Any] = field(default_factory=dict)
+    planner: str = "drift_agents.policy.generic_planner:GenericPlanner"
+    facts: str = "drift_agents.policy.facts:PlainFacts"
+    templates: Mapping[str, str] = field(default_factory=lambda: PLAIN_TEMPLATES)
+    sense: str = "drift_agents.policy.message_reader.common_sense:CommonSense"
+
+    def __post_init__(self) -> None:
+        """Check that references can be used."""
+        missing = [form for form in PLAIN_TEMPLATES if form not in self.templates]
+        if missing:
+            raise ArgumentError(
+                f"the environment {self.name!r}: `templates` should name one for every format. Missing: "
+                f"{', '.join(missing)}"
+            )
+        parts = {part: getattr(self, part) for part in ("matching", "planner", "facts", "sense")}
+        for part, target in (parts | {f"templates[{form!r}]": one for form, one in self.templates.items()}).items():
+            if target.count(":") != 1:
+                raise ArgumentError(
+                    f"the environment {self.name!r}: `{part}` should be a reference `module:name`. Received {target!r}"
+                )
+
+    def make(self, part: str, **options: Any) -> Any:
+        """Make a part.
+
+        Args:
+            part: `matching` or `planner`.
+            options: its options.
+
+        Raises:
+            ArgumentError: if it does not take one of the options, or refuses its value.
+        """
+        return make_part(part, self.name, load_target(getattr(self, part)), options)
+
+    def share(self, part: str) -> Any:
+        """The one object of a part that has no options and no state.
+
+        Args:
+            part: `facts` or `sense`.
+        """
+        return _share(getattr(self, part))
+
+
+@lru_cache(maxsize=256)
+def _share(target: str) -> Any:
+    return load_target(target)()
+
+
+GENERIC = AgentEnvironment("generic", "Any other environment: texts are compared, and nothing is known beforehand.")
+
+
+def environments() -> tuple[AgentEnvironment, ...]:
+    """The declarations of all environments, in the order of `registry.ENVIRONMENTS`.
+
+    Raises:
+        ArgumentError: if an entry point names something else than a declaration.
+    """
+    return _load(ENVIRONMENTS.names())
+
+
+@lru_cache(maxsize=8)
+def _load(names: tuple[str, ...]) -> tuple[AgentEnvironment, ...]:
+    found = tuple(ENVIRONMENTS.load(name) for name in names)
+    for name, one in zip(names, found, strict=True):
+        if not isinstance(one, AgentEnvironment) or one.name != name:
+            raise ArgumentError(
+                f"the environment {name!r} should be an `AgentEnvironment` of that name. Received {one!r}"
+            )
+    return found
+
+
+def find_environment(env_id: str) -> AgentEnvironment:
+    """The environment of an id; `GENERIC` if none is for it.
+
+    Args:
+        env_id: the id of Gymnasium, as a schedule names it.
+    """
+    return next((one for one in environments() if env_id.startswith(one.ids)), GENERIC)
+
+
+def recognise_state(state: str) -> AgentEnvironment:
+    """The environment of a prompt; `GENERIC` if none is recognised.
+
+    Args:
+        state: the present state.
+
+    Example:
+        >>> recognise_state('{"cur_pos": [0, 0], "tile_type": "S", "gold_collected": 0}').name
+        'frozen_lake'
+    """
+    return next((one for one in environments() if one.marker and one.marker in state), GENERIC)
+
+
+def recognise_messages(text: str) -> AgentEnvironment:
+    """The environment of messages to a language model; `GENERIC` if none is recognised.
+
+    Args:
+        text: the messages.
+    """
+    words = text.lower()
+    return next((one for one in environments() if any(phrase in words for phrase in one.phrases)), GENERIC)

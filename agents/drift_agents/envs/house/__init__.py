@@ -1,0 +1,20 @@
+"""What agents know of the text house: a planner with the parsed task, knowledge from records, and a choice."""
+
+from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+
+HOUSE = AgentEnvironment(
+    name="house",
+    about="The text house: errands with things and furniture.",
+    ids=("DriftHouse-",),
+    marker='"holds": ',
+    phrases=("you are in a house",),
+    matching="drift_agents.envs.house.matching:HouseMatching",
+    recall={"states": 160},
+    planner="drift_agents.envs.house.planner:HousePlanner",
+    facts="drift_agents.envs.house.facts:HouseFacts",
+    templates={
+        **PLAIN_TEMPLATES,
+        "ranked": "drift_agents.envs.house:house_facts",
+        "raw": "drift_agents.envs.house:house_facts",
+    },
+)

@@ -1,0 +1,57 @@
+"""The house in words.
+
+* `HouseFacts` - where the agent stands, what it sees, holds and has done
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drift_agents.envs.house.matching import NOTHING, ShownHouse, read_house_state
+from drift_agents.policy.facts import PlainFacts
+
+
+class HouseFacts(PlainFacts):
+    """Where the agent stands, what it sees, holds and has done.
+
+    Example:
+        >>> state = '{"house": 7, "task": "put a mug in bed", "at": "shelf 1", "door": "none", "sees": ["mug 2"], '
+        >>> state += '"holds": "nothing", "done": [], "opened": [], "visited": ["shelf 1"], "says": ""}'
+        >>> HouseFacts().describe_state(state)
+        'shelf 1, seeing mug 2, holding nothing'
+    """
+
+    cut_states = ('{"house": ', "a place")
+
+    def describe_state(self, state: str) -> str:
+        """Place, door, what is seen, the hand, what was done, and the last answer; another text as it is."""
+        shown = read_house_state(state)
+        if shown is None:
+            return state
+        words = [_place(shown), f"holding {shown.holds}"]
+        if shown.done:
+            words.append(f"after {', '.join(shown.done)}")
+        if shown.says:
+            words.append(f'with the answer "{shown.says}"')
+        return ", ".join(words)
+
+    def state_fields(self, state: str) -> Mapping[str, str]:
+        """`place`, `hand`, `done`, `opened`, `visited` and `says`, each in words."""
+        shown = read_house_state(state)
+        if shown is None:
+            return {"place": state} | dict.fromkeys(("hand", "done", "opened", "visited", "says"), "unknown")
+        lists = {"done": shown.done, "opened": shown.opened, "visited": shown.visited}
+        return {
+            "place": _place(shown),
+            "hand": shown.holds,
+            **{name: ", ".join(values) or NOTHING for name, values in lists.items()},
+            "says": shown.says or NOTHING,
+        }
+
+
+def _place(shown: ShownHouse) -> str:
+    if shown.at == NOTHING:
+        return "the start"
+    if not shown.is_seen:
+        return f"{shown.at}, which is {shown.door}"
+    return f"{shown.at}, seeing {', '.join(shown.sees) or NOTHING}"

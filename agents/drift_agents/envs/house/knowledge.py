@@ -1,0 +1,245 @@
+"""What is known about a house from the recollections of a prompt.
+
+* `HouseKnowledge` - where things are kept, what commands do, and what was worth how much; conflicts settled
+* `learn_house` - recollections into `HouseKnowledge`
+* `Attempt` - a thing put down, or looked at, for a task
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from drift_agents.envs.house.errand import kind_of, parse_errand
+from drift_agents.envs.house.matching import NOTHING, ShownHouse, read_house_state
+from drift_agents.prompt.conflict import settle
+from drift_agents.prompt.view import Recollection
+
+_TAKE = re.compile(r"take (?P<thing>\w+ \d+) from (?P<place>\w+ \d+)")
+_PUT = re.compile(r"(?:move|put) (?P<thing>\w+ \d+) (?:to|in/on|in|on) (?P<place>\w+ \d+)")
+_TREAT = re.compile(r"(?P<verb>heat|cool|clean) (?P<thing>\w+ \d+) with (?P<place>\w+ \d+)")
+_FOUND = re.compile(r"This is a (?P<marks>[a-z ]+?) (?P<thing>[a-z]+ \d+)\.")
+
+Way = tuple[str, str]
+"""A command of treatment and the appliance, as in `("heat", "microwave 1")`."""
+
+Sightings = dict[Any, dict[Any, tuple[float, int]]]
+
+
+class DatedFact(NamedTuple):
+    """A believed value, and when it was last seen.
+
+    Args:
+        value: the value.
+        last: when it was last seen, in the agent's interactions.
+    """
+
+    value: Any
+    last: int
+
+
+class Attempt(NamedTuple):
+    """A thing put down at the wanted kind of place, or looked at under the wanted lamp, for a task.
+
+    Args:
+        word: the word of the task.
+        kind: the kind of the thing.
+        mark: what was to hold of it, or "".
+        place: the furniture.
+        ways: what was done to it, in order.
+    """
+
+    word: str
+    kind: str
+    mark: str
+    place: str
+    ways: tuple[Way, ...]
+
+
+class HouseKnowledge(NamedTuple):
+    """What is known from recollections, conflicts settled.
+
+    Args:
+        contents: by furniture of this house, the things that are kept there.
+        shut: furniture that could not be reached.
+        keys: by furniture and what was in the hand, whether it opened.
+        attempts: the score of each attempt in this house; 0 where the task was not done.
+        elsewhere: the same for other houses, with kinds in place of names.
+        marks: by way, kind of thing left out: what it was found to do in this house, as in `{"hot"}`.
+        habits: by kind of thing and kind of furniture, how often one was seen in the other, in other houses.
+    """
+
+    contents: Mapping[str, DatedFact]
+    shut: Mapping[str, DatedFact]
+    keys: Mapping[tuple[str, str], DatedFact]
+    attempts: Mapping[Attempt, DatedFact]
+    elsewhere: Mapping[Attempt, DatedFact]
+    marks: Mapping[Way, DatedFact]
+    habits: Mapping[tuple[str, str], float]
+
+
+def treatments(done: Iterable[str], thing: str) -> tuple[Way, ...]:
+    """What was done to a thing.
+
+    Args:
+        done: the commands that had an effect.
+        thing: the thing.
+
+    Example:
+        >>> treatments(["take mug 1 from shelf 1", "heat mug 1 with microwave 1"], "mug 1")
+        (('heat', 'microwave 1'),)
+    """
+    found = (_TREAT.fullmatch(line) for line in done)
+    return tuple((one["verb"], one["place"]) for one in found if one is not None and one["thing"] == thing)
+
+
+def placed(done: Iterable[str]) -> dict[str, str]:
+    """Where the things that were put down are now.
+
+    Args:
+        done: the commands that had an effect.
+    """
+    places: dict[str, str] = {}
+    for line in done:
+        if (found := _TAKE.fullmatch(line)) is not None:
+            places.pop(found["thing"], None)
+        elif (found := _PUT.fullmatch(line)) is not None:
+            places[found["thing"]] = found["place"]
+    return places
+
+
+def failed_puts(done: tuple[str, ...]) -> list[tuple[str, str, tuple[Way, ...]]]:
+    """The things that were put down in an episode that still goes on: thing, place, and what had been done to it.
+
+    Args:
+        done: the commands that had an effect.
+    """
+    found = []
+    for number, line in enumerate(done):
+        if (put := _PUT.fullmatch(line)) is not None:
+            found.append((put["thing"], put["place"], treatments(done[:number], put["thing"])))
+    return found
+
+
+def _kept_here(shown: ShownHouse) -> frozenset[str]:
+    """What is kept where the agent stands: what it sees, without what it brought and with what it took."""
+    origins: dict[str, str] = {}
+    for line in shown.done:
+        if (found := _TAKE.fullmatch(line)) is not None:
+            origins.setdefault(found["thing"], found["place"])
+    seen = {thing for thing in shown.sees if origins.get(thing, shown.at) == shown.at}
+    return frozenset(seen | {thing for thing, place in origins.items() if place == shown.at})
+
+
+def learn_house(here: ShownHouse, recalled: Iterable[Recollection], conflict: str) -> HouseKnowledge:
+    """Summarise recollections.
+
+    Args:
+        here: the present state.
+        recalled: the recollections of a prompt, in order.
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+    """
+    tables: dict[str, Sightings] = {name: {} for name in _TABLES}
+    habits: dict[tuple[str, str], float] = {}
+    for item in recalled:
+        for table, house, key, value in _read_facts(item):
+            if house == here.house:
+                _add(tables[table], key, value, item)
+            elif table == "attempts":
+                _add(tables["elsewhere"], _general(key), value, item)
+            elif table == "contents":
+                for thing in value:
+                    pair = (kind_of(thing), kind_of(key))
+                    habits[pair] = habits.get(pair, 0.0) + item.support
+    return HouseKnowledge(habits=habits, **{name: _settle(tables[name], conflict) for name in _TABLES})
+
+
+_TABLES = ("contents", "shut", "keys", "attempts", "elsewhere", "marks")
+
+
+@lru_cache(maxsize=65536)
+def _read_facts(item: Recollection) -> tuple[tuple[str, int, Any, Any], ...]:
+    """What one recollection shows: table, house, key and value of each fact."""
+    before, after = read_house_state(item.state), read_house_state(item.outcome.state)
+    if before is None or after is None:
+        return ()
+    house, action = before.house, item.action
+    found: list[tuple[str, int, Any, Any]] = []
+    if (attempt := _read_attempt(before, item)) is not None:
+        found.append(("attempts", house, attempt, item.outcome.score))
+    found += [("contents", house, shown.at, _kept_here(shown)) for shown in (before, after) if shown.is_seen]
+    if action.startswith("go to ") and before.at != action[6:]:
+        # a lost command (`Nothing happens.`) shows nothing about doors
+        if after.says.startswith("The door") or after.at == action[6:]:
+            found.append(("shut", house, action[6:], after.at != action[6:]))
+    elif action.startswith("open ") and before.at == action[5:]:
+        found.append(("keys", house, (before.at, before.holds), after.door == "open"))
+    elif action.startswith("examine ") and after.holds != NOTHING:
+        ways, seen = treatments(after.done, after.holds), read_marks(after.says, after.holds)
+        if ways and seen is not None and (len(ways) == 1 or ways[-1][0] != "clean"):
+            # of several, the last one decides between hot and cold, and it is open which one cleaned
+            found.append(("marks", house, ways[-1], seen if len(ways) == 1 else seen - {"clean"}))
+    return tuple(found)
+
+
+def _read_attempt(before: ShownHouse, item: Recollection) -> Attempt | None:
+    """The attempt that an action was, if it was one."""
+    errand = parse_errand(before.task)
+    if errand is None:
+        return None
+    if errand.is_light:
+        used = item.action.startswith(f"use {errand.target}") and before.holds != NOTHING
+        if not used or f"use {item.action[4:]}" in before.done:  # a second `use` turns the lamp off
+            return None
+        return Attempt(errand.thing, kind_of(before.holds), "", errand.target, ())
+    found = _PUT.fullmatch(item.action)
+    if found is None or before.holds != found["thing"] or kind_of(found["place"]) != errand.target:
+        return None
+    if errand.number > 1 and not item.outcome.ended:
+        lying = placed(before.done).items()
+        others = [thing for thing, place in lying if kind_of(place) == errand.target and thing != found["thing"]]
+        if kind_of(found["thing"]) not in map(kind_of, others):
+            return None  # the first of two
+    ways = treatments(before.done, found["thing"])
+    return Attempt(errand.thing, kind_of(found["thing"]), errand.mark, found["place"], ways)
+
+
+def _general(attempt: Attempt) -> Attempt:
+    """The attempt without the names of one house."""
+    ways = tuple((verb, kind_of(place)) for verb, place in attempt.ways)
+    return attempt._replace(place=kind_of(attempt.place), ways=ways)
+
+
+def read_marks(says: str, thing: str) -> frozenset[str] | None:
+    """What an answer says about a thing; `None` if it says nothing about it.
+
+    Args:
+        says: the answer to `examine`.
+        thing: the thing.
+
+    Example:
+        >>> sorted(read_marks("This is a hot and clean mug 1.", "mug 1")), read_marks("Nothing happens.", "mug 1")
+        (['clean', 'hot'], None)
+    """
+    if says == f"There's nothing special about {thing}.":
+        return frozenset()
+    found = _FOUND.fullmatch(says)
+    return frozenset(found["marks"].split(" and ")) if found is not None and found["thing"] == thing else None
+
+
+def _add(sightings: Sightings, key: Hashable, value: Hashable, item: Recollection) -> None:
+    seen = sightings.setdefault(key, {})
+    n, last = seen.get(value, (0.0, -1))
+    seen[value] = (n + item.support, max(last, item.last))
+
+
+def _settle(sightings: Sightings, conflict: str) -> dict[Any, DatedFact]:
+    """The believed value of each key: the most probable one, then the newest."""
+    facts = {}
+    for key, seen in sightings.items():
+        settled = settle([(value, *times) for value, times in seen.items()], conflict)
+        value = max(settled, key=lambda pair: (pair[1], seen[pair[0]][1]))[0]
+        facts[key] = DatedFact(value, seen[value][1])
+    return facts

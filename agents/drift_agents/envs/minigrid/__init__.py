@@ -1,0 +1,20 @@
+"""What agents know of Minigrid's environments: what is in view, and a planner with a map."""
+
+from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+
+MINIGRID = AgentEnvironment(
+    name="minigrid",
+    about="Minigrid's rooms, of which a part is in view.",
+    ids=("DriftMiniGrid-",),
+    marker='"facing": ',
+    phrases=("in a building of rooms",),
+    matching="drift_agents.envs.minigrid.matching:MinigridMatching",
+    recall={"states": 160},
+    planner="drift_agents.envs.minigrid.planner:MinigridPlanner",
+    facts="drift_agents.envs.minigrid.facts:MinigridFacts",
+    templates={
+        **PLAIN_TEMPLATES,
+        "ranked": "drift_agents.envs.minigrid:minigrid_facts",
+        "raw": "drift_agents.envs.minigrid:minigrid_facts",
+    },
+)

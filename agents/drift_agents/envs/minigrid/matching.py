@@ -1,0 +1,132 @@
+"""When two states of Minigrid's worlds, and what they lead to, count as the same.
+
+* `MinigridMatching` - place, direction, hand, and the cells that the agent has changed
+* `ShownRoom` - a state as its JSON text shows it
+* `read_room_state` - from the text to that
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from drift_agents.matching.base import Exact
+from drift_agents.types import Experience, Transition
+
+FACINGS = ("east", "south", "west", "north")
+"""The directions, in the order in which one turns right."""
+
+STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+"""Column and row of a step in each direction."""
+
+NOTHING = "nothing"
+"""An empty cell, and an empty hand."""
+
+_LETTERS = {".": NOTHING, "#": "wall", "~": "lava"}
+
+Place = tuple[int, int]
+
+
+class ShownRoom(NamedTuple):
+    """A state of one of Minigrid's worlds, parsed from its JSON text.
+
+    Args:
+        place: column and row of the agent.
+        facing: the number of its direction in `FACINGS`.
+        carries: the thing that it carries, or `nothing`.
+        changed: the cells that it has changed in this episode, with what is there now.
+        seen: the cells in view, with what is there.
+    """
+
+    place: Place
+    facing: int
+    carries: str
+    changed: Mapping[Place, str]
+    seen: Mapping[Place, str]
+
+    @property
+    def ahead(self) -> Place:
+        """The cell before the agent."""
+        across, down = STEPS[self.facing]
+        return self.place[0] + across, self.place[1] + down
+
+
+@lru_cache(maxsize=32768)
+def read_room_state(state: str) -> ShownRoom | None:
+    """Parse a state; `None` if the text is no state of one of these worlds.
+
+    Args:
+        state: the text state.
+
+    Example:
+        >>> text = '{"pos": [1, 1], "facing": "east", "carries": "nothing", "changed": {}, "corner": [0, 1], '
+        >>> read_room_state(text + '"rows": ["#.o"], "things": {"2,1": "green goal"}}').seen
+        {(0, 1): 'wall', (1, 1): 'nothing', (2, 1): 'green goal'}
+    """
+    try:
+        shown = json.loads(state)
+        column, row = (int(number) for number in shown["corner"])
+        things = {_read_place(cell): str(thing) for cell, thing in shown["things"].items()}
+        seen = {}
+        for down, line in enumerate(shown["rows"]):
+            for across, letter in enumerate(line):
+                place = (column + across, row + down)
+                if letter in _LETTERS:
+                    seen[place] = _LETTERS[letter]
+                elif letter == "o":
+                    seen[place] = things[place]
+        x, y = (int(number) for number in shown["pos"])
+        changed = {_read_place(cell): str(thing) for cell, thing in shown["changed"].items()}
+        return ShownRoom((x, y), FACINGS.index(shown["facing"]), str(shown["carries"]), changed, seen)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _read_place(cell: str) -> Place:
+    column, row = cell.split(",")
+    return int(column), int(row)
+
+
+class MinigridMatching:
+    """Place, direction, hand, and the cells that the agent has changed.
+
+    What is seen does not belong to the state, but to the outcome: two outcomes differ if a cell that both show has
+    another content. Texts that are no such states are compared as they are.
+
+    Example:
+        >>> rule = MinigridMatching()
+        >>> one = '{"pos": [1, 1], "facing": "east", "carries": "nothing", "changed": {}, "corner": [1, 1], '
+        >>> one += '"rows": [".#"], "things": {}}'
+        >>> rule.state_key(one) == rule.state_key(one.replace("#", "."))
+        True
+        >>> rule.state_key(one) == rule.state_key(one.replace("east", "west"))
+        False
+    """
+
+    name = "minigrid"
+
+    def __init__(self) -> None:
+        self._plain = Exact()
+
+    def state_key(self, state: str) -> Hashable:
+        """Place, direction, hand and changed cells."""
+        shown = read_room_state(state)
+        if shown is None:
+            return self._plain.state_key(state)
+        return (shown.place, shown.facing, shown.carries, tuple(sorted(shown.changed.items())))
+
+    def same_outcome(self, a: Transition, b: Transition) -> bool:
+        """Whether score, end, state, and what both show are the same."""
+        if a.outcome.score != b.outcome.score or a.outcome.ended != b.outcome.ended:
+            return False
+        one, other = read_room_state(a.outcome.state), read_room_state(b.outcome.state)
+        if one is None or other is None:
+            return self._plain.same_outcome(a, b)
+        if self.state_key(a.outcome.state) != self.state_key(b.outcome.state):
+            return False
+        return all(one.seen[cell] == other.seen[cell] for cell in one.seen.keys() & other.seen.keys())
+
+    def learn(self, experience: Experience) -> None:
+        """Do nothing: the rule is fixed."""

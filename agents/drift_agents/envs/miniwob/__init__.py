@@ -1,0 +1,20 @@
+"""What agents know of the task pages of MiniWoB++: their controls, and a planner that fills and clicks."""
+
+from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+
+MINIWOB = AgentEnvironment(
+    name="miniwob",
+    about="The task pages of MiniWoB++, as their controls.",
+    ids=("DriftMiniWoB",),
+    marker='"elements": ',
+    phrases=("you use a web page",),
+    matching="drift_agents.envs.miniwob.matching:MiniwobMatching",
+    recall={"states": 64},
+    planner="drift_agents.envs.miniwob.planner:MiniwobPlanner",
+    facts="drift_agents.envs.miniwob.facts:MiniwobFacts",
+    templates={
+        **PLAIN_TEMPLATES,
+        "ranked": "drift_agents.envs.miniwob:miniwob_facts",
+        "raw": "drift_agents.envs.miniwob:miniwob_facts",
+    },
+)

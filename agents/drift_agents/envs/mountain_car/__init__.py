@@ -1,0 +1,22 @@
+"""What agents know of the mountain cars: cells of motions, and a planner with a fitted model, values and a plan."""
+
+from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+
+MOUNTAIN_CAR = AgentEnvironment(
+    name="mountain_car",
+    about="Both mountain cars: position and velocity in a valley.",
+    ids=("DriftMountainCar-", "DriftMountainCarContinuous-"),
+    marker='"velocity": ',
+    phrases=("in a valley",),
+    matching="drift_agents.envs.mountain_car.matching:MountainCarMatching",
+    planner="drift_agents.envs.mountain_car.planner:MountainCarPlanner",
+    facts="drift_agents.envs.mountain_car.facts:MountainCarFacts",
+    templates={
+        **PLAIN_TEMPLATES,
+        "ranked": "drift_agents.envs.mountain_car:mountain_car_facts",
+        "raw": "drift_agents.envs.mountain_car:mountain_car_facts",
+        "paper": "drift_agents.envs.mountain_car:mountain_car",
+        "full": "drift_agents.envs.mountain_car:mountain_car",
+    },
+    sense="drift_agents.envs.mountain_car.sense:MountainCarSense",
+)

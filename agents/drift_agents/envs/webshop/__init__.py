@@ -1,0 +1,23 @@
+"""What agents know of the web shop: pages, and a planner with the instruction, listings, knowledge from records."""
+
+from drift_agents.environment import PLAIN_TEMPLATES, AgentEnvironment
+
+WEBSHOP = AgentEnvironment(
+    name="webshop",
+    about="The web shop: pages with the instruction on them.",
+    ids=("DriftWebShop-",),
+    marker='"url": ',
+    phrases=("instruction:", "shop"),
+    matching="drift_agents.envs.webshop.matching:WebShopMatching",
+    recall={"states": 64},
+    planner="drift_agents.envs.webshop.planner:WebShopPlanner",
+    facts="drift_agents.envs.webshop.facts:WebShopFacts",
+    templates={
+        **PLAIN_TEMPLATES,
+        "ranked": "drift_agents.envs.webshop:webshop_facts",
+        "raw": "drift_agents.envs.webshop:webshop_facts",
+        "paper": "drift_agents.envs.webshop:webshop",
+        "full": "drift_agents.envs.webshop:webshop",
+    },
+    sense="drift_agents.envs.webshop.sense:WebShopSense",
+)

@@ -1,1 +1,0 @@
-"""Reinforcement learning on the same text states: references without memory, verifier or prompt."""

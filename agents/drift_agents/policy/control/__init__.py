@@ -1,1 +1,0 @@
-"""The planner for classic control and MuJoCo."""

@@ -1,0 +1,81 @@
+"""The planner of environments of which nothing is known beforehand.
+
+* `GenericPlanner` - repeats what pays, else tries what is untried
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drift_agents.errors import ArgumentError
+from drift_agents.policy.base import Reply
+from drift_agents.prompt.conflict import check_conflict, settle
+from drift_agents.prompt.value_estimate import PathEstimate
+from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
+from drift_agents.types import AgentClock, Record
+
+STEP_COST = 1e-6
+"""What a step costs, so that of equal scores the nearest one is taken."""
+
+
+class GenericPlanner:
+    """Repeats what pays, else tries what is untried.
+
+    * Of the actions with records in this state, the one after which the highest score is reachable: as the prompt
+      shows it, or computed from the prompt's records; of equal scores the nearest one.
+    * If none leads to a score above zero, an action with the fewest responses, so that untried ones come first.
+
+    Args:
+        conflict: how several outcomes of one (state, action) are weighed (`drift_agents.prompt.conflict`).
+
+    Raises:
+        ArgumentError: if `conflict` is no rule.
+
+    Example:
+        >>> from drift_agents.types import Outcome
+        >>> view = PromptView("", "[0]", ("a", "b"), (Recollection("[0]", "b", Outcome("[1]", 1.0, True), 1.0, 0),))
+        >>> GenericPlanner().decide(view.render(), np.random.default_rng(0)).text
+        'b'
+    """
+
+    name = "generic"
+
+    def __init__(self, *, conflict: str = "majority") -> None:
+        self.conflict = check_conflict(conflict)
+
+    def decide(self, prompt: str, rng: np.random.Generator) -> Reply:
+        """Answer a prompt.
+
+        Args:
+            prompt: the rendered text.
+            rng: for ties and exploration.
+
+        Raises:
+            ArgumentError: if the prompt names no admissible action.
+        """
+        view = parse_prompt(prompt)
+        if not view.actions:
+            raise ArgumentError(f"the prompt names no admissible action: {prompt[:80]!r}")
+        known = {action: [item for item in view.here if item.action == action] for action in view.actions}
+        values = self._values(view, {action: items for action, items in known.items() if items})
+        if max(values.values(), default=0.0) <= 0:
+            values = {action: -sum(item.n for item in items) for action, items in known.items()}
+        choices = [action for action, value in values.items() if value == max(values.values())]
+        return Reply(choices[int(rng.integers(len(choices)))])
+
+    def _values(self, view: PromptView, known: dict[str, list[Recollection]]) -> dict[str, float]:
+        """The highest score reachable by each action, by the rule for several outcomes."""
+        items, paths = (*view.here, *view.elsewhere), PathEstimate(self.conflict)
+        clocks = [AgentClock(0, item.last) for item in items]
+        responses = [(item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n))) for item in items]
+        paths.update([Record(i, *each, now) for i, (each, now) in enumerate(zip(responses, clocks, strict=True))])
+        values = {}
+        for action, outcomes in known.items():
+            found = [(item, *paths.find(item.outcome)) for item in outcomes]
+            shown = [
+                ((score if item.value_estimate is None else item.value_estimate) - STEP_COST * (steps or 0), item)
+                for item, score, steps in found
+            ]
+            shares = settle([(value, item.support, item.last) for value, item in shown], self.conflict)
+            values[action] = max(v for v, _ in shares) if self.conflict == "max" else sum(v * p for v, p in shares)
+        return values

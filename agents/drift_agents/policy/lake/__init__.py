@@ -1,1 +1,0 @@
-"""The lake's planner: a parsed grid, beliefs and a plan."""

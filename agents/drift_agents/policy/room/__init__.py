@@ -1,1 +1,0 @@
-"""The planner for Minigrid's worlds."""

@@ -1,0 +1,223 @@
+"""What every declared environment has to fulfil: the suite walks the registry and plays all that each one declares."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from drift_agents import registry
+from drift_agents.agent import Agent
+from drift_agents.environment import (
+    EXACT,
+    GENERIC,
+    PLAIN_TEMPLATES,
+    AgentEnvironment,
+    environments,
+    find_environment,
+    recognise_messages,
+    recognise_state,
+)
+from drift_agents.errors import ArgumentError
+from drift_agents.llm.base import Completion, Message
+from drift_agents.matching.base import Matching, make_matching, matching_names
+from drift_agents.memory.vanilla import VanillaMemory
+from drift_agents.policy.base import make_policy
+from drift_agents.policy.facts import FACTS_FORMATS
+from drift_agents.policy.llm import LanguageModelPolicy
+from drift_agents.policy.message_reader.common_sense import CommonSense
+from drift_agents.policy.messages import FORMATS
+from drift_agents.policy.planner import Planner
+from drift_agents.prompt.builder import Recall
+from drift_agents.prompt.view import parse_prompt
+from drift_agents.types import Episode, Transition
+
+from drift_envs.errors import MissingDependencyError
+
+PLAYED = [
+    *((one, env_id) for one in environments() for env_id in gym.registry if env_id.startswith(one.ids)),
+    *((GENERIC, env_id) for env_id in ("DriftCartPole-v0", "DriftPendulum-v0")),
+]
+"""Every id that a declaration is for, and some that none is for."""
+LIMIT = 40
+FIRST = [(one, next(env_id for other, env_id in PLAYED if other is one)) for one in (*environments(), GENERIC)]
+played = pytest.mark.parametrize(("one", "env_id"), PLAYED, ids=[env_id for _, env_id in PLAYED])
+declared = pytest.mark.parametrize("one", [*environments(), GENERIC], ids=lambda one: one.name)
+
+
+class FirstAction:
+    """A model that answers with the first admissible action and keeps what it was sent."""
+
+    name = "first"
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        sample_index: int = 0,
+    ) -> Completion:
+        self.requests.append("\n".join(message.content for message in messages))
+        assert schema is not None
+        return Completion("", {"reasoning": "", "action": schema["properties"]["action"]["enum"][0]})
+
+
+class Recorded(NamedTuple):
+    """An episode by the planner: its prompts, and the transitions that memory holds of it."""
+
+    episode: Episode
+    memory: VanillaMemory
+    rule: Matching
+    transitions: tuple[Transition, ...]
+
+
+def make_env(env_id: str) -> gym.Env[str, Any]:
+    try:
+        return gym.make(env_id, schedule=None, text=True, max_episode_steps=LIMIT)
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+
+
+@cache
+def record(one: AgentEnvironment, env_id: str) -> Recorded:
+    env = make_env(env_id)
+    rule: Matching = one.make("matching")
+    memory = VanillaMemory(matching=rule)
+    agent = Agent(make_policy("planner"), memory, matching=rule, recall=Recall(**one.recall), seed=1)
+    episode = agent.run_episode(env, seed=0)
+    env.close()
+    transitions = [Transition(r.state, r.action, outcome) for r in memory.records() for outcome, _ in r.outcomes]
+    return Recorded(episode, memory, rule, tuple(transitions))
+
+
+@played
+def test_the_id_finds_its_environment(one: AgentEnvironment, env_id: str) -> None:
+    assert find_environment(env_id) is one
+
+
+@played
+def test_the_planner_plays(one: AgentEnvironment, env_id: str) -> None:
+    found = record(one, env_id)
+    assert 0 < found.episode.steps <= LIMIT
+    assert all(step.reply.strip() in parse_prompt(step.prompt).actions for step in found.episode.trace)
+    again = one.make("planner", conflict="newest").decide(found.episode.trace[-1].prompt, np.random.default_rng(0))
+    assert again.text in parse_prompt(found.episode.trace[-1].prompt).actions
+
+
+@played
+def test_states_are_recognised_by_one_marker(one: AgentEnvironment, env_id: str) -> None:
+    states = {transition.state for transition in record(one, env_id).transitions}
+    assert {recognise_state(state) for state in states} == {one}
+    assert all(sum(other.marker in state for other in environments()) == (one is not GENERIC) for state in states)
+
+
+@played
+def test_matching_is_reflexive_and_survives_the_prompt(one: AgentEnvironment, env_id: str) -> None:
+    found = record(one, env_id)
+    assert all(found.rule.same_outcome(transition, transition) for transition in found.transitions)
+    for step in found.episode.trace:
+        view = parse_prompt(step.prompt)
+        assert found.rule.state_key(parse_prompt(view.render()).state) == found.rule.state_key(view.state)
+    keys = {found.rule.state_key(transition.state) for transition in found.transitions}
+    assert 0 < len(keys) <= len({transition.state for transition in found.transitions})
+
+
+@played
+def test_states_are_put_in_words(one: AgentEnvironment, env_id: str) -> None:
+    facts = one.share("facts")
+    for transition in record(one, env_id).transitions:
+        for state in (transition.state, transition.outcome.state):
+            assert facts.describe_state(state)
+            assert all(isinstance(text, str) for text in facts.state_fields(state).values())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(("one", "env_id"), FIRST, ids=[env_id for _, env_id in FIRST])
+def test_a_language_model_gets_every_format(one: AgentEnvironment, env_id: str, form: str) -> None:
+    found, model = record(one, env_id), FirstAction()
+    env = make_env(env_id)
+    policy = LanguageModelPolicy(model, format=form, examples=True)
+    agent = Agent(policy, found.memory, matching=found.rule, recall=Recall(**one.recall), seed=1)
+    episode = agent.run_episode(env, seed=0)
+    env.close()
+    assert episode.steps > 0
+    assert len(model.requests) == sum(len(parse_prompt(step.prompt).actions) > 1 for step in episode.trace)
+    task = episode.task.partition(" Actions: ")[0]
+    assert all(recognise_messages(text) is one for text in model.requests) or form not in FACTS_FORMATS
+    assert task in model.requests[0] or form in ("paper", "full")
+
+
+@declared
+def test_what_is_declared_exists(one: AgentEnvironment) -> None:
+    assert tuple(one.templates) == FORMATS == tuple(PLAIN_TEMPLATES)
+    assert isinstance(one.share("sense"), CommonSense)
+    assert one.make("planner").name == one.name
+    assert one.make("matching").name == ("exact" if one.matching == EXACT else one.name)
+    assert (one.name in matching_names()) == (one.matching != EXACT)
+    Recall(**one.recall)
+
+
+def test_an_unknown_id_is_played_by_the_generic_one() -> None:
+    assert find_environment("Pond-v0") is GENERIC
+    assert recognise_state('{"wind": 3}') is GENERIC
+    assert recognise_messages("Sail home.") is GENERIC
+
+
+def test_an_environment_of_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    pond = AgentEnvironment(
+        "pond", "A pond.", ("Pond-",), '"depth": ', matching="drift_agents.envs.house.matching:HouseMatching"
+    )
+    points = [EntryPoint("pond", "pond:POND", "drift_envs.environments")]
+    monkeypatch.setattr(EntryPoint, "load", lambda point: pond)
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "drift_envs.environments" else [])
+    assert find_environment("Pond-v0") is recognise_state('{"depth": 2}') is pond
+    assert make_matching("pond").name == "house"
+    assert registry.ENVIRONMENTS.summaries()["pond"] == "A pond."
+    assert Planner.option_names()[-1] == "pond"
+    monkeypatch.setattr(EntryPoint, "load", lambda point: "a pond")
+    others = [EntryPoint("lagoon", "pond:LAGOON", "drift_envs.environments")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: others if group == "drift_envs.environments" else [])
+    with pytest.raises(ArgumentError, match="the environment 'lagoon' should be an `AgentEnvironment` of that name"):
+        environments()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"planner": "pond.planner"}, "`planner` should be a reference `module:name`. Received 'pond.planner'"),
+        ({"templates": {"plain": "pond:plain"}}, "`templates` should name one for every format. Missing: ranked, raw"),
+        (
+            {"templates": {**PLAIN_TEMPLATES, "raw": "pond"}},
+            "`templates['raw']` should be a reference `module:name`. Received 'pond'",
+        ),
+    ],
+)
+def test_wrong_declarations_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(f"the environment 'pond': {message}")):
+        AgentEnvironment("pond", "A pond.", **changes)
+
+
+def test_an_episode_on_the_lake_imports_no_other_environment() -> None:
+    code = """
+import sys
+from drift_agents.experiment.config import PartSpec, ScheduleSettings
+from drift_agents.experiment.episode import play
+from drift_agents.experiment.plan import Cell
+parts = [PartSpec(name="vanilla"), PartSpec(name="glove"), PartSpec(name="planner")]
+list(play(Cell("frozen_lake/explicit", *parts, 0, ("vanilla", "glove", "planner")), ScheduleSettings(episodes=1)))
+print(sorted(name for name in sys.modules if name.startswith("drift_agents.envs.") and name.count(".") > 2))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == str(
+        ["drift_agents.envs.frozen_lake.plan", "drift_agents.envs.frozen_lake.planner"]
+    )
