@@ -173,7 +173,7 @@ class TaskPool(_Model):
 
 
 class KnobSpec(_Model):
-    """A knob that a schedule declares: an attribute of the environment, or a method that sets it, and what it may be."""
+    """A knob that a schedule declares: an attribute of the environment, and what it may be."""
 
     attribute: Attribute | None = Field(
         default=None, description="the attribute of the environment, by path; the knob's name if absent"

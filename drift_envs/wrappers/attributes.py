@@ -197,8 +197,8 @@ class AttributeKnobs:
             return Knob(name, 1.0, bounds, doc, "float")
         if isinstance(present, tuple) and kind in ("float", "integer"):
             raise KnobError(
-                f"`{attribute.path}` is an array of {len(present)}; the kind should be `array`, or `factor` for a number "
-                "that multiplies it"
+                f"`{attribute.path}` is an array of {len(present)}; the kind should be `array`, or `factor` for a "
+                "number that multiplies it"
             )
         if bounds is None and attribute.kind is None and kind in ("float", "integer"):
             raise KnobError("a number needs `bounds: [low, high]`: values beyond them are reflected")
