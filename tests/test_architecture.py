@@ -330,9 +330,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "drift_envs.vector.entry",
     ),
     "plays by any oracle, so that it stands above those of each environment": ("drift_envs.oracle.severity",),
-    "what is declared for each world, apart from what uses it": (
-        "drift_envs.oracle.controllers",
-    ),
+    "what is declared for each world, apart from what uses it": ("drift_envs.oracle.controllers",),
     "data without logic": ("webshop_server.vocabulary",),
 }
 
