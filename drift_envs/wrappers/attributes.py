@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -22,8 +22,10 @@ from drift_envs.checks import is_number
 from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError, StateError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
 from drift_envs.schedule.attribute_path import AttributePath
-from drift_envs.schedule.model import Knobs
 from drift_envs.tunable import TunableEnv
+
+if TYPE_CHECKING:
+    from drift_envs.schedule.model import Knobs
 
 
 @dataclass(frozen=True)
