@@ -112,7 +112,7 @@ def play_episodes(player: Mapping[str, Any], service: Service, schedule: str, ep
     def keep(_: CellSetup, __: int, episode: Episode) -> None:
         played.append(episode)
 
-    list(islice(play(cell, experiment.world(schedule), keep, service), episodes))
+    list(islice(play(cell, experiment.settings_of(schedule), keep, service), episodes))
     return played
 
 

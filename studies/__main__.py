@@ -158,7 +158,7 @@ def _tune(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The YAML file (default: print it).")] = None,
     debug: Debug = False,
 ) -> None:
-    """Choose every memory's options and the planner's rule, world by world, from runs on development instances.
+    """Choose memories' options and planners' rules for each environment from runs on development instances.
 
     A run with held-out instances (seeds from 1000) is refused. Equal runs give equal bytes.
     """

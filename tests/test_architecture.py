@@ -49,7 +49,7 @@ ORDER: dict[str, list[list[str]]] = {
     ],
     "drift_agents": [
         ["errors", "types"],
-        ["checks", "registry", "world"],
+        ["checks", "registry", "text_env"],
         ["embedding", "environment", "llm"],
         ["matching"],
         ["prompt", "stores"],

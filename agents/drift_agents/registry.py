@@ -229,7 +229,7 @@ MEMORIES = Registry(
         ),
         "store": Part(
             "drift_agents.memory.store:StoreMemory",
-            "Texts in a store of another package, with the evidence ledger beside it.",
+            "Texts in a store of another package, with the transition store beside it.",
         ),
         "managed": Part(
             "drift_agents.memory.management.management:Managed",
@@ -343,11 +343,11 @@ VERIFIERS = Registry(
         ),
         "overwrite": Part(
             "drift_agents.verifier.controls:Overwrite",
-            "The newest outcome of each (state, action) replaces counterparts that differ; no probes.",
+            "The newest outcome of each (state, action) replaces records that differ; no probes.",
         ),
         "forget": Part(
             "drift_agents.verifier.controls:Forget",
-            "GLOVE's detection without probes: removes the counterparts, writes the surprising experiences.",
+            "GLOVE's detection without probes: removes the old records, writes the surprising experiences.",
         ),
         "announce_only": Part(
             "drift_agents.verifier.controls:AnnounceOnly",

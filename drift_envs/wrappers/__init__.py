@@ -1,12 +1,12 @@
 """What stands around an environment: drift, text, and what evaluators see.
 
-* `DriftWrapper` - turns an environment's knobs as a schedule says
-* `TextObservation` - turns the lake and the cars into text worlds
+* `DriftWrapper` - sets an environment's knobs as a schedule says
+* `TextObservation` - turns the lake and the cars into text environments
 * `DriftOverlay` - draws phase, tick and what changed under pictures
 * `twin`, `Twin` - a second instance that follows the drift, for probing
 * `snapshot`, `Snapshot` - going back to an exact state, a privilege
 * `PhaseReturns`, `HeldClock` - returns by phase; an evaluation environment whose time stands at a given tick
-* `DriftState`, `DriftLog` - the truth about a drifting world, for evaluators
+* `DriftState`, `DriftLog` - the truth about a drifting environment, for evaluators
 """
 
 from drift_envs.wrappers.drift import DriftWrapper

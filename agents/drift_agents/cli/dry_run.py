@@ -136,10 +136,10 @@ def estimate(experiment: Experiment) -> list[CostEstimate]:
 
 
 def _has_model(cell: Cell, experiment: Experiment) -> bool:
-    """Whether a cell's policy, a member of its team or the policy of its construction takes a model."""
-    construction = experiment.world(cell.schedule).construction
+    """Whether a cell's policy, a member of its team or the policy of its training phase takes a model."""
+    training = experiment.settings_of(cell.schedule).training
     parts = [cell.policy, *(spec.policy for spec in read_members(cell.decision.team))]
-    parts += [construction.policy] if construction is not None and construction.policy is not None else []
+    parts += [training.policy] if training is not None and training.policy is not None else []
     return any(takes_model(POLICIES, part.name) for part in parts)
 
 
@@ -147,10 +147,10 @@ def _estimate_place(experiment: Experiment, place: str, agents: Sequence[Sequenc
     total = CostEstimate(place, 0, 0, 0, 0, 0, 0)
     for cells in agents:
         service = CountingService()
-        player, settings = replace(cells[0], verifier=NO_PART), experiment.world(cells[0].schedule)
+        player, settings = replace(cells[0], verifier=NO_PART), experiment.settings_of(cells[0].schedule)
         setup = make_setup(player, settings, service)
-        spec = setup.world.env.spec
-        episodes = len(setup.episodes) + (0 if setup.construction is None else len(setup.construction.tasks))
+        spec = setup.env.env.spec
+        episodes = len(setup.episodes) + (0 if setup.training_phase is None else len(setup.training_phase.tasks))
         played: list[Episode] = []
 
         def keep(_: CellSetup, __: int, episode: Episode, played: list[Episode] = played) -> None:

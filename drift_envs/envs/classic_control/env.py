@@ -41,7 +41,7 @@ class CartPole(AttributeEnv, CartPoleEnv):
 
     Example:
         >>> env = CartPole()
-        >>> env.turn({"masspole": 0.5})
+        >>> env.set_knobs({"masspole": 0.5})
         >>> env.total_mass
         1.5
     """
@@ -86,7 +86,7 @@ class Acrobot(AttributeEnv, AcrobotEnv):
 
     Example:
         >>> env = Acrobot()
-        >>> env.turn({"link_length_1": 2.0})
+        >>> env.set_knobs({"link_length_1": 2.0})
         >>> env.LINK_COM_POS_1
         1.0
     """
@@ -132,7 +132,7 @@ class Pendulum(AttributeEnv, PendulumEnv):
 
     Example:
         >>> env = Pendulum()
-        >>> env.turn({"gain": -1.0})
+        >>> env.set_knobs({"gain": -1.0})
         >>> env.read_knobs()["gain"]
         -1.0
     """

@@ -46,7 +46,7 @@ class MujocoKnobs(AttributeEnv):
     data: Any
     _inertia: Any = None
 
-    def turn(self, values: Mapping[str, Value]) -> None:
+    def set_knobs(self, values: Mapping[str, Value]) -> None:
         """Set these knobs to canonical values, all at once.
 
         Args:
@@ -54,7 +54,7 @@ class MujocoKnobs(AttributeEnv):
         """
         if "mass" in values and self._inertia is None:
             self._inertia = self.model.body_inertia.copy()
-        super().turn(values)
+        super().set_knobs(values)
         if "mass" in values:
             self.model.body_inertia[:] = self._inertia * values["mass"]
             mujoco.mj_setConst(self.model, mujoco.MjData(self.model))

@@ -131,7 +131,7 @@ class PhysicsContract(RegisteredContract):
         saved.restore()
         assert data_equivalence([env.step(action) for action in actions], first, exact=True)
 
-    def test_a_twin_has_the_knobs_of_its_world(self):
+    def test_a_twin_has_the_knobs_of_its_environment(self):
         (name, value), *_ = self.values.items()
         drift = {"name": "d", "at": 1, "set": {name: value}}
         env = gym.make(self.env_id, schedule={"version": 1, "name": "one", "drifts": [drift]})
