@@ -291,15 +291,15 @@ POLICIES = Registry(
         ),
         "message_reader": Part(
             "drift_agents.policy.message_reader.reader:MessageReader",
-            "Follows the highest score that the messages to a language model show.",
+            "A rule-based message policy: follows the highest score that the messages to a language model show.",
         ),
         "forgetful_reader": Part(
             "drift_agents.policy.message_reader.reader:ForgetfulReader",
-            "Reads messages and overlooks a part of the known outcomes, drawn anew at each decision.",
+            "`message_reader` that overlooks a part of the known outcomes, drawn anew at each decision.",
         ),
         "erring_reader": Part(
             "drift_agents.policy.message_reader.reader:ErringReader",
-            "Reads messages and answers with another action than the chosen one at a stated rate.",
+            "`message_reader` that answers with another action than the chosen one at a stated rate.",
         ),
         "random": Part("drift_agents.policy.random_policy:RandomPolicy", "One admissible action at random."),
     },

@@ -50,7 +50,7 @@ class CostEstimate(NamedTuple):
         schedule: its name.
         cells: cells with a language model.
         episodes: of all these cells.
-        decisions: requests for an action, where episodes are as long as the reader's.
+        decisions: requests for an action, where episodes are as long as the rule-based message policy's.
         most: decisions where every episode lasts as long as it may.
         others: requests of memories, controllers and teams: importance, reflection, critique, votes and the like.
         tokens_in: of the prompts of `decisions` and `others`.
@@ -68,7 +68,7 @@ class CostEstimate(NamedTuple):
 class CountingService(Service):
     """Language models that count their requests and send none.
 
-    Actions are chosen by the reader of messages (`drift_agents.policy.message_reader`); all other requests are
+    Actions are chosen by a rule-based message policy (`drift_agents.policy.message_reader`); all other requests are
     answered by the declared rules of the memory, controller or team that makes them.
 
     Example:
@@ -117,8 +117,8 @@ class _CountingModel:
 def estimate(experiment: Experiment) -> list[CostEstimate]:
     """CostEstimate what an experiment would send to language models; no request is sent.
 
-    On every schedule every agent plays a few episodes without a verifier, with a reader in the place of its models. A
-    model that succeeds needs about as many steps as the reader; one that fails needs the step limit. Repeated
+    On every schedule every agent plays a few episodes without a verifier, with a rule-based message policy in the
+    place of its models. A model that succeeds needs about as many steps; one that fails needs the step limit. Repeated
     requests are not included, equal ones, which are sent once, are not left out.
 
     Args:
@@ -209,7 +209,7 @@ def print_estimate(experiment: Experiment, options: ModelOptions, console: Conso
         f"{options.concurrency})"
     )
     console.print(
-        "Each agent played a few episodes with a reader in the place of its models: `decisions` are requests for an "
+        "Each agent played a few episodes with a rule-based message policy: `decisions` are requests for an "
         "action, `others` those of memories, controllers and teams; `at most` is where every episode lasts as long as "
         "it may. Repeated requests come on top; equal ones are sent once. Nothing was sent."
     )

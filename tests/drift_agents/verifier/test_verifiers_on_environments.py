@@ -1,4 +1,4 @@
-"""Verifiers on the real worlds: the example of the README, probers on lake and car, GLOVE against its control."""
+"""Verifiers on the real environments: the example of the README, probers on lake and car, GLOVE against its control."""
 
 from __future__ import annotations
 

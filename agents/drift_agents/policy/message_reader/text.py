@@ -1,4 +1,4 @@
-"""The messages of a language model, parsed as a reader of their words would.
+"""The messages to a language model, parsed for rule-based message policies.
 
 * `KnownOutcome` - one outcome that the messages report
 * `MessageText` - what the messages say
