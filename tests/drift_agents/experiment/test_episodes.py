@@ -34,9 +34,9 @@ def test_every_episode_has_the_stream_of_its_seed_and_number(monkeypatch: pytest
     asked: list[tuple[Any, Any]] = []
     play_one = Agent.run_episode
 
-    def note(self: Agent, settings: Any, seed: Any = None, options: Any = None) -> Any:
+    def note(self: Agent, env: Any, seed: Any = None, options: Any = None) -> Any:
         asked.append((seed, options))
-        return play_one(self, settings, seed, options)
+        return play_one(self, env, seed, options)
 
     monkeypatch.setattr(Agent, "run_episode", note)
     list(play(cell("frozen_lake/explicit", seed=7), ScheduleSettings(rounds=1)))
@@ -53,12 +53,12 @@ def test_the_cells_seed_fixes_the_drift_for_everybody() -> None:
     maps = {}
     for seed, verifier in ((0, "none"), (0, "overwrite"), (1, "none")):
         setup = make_setup(cell("frozen_lake/explicit:family", verifier, seed), ScheduleSettings(rounds=1))
-        setup.settings.env.reset(seed=seed)
+        setup.env.env.reset(seed=seed)
         for index in range(3):
-            setup.settings.reset(
+            setup.env.reset(
                 seed=episode_seed(seed, index), options={"drift_clock": "continue", "drift_tick": index * 20}
             )
-            maps[seed, verifier, index] = setup.settings.knobs(setup.settings.tick)["map"]
+            maps[seed, verifier, index] = setup.env.knobs(setup.env.tick)["map"]
     assert all(maps[0, "none", index] == maps[0, "overwrite", index] for index in range(3))
     assert all(maps[0, "none", index] != maps[1, "none", index] for index in range(3))
     assert len({maps[0, "none", index] for index in range(3)}) == 3
@@ -140,7 +140,7 @@ def test_an_experiment_file_sets_the_outlook_of_prompts(
         [(start, Outcome(ice, 0.0, False)), (ice, Outcome(goal, 1.0, True)), (ice, Outcome(hole, 0.0, True))]
     ):
         setup.memory.observe(Experience(state, "2", outcome, 0.0, AgentClock(0, time)), AgentClock(0, time))
-    first, *_ = agent.run_episode(setup.settings, seed=0).trace
+    first, *_ = agent.run_episode(setup.env, seed=0).trace
     (known,) = parse_prompt(first.prompt).here
     assert known.value_estimate == expected
 
