@@ -117,7 +117,7 @@ def test_invalid_options_are_refused(name: str, options: dict[str, Any]) -> None
 
 def test_other_messages_are_answered_by_untried_actions() -> None:
     schema = {"title": "action", "properties": {"action": {"enum": ["a", "b"]}}}
-    assert MessageModel().complete([Message("user", "Any world.")], schema).data == {"action": "a"}
+    assert MessageModel().complete([Message("user", "Any environment.")], schema).data == {"action": "a"}
 
 
 def play(tmp_path: Path, schedule: str, **rest: Any) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: s
 
 
 @pytest.mark.parametrize("schedule", ["mountain_car/reversed", "webshop/explicit"])
-def test_readers_play_every_world(tmp_path: Path, schedule: str) -> None:
+def test_readers_play_every_environment(tmp_path: Path, schedule: str) -> None:
     agents = {"memory": "vanilla", "verifier": ["glove", "announce_only"], "policy": list(READERS)}
     rows = play(tmp_path, schedule, agents=agents)
     assert {row["policy"] for row in rows} == set(READERS)
