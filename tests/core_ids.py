@@ -13,12 +13,13 @@ def kinds_of_schedules() -> list[tuple[str, str]]:
     kept = []
     for name in shipped_schedules():
         schedule = load_schedule(name)
-        if schedule.env in CORE_IDS:
-            drifts = schedule.to_dict()["drifts"]
-            knobs = {(what, knob) for drift in drifts for what in WHAT for knob in drift.get(what, ())}
-            forms = {(drift.get("kind"), *(key for key in sorted(drift) if key not in ("name", *WHAT))) for drift in drifts}
-            features = {(schedule.env, feature) for feature in (schedule.clock, *knobs, *forms)}
-            if not features <= seen:
-                seen |= features
-                kept.append((schedule.env, name))
+        if schedule.env not in CORE_IDS:
+            continue
+        features: set[tuple[object, ...]] = {(schedule.env, schedule.clock)}
+        for drift in schedule.to_dict()["drifts"]:
+            features.add((schedule.env, drift.get("kind"), *sorted(set(drift) - {"name", *WHAT})))
+            features |= {(schedule.env, what, knob) for what in WHAT for knob in drift.get(what, ())}
+        if not features <= seen:
+            seen |= features
+            kept.append((schedule.env, name))
     return kept

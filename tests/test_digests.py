@@ -24,6 +24,7 @@ def digests() -> ModuleType:
     return module
 
 
+@pytest.mark.integration
 def test_nothing_differs_in_the_short_form(digests: ModuleType) -> None:
     found = digests.differences(digests.record(short=True), digests.recorded(), short=True)
     assert not found, "\n".join(found)

@@ -170,7 +170,7 @@ def test_clones_after_a_render(env_id, clone, mode):
     other.close()
 
 
-@pytest.mark.parametrize("maker", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize("maker", [SyncVectorEnv, pytest.param(AsyncVectorEnv, marks=pytest.mark.integration)])
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("env_id", "text"), [*((env_id, False) for env_id in CORE_IDS), ("DriftFrozenLake-v0", True)])
 def test_vectors_see_what_single_environments_see(env_id, text, mode, maker):
@@ -216,8 +216,10 @@ def test_make_vec(env_id):
     vector.close()
 
 
-@ids
-@pytest.mark.parametrize("inner_video", [True, False])
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("env_id", "inner_video"), [("DriftFrozenLake-v0", True), ("DriftFrozenLake-v0", False), ("DriftWebShop-v0", True)]
+)
 def test_videos_and_statistics_in_both_orders(env_id, inner_video, tmp_path):
     env = gym.make(env_id, render_mode="rgb_array", overlay=True, max_episode_steps=4)
 

@@ -156,6 +156,7 @@ def test_no_server():
             Client(address)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("sent", [0, 40, 10**6], ids=["nothing", "a part", "all"])
 def test_a_response_that_is_cut_off_is_an_error(sent):
     """As by a server that is killed while it sends: a part of a page must not pass for the page."""

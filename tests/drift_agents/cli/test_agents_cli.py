@@ -164,6 +164,7 @@ def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.Captu
     assert "no memory is called 'os:system'" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_help_imports_no_part() -> None:
     code = (
         "import sys; from drift_agents.cli.app import main; main(['run', '--help']); "

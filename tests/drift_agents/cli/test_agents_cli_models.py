@@ -64,7 +64,6 @@ def test_models_play_and_the_bill_is_shown(file: Path, server: Any, capsys: pyte
     rows = read_rows(file.parent / "run" / "episodes.jsonl")
     assert {row["policy"] for row in rows} == {"llm(right)", "llm(down)"}
     assert all(row["invalid_actions"] == 0 for row in rows)
-    assert "Language models over the whole run" in printed.out
     asked = len(server.requests)
     assert f"language models: {asked} requests, " in printed.err
     assert f"{55 * asked:,} tokens, cost {asked * 1e-4:.4f}" in printed.err

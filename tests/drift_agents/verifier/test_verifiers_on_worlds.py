@@ -102,7 +102,7 @@ def test_a_snapshot_of_the_lake_costs_one_step_a_probe() -> None:
 def test_a_replay_of_the_car_meets_the_cell_and_tells_where() -> None:
     """The twin's car starts elsewhere: what is met is the cell, and the outcome belongs to the place where it was."""
     world = gym.make("DriftMountainCar-v0", schedule="mountain_car/reversed", text=True)
-    matching = make_matching("grid")
+    matching = make_matching("mountain_car")
     prober = ReplayProber(drift_envs.twin(world))
     prober.bind(matching)
     state, _ = world.reset(seed=3)

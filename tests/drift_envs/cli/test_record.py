@@ -43,6 +43,7 @@ def test_a_sheet_needs_no_extra_and_is_the_same_twice(tmp_path: Path, monkeypatc
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.integration
 def test_an_mp4(tmp_path: Path) -> None:
     out = tmp_path / "car.mp4"
     arguments = ["--schedule", "mountain_car/reversed", "--steps", "5", "--policy", "random", "--phases", "1"]

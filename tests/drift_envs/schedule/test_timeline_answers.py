@@ -288,7 +288,7 @@ def test_far_questions_are_cheap_or_refused(make):
     closed = make({"every": 7, "for": 2, "set": {"slip": 0.5}})
     assert closed.values(7 * 10**14 + 1)["slip"] == 0.5
     walk = make({"rate": 1.0, "walk": {"slip": 0.05}})
-    assert walk.values(2_000_000) == make({"rate": 1.0, "walk": {"slip": 0.05}}).values(2_000_000)
+    assert walk.values(200_000) == make({"rate": 1.0, "walk": {"slip": 0.05}}).values(200_000)
     with pytest.raises(ArgumentError, match="random events before it"):
         walk.values(10**12)
     with pytest.raises(ArgumentError, match="random events before it"):
