@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -28,6 +26,8 @@ from drift_agents.submission.replay import (
 )
 from drift_agents.submission.validate import check_submission
 from hypothesis import given
+
+from tests.drift_agents.llm.chat_server import said, serve
 
 Reseal = Callable[[Path], None]
 
@@ -143,23 +143,12 @@ def test_a_missing_package_is_named(tmp_path: Path, newest: Path, monkeypatch: p
             replay_submission(checked, 1)
 
 
-def _load_chat() -> Any:
-    path = Path(__file__).parents[1] / "llm" / "chat_server.py"
-    spec = importlib.util.spec_from_file_location("submission_tests_chat_server", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The submission of a run with a language model, whose server is gone."""
     pytest.importorskip("openai")
     folder = tmp_path_factory.mktemp("asked")
-    chat = _load_chat()
-    with chat.serve(lambda _: chat.said(json.dumps({"action": "1"}), tokens=(50, 5))) as server:
+    with serve(lambda _: said(json.dumps({"action": "1"}), tokens=(50, 5))) as server:
         policy = {"llm": {"model": "right", "base_url": server.url, "price": [1.0, 10.0]}}
         experiment = parse_experiment(
             {
