@@ -16,6 +16,7 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 # Equal runs on every machine: no random start, no deadline that a busy machine would miss.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("check", derandomize=True, deadline=None, max_examples=15)
 hypothesis.settings.load_profile("suite")
 
 OUTSIDE = {"browser", "chat", "chromium", "server"}
@@ -41,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test without the marker, `make check` runs it, starts nothing."""
+    """A test without the marker, which `make check` runs, starts nothing."""
     global _confined
     _confined = not (item.get_closest_marker("integration") or item.get_closest_marker("slow"))
     try:

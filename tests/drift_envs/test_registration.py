@@ -85,6 +85,7 @@ def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
     assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("env_id", "schedule"), OURS)
 def test_spaces_never_change(env_id, schedule):
     env = gym.make(env_id, schedule=schedule)

@@ -47,6 +47,7 @@ def cover(cells: tuple[Cell, ...]) -> list[Cell]:
     return kept
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", shipped_experiments())
 def test_everything_in_it_can_be_made(name: str) -> None:
     if name in FOR_EXTRA:

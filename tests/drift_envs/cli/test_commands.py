@@ -146,6 +146,7 @@ def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:
     assert "frozen_lake/" not in text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [*LAKES, "mountain_car/reversed", "mountain_car_continuous/goal"])
 def test_show_works_for_every_shipped_schedule(name: str, capsys: pytest.CaptureFixture) -> None:
     assert main(["show", name]) == 0

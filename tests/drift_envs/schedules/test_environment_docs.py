@@ -55,6 +55,7 @@ def test_every_shipped_schedule_has_a_row() -> None:
 KINDS = {name for _, name in kinds_of_schedules()}
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "name", [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 )
@@ -72,6 +73,7 @@ def test_the_figures_of_a_schedule(name: str) -> None:
     assert f"| `{name}` |" in table
 
 
+@pytest.mark.integration
 def test_what_the_best_known_policy_of_the_car_reaches() -> None:
     table = rows("0.")
     assert len(table) == 6

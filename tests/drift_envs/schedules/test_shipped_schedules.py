@@ -144,6 +144,7 @@ def test_the_knobs_fit_the_environment(name: str) -> None:
     assert load_schedule(name, table=TABLES[name.split("/")[0]][1]) == plan(name)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_every_drift_matters_and_leaves_the_task_solvable(name: str) -> None:
     for phase, effect in effects(name):

@@ -146,6 +146,7 @@ def board(schedule: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     ("seeds", "rounds"), [pytest.param(1, 1, id="short"), pytest.param(3, 5, id="long", marks=pytest.mark.slow)]
@@ -161,6 +162,7 @@ def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: s
     assert not any(row["invalid_actions"] or row["model_calls"] for row in rows)
 
 
+@pytest.mark.integration
 def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tmp_path: Path) -> None:
     """Two development instances, the first ten rounds of every phase."""
     policies = [{"message_reader": {"format": form}} for form in ("ranked", "paper")]

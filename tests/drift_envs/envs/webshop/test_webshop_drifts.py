@@ -39,6 +39,7 @@ def play(env, oracle, tick, most=30):
     return 0.0, info
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("seed", "name"), [(number % 4, name) for number, name in enumerate(NAMES)])
 def test_the_oracle_scores_one_in_every_phase(make_shop, seed, name):
     env = make_shop(name, text=True)
@@ -50,6 +51,7 @@ def test_the_oracle_scores_one_in_every_phase(make_shop, seed, name):
         assert 0.999 < oracle.value(phase.start) <= 1.0
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("seed", "name"), [(number % 4, name) for number, name in enumerate(NAMES) if not load_schedule(name).control]
 )
@@ -188,6 +190,7 @@ def test_unaffected_goals_fill_a_pool(make_shop, tmp_path):
 class TestOracle:
     """The oracle against the shop itself."""
 
+    @pytest.mark.integration
     @pytest.mark.parametrize("name", NAMES)
     def test_its_responses_equal_the_environments(self, make_shop, walker, name):
         env = make_shop(name, text=True)
