@@ -25,6 +25,9 @@ from drift_envs.schedule.variants import FILE_ENDINGS, split_suffix
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions
 
+MOST_STEPS = 1000
+"""The step limit of an environment of another package that has none."""
+
 _Env = gym.Env[Any, Any]
 _NAMES = {entry.declaration.partition(":")[2].lower(): env_id for env_id, entry in IDS.items()}
 _VECTOR = "_vector"
@@ -139,6 +142,8 @@ def make_from_schedule(
 ) -> _Env:
     """Make the environment that a schedule names, of this package or any other that is registered with Gymnasium.
 
+    An id that was registered without a step limit gets `MOST_STEPS`, so that every episode ends.
+
     Args:
         schedule: what `load_schedule` takes; its `env` names the environment, as `CartPole-v1` or `my_package:Mine-v0`.
         text: whether observations are texts, see `TextObservation`.
@@ -168,6 +173,8 @@ def make_from_schedule(
     wrappers = WrapperOptions(**options)
     try:
         base = gym.make(loaded.env, render_mode=wrappers.base_mode(loaded))
+        if base.spec is not None and base.spec.max_episode_steps is None:
+            base = gym.wrappers.TimeLimit(base, MOST_STEPS)
     except (gym.error.Error, ImportError) as error:
         raise ArgumentError(f"`env` of {loaded.name}: there is no environment {loaded.env!r}: {error}") from error
     try:

@@ -171,6 +171,15 @@ class Knob:
         default=None, compare=False
     )
 
+    def __post_init__(self) -> None:
+        """Refuse a kind that does not exist.
+
+        Raises:
+            KnobError: if there is no such kind.
+        """
+        if self.kind not in _KINDS:
+            raise KnobError(f"`kind` of `{self.name}` should be one of {', '.join(_KINDS)}. Received {self.kind!r}")
+
     @property
     def is_numeric(self) -> bool:
         """Whether the value can be added to, scaled, interpolated and reflected at its bounds."""

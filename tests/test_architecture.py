@@ -141,6 +141,19 @@ def test_imports_go_down() -> None:
                 assert mine == other or row_of(target) < row_of(own), f"{where}: not downward"
 
 
+ENVIRONMENTS = ("drift_agents.envs.",)
+"""Packages in which each folder holds one environment."""
+
+
+def test_no_environment_imports_another() -> None:
+    for name, path in MODULES.items():
+        for prefix in ENVIRONMENTS:
+            own = name.removeprefix(prefix).split(".")[0]
+            for target, line in imports(path) if name.startswith(prefix) else []:
+                other = target.removeprefix(prefix).split(".")[0]
+                assert not target.startswith(prefix) or other == own, f"{path}:{line} imports {target}"
+
+
 def assert_no_circle(graph: dict[str, set[str]]) -> None:
     done: set[str] = set()
 

@@ -199,6 +199,28 @@ def _validate(
 
 
 @app.command(
+    "check",
+    short_help="Play both sides of every drift, and warn of knobs that change nothing.",
+    epilog="Example: drift-envs check my_schedule.yaml --episodes 20",
+)
+def _check(
+    name: Name,
+    episodes: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Episodes on each side.")] = 5,
+    steps: Annotated[int, typer.Option(min=1, max=LARGEST, metavar="N", help="Cut an episode after N steps.")] = 200,
+    seed: SeedOption = 0,
+    debug: Debug = False,
+) -> None:
+    """Play both sides of every drift with the same random actions, and print when each changed knob was first seen.
+
+    A knob that nothing showed gets a warning: the environment may have read it once, at its construction, or random
+    actions do not reach what it changes.
+    """
+    from drift_envs.cli.check import check_schedule
+
+    check_schedule(_make_console(), name, seed, episodes, steps)
+
+
+@app.command(
     "plot", short_help="Draw knobs over ticks.", epilog="Example: drift-envs plot frozen_lake/thaw --out thaw.png"
 )
 def _plot(

@@ -106,6 +106,43 @@ class AttributePath:
         key = self._key(env, parents, place, last)
         place[key] = _like(place[key], value)
 
+    def call(self, env: Any, value: Any) -> None:
+        """Call the method at the end of the path with a value.
+
+        Args:
+            env: the environment.
+            value: a canonical value.
+
+        Raises:
+            KnobError: if there is no such method.
+        """
+        method = self._walk(env, self.steps)
+        if not callable(method):
+            raise KnobError(f"`{self.text}` should be a method. Received {type(method).__name__}")
+        method(thaw(value))
+
+    def has_method(self, env: Any) -> bool:
+        """Whether there is a method at the end of the path.
+
+        Args:
+            env: the environment.
+        """
+        try:
+            return callable(self._walk(env, self.steps))
+        except KnobError:
+            return False
+
+    def shows_value(self, env: Any) -> bool:
+        """Whether the environment has such an attribute, and it is no method.
+
+        Args:
+            env: the environment.
+        """
+        try:
+            return not callable(self._walk(env, self.steps))
+        except KnobError:
+            return False
+
     def own(self, env: Any) -> None:
         """Give the instance a copy of each list, mapping or array on the path that belongs to its class.
 

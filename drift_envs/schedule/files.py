@@ -149,9 +149,12 @@ def _locate(source: str | os.PathLike[str], extending: Mark | None) -> tuple[str
         # what a file extends must not reach beyond its folder, so only programs and people may leave the suffix out
         if extending is not None or "\0" in text or len(text) > _LONGEST_PATH or not os.path.isfile(text):
             folder = text.partition("/")[0] + "/"
-            beside = [name for name in shipped_schedules() if name.startswith(folder)]
-            known = nearest(text, beside or shipped_schedules())
-            rule = f"there is no shipped schedule {show(text)}. {known}; the path of a file ends in .yaml"
+            names = shipped_schedules()
+            beside = [name for name in names if name.startswith(folder)]
+            known = nearest(text, beside or names)
+            if not beside and known.startswith("Known"):  # too many to list
+                known = f"They begin with {', '.join(dict.fromkeys(name.partition('/')[0] for name in names))}"
+            rule = f"there is no shipped schedule {show(text)} (the path of a file ends in .yaml). {known}"
             raise _unknown(extending, rule)
     if "\0" in text:
         raise _error(extending or Mark("<name>", None), f"a path can't hold a null character. Received {show(text)}")

@@ -178,9 +178,16 @@ class KnobSpec(_Model):
     attribute: Attribute | None = Field(
         default=None, description="the attribute of the environment, by path; the knob's name if absent"
     )
-    kind: Literal["float", "integer", "boolean", "string", "array", "list", "factor"] = Field(
-        default="float",
-        description="what the value is; a factor multiplies the attribute's original value, a number or an array",
+    setter: Attribute | None = Field(
+        default=None, description="a method of the environment, by path, that is called with the value"
+    )
+    default: bool | int | float | str | None = Field(
+        default=None, description="the value of a new environment, where a setter sets what no attribute shows"
+    )
+    kind: Literal["float", "integer", "boolean", "string", "array", "list", "factor"] | None = Field(
+        default=None,
+        description="what the value is, by default what the attribute is; a factor multiplies the attribute's original "
+        "value, a number or an array",
     )
     bounds: tuple[Number, Number] | None = Field(
         default=None, description="the lowest and the highest value, both reachable"

@@ -76,7 +76,7 @@ def schedule_findings(schedule: Mapping[str, Any]) -> Iterator[Finding]:
         if name == "derived" or not isinstance(spec, Mapping):
             continue
         bounds = spec.get("bounds")
-        if bounds is None and spec.get("kind", "float") in ("float", "integer", "factor"):
+        if bounds is None and spec.get("kind") in ("float", "integer", "factor"):
             yield ("knobs", name), "a number needs `bounds: [low, high]`: values beyond them are reflected"
         elif isinstance(bounds, (list, tuple)) and len(bounds) == 2 and all(map(is_number, bounds)):
             low, high = bounds

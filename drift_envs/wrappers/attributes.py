@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -22,8 +22,10 @@ from drift_envs.checks import is_number
 from drift_envs.errors import DeclaredKnobsError, DrivenKnobError, KnobError, StateError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, thaw
 from drift_envs.schedule.attribute_path import AttributePath
-from drift_envs.schedule.model import Knobs
 from drift_envs.tunable import TunableEnv
+
+if TYPE_CHECKING:
+    from drift_envs.schedule.model import Knobs
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,20 @@ class AttributeKnob:
         name: what schedules call it.
         path: the attribute, see `AttributePath`.
         kind: `float`, `integer`, `boolean`, `string`, `array`, `list`, or `factor` for a number that multiplies
-            the original value.
+            the original value; `None` for the attribute's own type.
         bounds: lowest and highest value.
         doc: one line of meaning.
-        default: the value of a new environment; `AttributeKnobs` reads it from the environment instead.
+        default: the value of a new environment; `AttributeKnobs` reads it from the environment where it can.
+        setter: a method that is called with the value, by path, instead of setting the attribute.
     """
 
     name: str
     path: str
-    kind: str = "float"
+    kind: str | None = "float"
     bounds: tuple[float, float] | None = None
     doc: str = ""
     default: Value = None
+    setter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ def declared_knobs(knobs: Knobs | None) -> tuple[tuple[AttributeKnob, ...], tupl
     if knobs is None:
         return (), ()
     attributes = tuple(
-        AttributeKnob(name, spec.attribute or name, spec.kind, spec.bounds, spec.doc)
+        AttributeKnob(name, spec.attribute or name, spec.kind, spec.bounds, spec.doc, spec.default, spec.setter)
         for name, spec in knobs.specs.items()
     )
     followers = tuple(
@@ -118,6 +122,8 @@ class AttributeKnobs:
         self._parsed: dict[str, AttributePath] = {}
         self._originals: dict[str, Value] = {}  # what a factor multiplies, by knob
         self._factors: dict[str, float] = {}
+        self._setters: dict[str, AttributePath] = {}
+        self._hidden: dict[str, Value] = {}  # the value of each knob that a setter sets and no attribute shows
         knobs: list[Knob] = []
         findings: list[tuple[tuple[str | int, ...], str]] = []
         for attribute in attributes:
@@ -147,7 +153,7 @@ class AttributeKnobs:
             KnobError: if a list does not have the shape of the array.
         """
         for name, value in self._set.items():
-            found = self._read(self.paths[name])
+            found = self._hidden[name] if name in self._hidden else self._read(self.paths[name])
             if found != value:
                 raise DrivenKnobError(
                     f"`{name}` is driven by the schedule and should not be set from outside. "
@@ -159,10 +165,16 @@ class AttributeKnobs:
                 self._factors[name] = value
                 written = _multiply(self._originals[name], value)
             try:
-                self._parsed[self.paths[name]].write(self._env, written)
+                if name in self._setters:
+                    self._setters[name].call(self._env, written)
+                else:
+                    self._parsed[self.paths[name]].write(self._env, written)
             except (ValueError, TypeError, AttributeError) as error:
                 raise KnobError(f"`{self.paths[name]}` can't be set to {value!r}: {error}") from error
-            self._set[name] = self._read(self.paths[name])  # arrays round to their own precision
+            if name in self._hidden:
+                self._hidden[name] = value
+            # arrays round to their own precision
+            self._set[name] = value if name in self._hidden else self._read(self.paths[name])
         for follower in self._followers:
             parts = [self._read(part) for part in follower.parts]
             result = sum(parts[1:], parts[0]) if follower.operation == "sum" else math.prod(parts[1:], start=parts[0])
@@ -177,28 +189,49 @@ class AttributeKnobs:
 
     def _knob(self, attribute: AttributeKnob) -> Knob:
         """The knob of an attribute, its default being what the environment has now."""
-        path = self._prepare(attribute.path)
-        present = path.read(self._env)
         name, bounds, doc = attribute.name, attribute.bounds, attribute.doc
-        if attribute.kind == "factor":
+        present = self._find_value(attribute)
+        kind = attribute.kind or _kind_of(present)
+        if kind == "factor":
             if not _is_numeric(present):
-                raise KnobError(f"`{path.text}` should be a number or an array of numbers. Received {present!r}")
+                raise KnobError(f"`{attribute.path}` should be a number or an array of numbers. Received {present!r}")
             self._originals[name], self._factors[name] = present, 1.0
             return Knob(name, 1.0, bounds, doc, "float")
-        if isinstance(present, tuple) and attribute.kind in ("float", "integer"):
+        if isinstance(present, tuple) and kind in ("float", "integer"):
             raise KnobError(
-                f"`{path.text}` is an array of {len(present)}; the kind should be `array`, or `factor` for a number "
-                "that multiplies it"
+                f"`{attribute.path}` is an array of {len(present)}; the kind should be `array`, or `factor` for a "
+                "number that multiplies it"
             )
-        shape = np.shape(present) if attribute.kind == "array" else None
-        is_range = attribute.kind in ("float", "integer", "array") and bounds is not None
+        if bounds is None and attribute.kind is None and kind in ("float", "integer"):
+            raise KnobError("a number needs `bounds: [low, high]`: values beyond them are reflected")
+        if bounds is not None and kind not in ("float", "integer", "array"):
+            raise KnobError(f"`bounds` should be given for numbers alone. `{attribute.path}` is {present!r}")
+        shape = np.shape(present) if kind == "array" else None
+        is_range = bounds is not None
         parse = None if shape is None else _ArrayParser(name, shape, bounds if is_range else None)
         limits = bounds if is_range and shape is None else None
-        knob = Knob(name, None, limits, doc, attribute.kind, parse=parse)
+        knob = Knob(name, None, limits, doc, kind, parse=parse)
         return replace(knob, default=freeze(knob.check(present)))
 
+    def _find_value(self, attribute: AttributeKnob) -> Value:
+        """The present value; of a knob that a setter sets and no attribute shows, the declared default."""
+        if attribute.setter is not None:
+            setter = AttributePath.parse(attribute.setter)
+            if not setter.has_method(self._env):
+                raise KnobError(f"`setter` should be a method of {type(self._env).__name__}. Received {setter.text!r}")
+            self._setters[attribute.name] = setter
+            if not AttributePath.parse(attribute.path).shows_value(self._env):
+                if attribute.default is None:
+                    raise KnobError(
+                        f"no attribute `{attribute.path}` shows what `{setter.text}` sets; state its value in a new "
+                        "environment as `default`"
+                    )
+                self._hidden[attribute.name] = freeze(attribute.default)
+                return self._hidden[attribute.name]
+        return self._prepare(attribute.path).read(self._env)
+
     def _value(self, knob: Knob) -> Value:
-        return self._read(self.paths[knob.name])
+        return self._hidden[knob.name] if knob.name in self._hidden else self._read(self.paths[knob.name])
 
     def _prepare(self, path: str) -> AttributePath:
         """Parse a path and check that the environment has it."""
@@ -233,6 +266,19 @@ class _ArrayParser:
                 f"the numbers of `{self.name}` should be in the interval [{low}, {high}]. Received {value!r}"
             )
         return tuple(freeze(thaw(value)))
+
+
+def _kind_of(value: Value) -> str:
+    """The kind of a value that an attribute has."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, tuple):
+        return "array" if _is_numeric(value) else "list"
+    return "float"
 
 
 def _is_numeric(value: Any) -> bool:
@@ -290,10 +336,10 @@ def knob_table_of_attributes(attributes: Sequence[AttributeKnob]) -> KnobTable:
     Args:
         attributes: the knobs; all have a default.
     """
-    kinds = {"factor": "float"}
+    kinds = {"factor": "float", None: "float"}
     return KnobTable(
         tuple(
-            Knob(one.name, freeze(one.default), one.bounds, one.doc, kinds.get(one.kind, one.kind))
+            Knob(one.name, freeze(one.default), one.bounds, one.doc, kinds.get(one.kind) or str(one.kind))
             for one in attributes
         )
     )

@@ -19,6 +19,8 @@ from drift_agents.experiment.config import PartSpec, SweptValue
 from drift_agents.experiment.evaluation_wrapper import EvaluationWrapper
 from drift_agents.registry import PROBERS
 from drift_agents.verifier.base import Prober
+from drift_envs.entry_points import make_from_schedule
+from drift_envs.errors import ArgumentError
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
 from drift_envs.wrappers.snapshot import snapshot
@@ -53,8 +55,8 @@ def make_world(schedule: Schedule) -> EvaluationWrapper:
         ScheduleError: if the schedule cannot be used.
     """
     try:
-        return EvaluationWrapper(gym.make(str(schedule.env), schedule=schedule, text=True))
-    except gym.error.Error as error:
+        return EvaluationWrapper(make_from_schedule(schedule, text=True))
+    except (gym.error.Error, ArgumentError) as error:
         raise ExperimentError(f"{schedule.name}: {error}") from error
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.prompt.value_estimate import PathEstimate
+from drift_agents.prompt.value_estimate import PathEstimate, as_records
 from drift_agents.prompt.view import PromptView, Recollection, parse_prompt
-from drift_agents.types import AgentClock, Record
 
 STEP_COST = 1e-6
 """What a step costs, so that of equal scores the nearest one is taken."""
@@ -65,17 +64,14 @@ class GenericPlanner:
 
     def _values(self, view: PromptView, known: dict[str, list[Recollection]]) -> dict[str, float]:
         """The highest score reachable by each action, by the rule for several outcomes."""
-        items, paths = (*view.here, *view.elsewhere), PathEstimate(self.conflict)
-        clocks = [AgentClock(0, item.last) for item in items]
-        responses = [(item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n))) for item in items]
-        paths.update([Record(i, *each, now) for i, (each, now) in enumerate(zip(responses, clocks, strict=True))])
-        values = {}
-        for action, outcomes in known.items():
-            found = [(item, *paths.find(item.outcome)) for item in outcomes]
-            shown = [
-                ((score if item.value_estimate is None else item.value_estimate) - STEP_COST * (steps or 0), item)
-                for item, score, steps in found
-            ]
-            shares = settle([(value, item.support, item.last) for value, item in shown], self.conflict)
+        paths, values = PathEstimate(self.conflict), {}
+        paths.update(as_records((*view.here, *view.elsewhere)))
+        for action, items in known.items():
+            sightings = [(self._value(item, *paths.find(item.outcome)), item.support, item.last) for item in items]
+            shares = settle(sightings, self.conflict)
             values[action] = max(v for v, _ in shares) if self.conflict == "max" else sum(v * p for v, p in shares)
         return values
+
+    @staticmethod
+    def _value(item: Recollection, score: float, steps: int | None) -> float:
+        return (score if item.value_estimate is None else item.value_estimate) - STEP_COST * (steps or 0)

@@ -19,9 +19,9 @@ import numpy as np
 from drift_agents.llm.base import Message
 from drift_agents.policy.facts import FACTS_FORMATS, PLAIN, RANKED, RAW, PlainFacts, render_facts
 from drift_agents.policy.prompt_template import PromptTemplate
-from drift_agents.prompt.value_estimate import ValueEstimate
+from drift_agents.prompt.value_estimate import ValueEstimate, as_records
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
-from drift_agents.types import AgentClock, Outcome, Record
+from drift_agents.types import Outcome
 
 FORMATS = (RANKED, RAW, "paper", "full", "plain", "react")
 """`ranked`, `raw`: see `drift_agents.policy.facts`. `paper`: this state's experience and lessons, as in GLOVE's
@@ -124,11 +124,7 @@ def _value_estimate(view: PromptView) -> Callable[[Outcome], float]:
 
     @cache
     def fit() -> ValueEstimate:
-        items = enumerate((*view.here, *view.elsewhere))
-        return ValueEstimate(
-            Record(i, item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n)), AgentClock(0, item.last))
-            for i, item in items
-        )
+        return ValueEstimate(as_records((*view.here, *view.elsewhere)))
 
     return lambda outcome: fit()(outcome)
 

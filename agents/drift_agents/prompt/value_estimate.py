@@ -2,6 +2,7 @@
 
 * `ValueEstimate` - the values of all states of one memory content
 * `PathEstimate` - the highest score with the fewest steps to it, updated step by step
+* `as_records` - the recollections of a prompt as records, for both
 
 GLOVE's appendix B.6 prints it beside every record ("Max score achievable from this path"):
 "through concatenating experiences' s' with other experiences whose s is the same, the agent
@@ -14,7 +15,8 @@ import heapq
 from collections.abc import Callable, Hashable, Iterable
 
 from drift_agents.prompt.conflict import check_conflict, settle
-from drift_agents.types import Outcome, Record
+from drift_agents.prompt.view import Recollection
+from drift_agents.types import AgentClock, Outcome, Record
 
 SWEEPS = 10_000
 """The maximum number of sweeps; only `frequency` needs it, whose values are reached in the limit."""
@@ -24,6 +26,18 @@ CLOSE = 1e-9
 
 def _identity(state: str) -> Hashable:
     return state
+
+
+def as_records(items: Iterable[Recollection]) -> list[Record]:
+    """The recollections of a prompt as records, each with its one outcome.
+
+    Args:
+        items: the recollections.
+    """
+    return [
+        Record(i, item.state, item.action, ((item.outcome, 1.0),), max(1, round(item.n)), AgentClock(0, item.last))
+        for i, item in enumerate(items)
+    ]
 
 
 class ValueEstimate:

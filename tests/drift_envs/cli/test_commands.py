@@ -75,7 +75,7 @@ def test_a_failure_is_status_1_and_one_line(capsys: pytest.CaptureFixture) -> No
     [
         ("frozen_lake/implicitt", "frozen_lake/implicit"),
         ("frozen_lake/implicit:famly", "frozen_lake/implicit:family"),
-        ("frozen_lake/implicit:family", "frozen_lake/implicit:family"),
+        ("frozen_lake/implicit-family", "frozen_lake/implicit:family"),
     ],
 )
 def test_an_unknown_schedule_is_wrong_usage(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from drift_envs.errors import DriftEnvsError, DrivenKnobError, ScheduleError
+from drift_envs.knobs import Knob
 from drift_envs.wrappers import DriftWrapper
 
 BUILT_IN = {"CartPole-v1": "masspole", "Acrobot-v1": "link_mass_1", "Pendulum-v1": "m"}
@@ -102,6 +103,90 @@ def test_an_environment_of_somebody_else():
     assert [env.step(0)[0] for _ in range(4)] == [1, 2, 7, 12]
 
 
+class Machine(gym.Env):
+    """Adds the gear to a counter; the mode is behind a method."""
+
+    observation_space = gym.spaces.Box(-1000, 1000, (2,))
+    action_space = gym.spaces.Discrete(2)
+    gear = 2
+    label = "slow"
+
+    def __init__(self):
+        self._mode = 0
+
+    def choose(self, mode):
+        if mode not in (0, 1, 2):
+            raise ValueError("no such mode")
+        self._mode = mode
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.count = 0
+        return self._see(), {}
+
+    def step(self, action):
+        self.count += self.gear
+        return self._see(), 0.0, False, False, {}
+
+    def _see(self):
+        return np.array([self.count, self._mode], np.float32)
+
+
+def test_a_knob_has_the_type_of_its_attribute():
+    knobs = {"gear": {"bounds": [1, 9]}, "label": {}}
+    env = DriftWrapper(Machine(), plan(drifts=[{"at": 1, "set": {"gear": 3, "label": "fast"}}], knobs=knobs))
+    env.reset(seed=0)
+    assert type(env.unwrapped.gear) is int
+    env.reset()
+    assert (env.unwrapped.gear, type(env.unwrapped.gear), env.unwrapped.label) == (3, int, "fast")
+    with pytest.raises(ScheduleError, match=re.escape("`gear` should be a whole number. Received 2.5")):
+        DriftWrapper(Machine(), plan(drifts=[{"at": 1, "set": {"gear": 2.5}}], knobs=knobs))
+    half = {"gear": {"kind": "float", "bounds": [1, 9]}}
+    env = DriftWrapper(Machine(), plan({"gear": 2.5}, knobs=half))
+    env.reset(seed=0)
+    assert env.unwrapped.gear == 2.5
+
+
+def test_a_method_sets_what_no_attribute_shows():
+    knobs = {"mode": {"setter": "choose", "default": 0, "bounds": [0, 5]}}
+    env = DriftWrapper(Machine(), plan(drifts=[{"every": 2, "for": 1, "set": {"mode": 2}}], knobs=knobs))
+    seen = [env.reset(seed=0 if episode == 0 else None)[0][1] for episode in range(5)]
+    assert seen == [0, 0, 2, 0, 2]
+    assert env.drift_state.knobs["mode"] == 2
+    change = next(iter(env.drift_log))
+    assert (change.tick, change.old, change.new) == (2, 0, 2)
+    refused = DriftWrapper(Machine(), plan(drifts=[{"at": 1, "set": {"mode": 4}}], knobs=knobs))
+    refused.reset(seed=0)
+    with pytest.raises(DriftEnvsError, match="can't be set to 4: no such mode"):
+        refused.reset()
+
+
+def test_a_method_sets_an_attribute():
+    knobs = {"mode": {"attribute": "_mode", "setter": "choose", "bounds": [0, 2]}}
+    env = DriftWrapper(Machine(), plan({"mode": 1}, knobs=knobs))
+    env.reset(seed=0)
+    assert env.drift_state.knobs["mode"] == 1
+
+
+@pytest.mark.parametrize(
+    ("knob", "message"),
+    [
+        ({"setter": "choose"}, "state its value in a new environment as `default`"),
+        ({"setter": "chose", "default": 0}, "`setter` should be a method of Machine. Received 'chose'"),
+        ({"setter": "gear", "default": 0}, "`setter` should be a method of Machine. Received 'gear'"),
+    ],
+    ids=str,
+)
+def test_setters_that_cannot_be_used(knob, message):
+    with pytest.raises(ScheduleError, match=re.escape(message)):
+        DriftWrapper(Machine(), plan(knobs={"mode": knob}))
+
+
+def test_a_kind_that_there_is_not_is_refused():
+    with pytest.raises(DriftEnvsError, match=re.escape("`kind` of `slip` should be one of float, integer")):
+        Knob("slip", 0, (0, 1), "", kind="int")
+
+
 def test_setting_from_outside_is_noticed():
     drifts = [{"at": 1, "set": {"masspole": 0.4}}]
     env = DriftWrapper(gym.make("CartPole-v1"), plan(drifts=drifts))
@@ -124,7 +209,7 @@ def test_setting_from_outside_is_noticed():
         ({"pole": {"attribute": "spec.idea", "bounds": [0, 1]}}, "CartPoleEnv has no attribute `spec.idea`"),
         ({"masspole": {"bounds": [1, 2]}}, "`masspole` should be in the interval [1.0, 2.0]. Received 0.1"),
         ({"derived": {"mass": {"sum": ["masspole"]}}}, "CartPoleEnv has no attribute `mass`"),
-        ({"kinematics_integrator": {"bounds": [0, 1]}}, "`kinematics_integrator` should be a number. Received 'euler'"),
+        ({"kinematics_integrator": {"bounds": [0, 1]}}, "numbers alone. `kinematics_integrator` is 'euler'"),
     ],
     ids=str,
 )
