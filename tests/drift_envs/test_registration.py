@@ -68,14 +68,6 @@ def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
     env.close()
 
 
-@ids
-def test_the_default_schedule_is_the_explicit_one(env_id):
-    env = gym.make(env_id)
-    assert env.get_wrapper_attr("schedule").name == CORE_IDS[env_id].schedule
-    assert CORE_IDS[env_id].schedule.endswith("/explicit")
-    assert env.spec.max_episode_steps == CORE_IDS[env_id].limit
-
-
 @pytest.mark.parametrize("env_id", PLAIN)
 def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
     ours, base = gym.make(env_id, schedule=None), gym.make(PLAIN[env_id], max_episode_steps=CORE_IDS[env_id].limit)

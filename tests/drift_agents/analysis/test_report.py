@@ -140,16 +140,6 @@ def test_memories_with_equal_figures_share_a_line_of_the_overview() -> None:
     assert [cells[0] for cells, _ in alone.rows] == ["frozen_lake/implicit: No memory"]
 
 
-def test_the_overview_keeps_policies_apart_and_takes_the_first_options_of_a_verifier() -> None:
-    rows = [*log_rows(), *({**line, "policy": "reader", "score": 0.0, "success": False} for line in log_rows()[:48])]
-    rows += [
-        {**line, "verifier": "glove(budget=3)", "score": 0.0} for line in log_rows() if line["verifier"] == "glove"
-    ]
-    table = make_report(manifest(), rows).overview
-    assert cells(table, "frozen_lake/implicit: Vanilla (planner)")["GLOVE"] == "79"
-    assert cells(table, "frozen_lake/implicit: Vanilla (reader)")["GLOVE"] == "0"
-
-
 def test_the_headline_holds_the_figures_of_the_tables() -> None:
     played, lost, gained = make_report(manifest(), log_rows()).headline
     assert played == (

@@ -108,18 +108,6 @@ def test_larger_changes_are_decided_sooner_and_found() -> None:
     assert np.mean([one.drift for one in decided]) >= 0.95
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), ((0.9, 0.05, 0.05), (0.05, 0.9, 0.05)), (UNIFORM, (2 / 3, 1 / 3, 0.0))],
-    ids=["deterministic", "nearly", "a tile that flips"],
-)
-def test_a_handful_where_answers_are_close_to_certain(before: Sequence[float], after: Sequence[float]) -> None:
-    rng = np.random.default_rng(7)
-    decided = [decide(rng, before, after) for _ in range(100)]
-    assert np.mean([one.drift for one in decided]) >= 0.98
-    assert np.mean([one.probes for one in decided]) <= (15 if before == UNIFORM else 3)
-
-
 def test_the_active_tests_false_alarms_stay_below_delta_on_average_over_the_prior() -> None:
     rng, alarms = np.random.default_rng(8), 0
     trials = 400

@@ -145,19 +145,6 @@ def test_no_button_leaves_the_advertisements_of_the_explicit_schedule(make_shop)
     assert buttons > 20
 
 
-def test_decoys_lead_to_more_advertisements_and_back_to_search(make_shop):
-    env = make_shop({"version": 1, "name": "p", "base": {"ad_page": True, "ad_right_button": "A"}})
-    env.reset(seed=0)
-    shop = env.unwrapped
-    plan = solve(shop.backend._shop.start(shop.goal_index))
-    for action in plan[: plan.index("click[a]")]:
-        env.step(action)
-    seen = [env.step("click[b]")[0].split(" [SEP] ")[2:3]]
-    seen += [env.step("click[a]")[0].split(" [SEP] ")[2:3] for _ in range(2)]
-    assert seen == [["Advertisement 2"], ["Advertisement 3"], ["Advertisement 4"]]
-    assert env.step("click[a]")[0].startswith("WebShop")
-
-
 def test_every_drift_affects_the_goals_of_the_pool(make_shop):
     env = make_shop("webshop/soldout")
     env.reset(seed=0)
