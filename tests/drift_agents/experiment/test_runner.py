@@ -60,6 +60,7 @@ def test_lines_have_the_documented_fields(experiment: Experiment, tmp_path: Path
     assert all(row["regret"] == 1.0 - row["score"] for row in rows)
 
 
+@pytest.mark.integration
 def test_two_runs_and_two_job_counts_write_the_same_bytes(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     assert run_experiment(experiment, tmp_path / "two", jobs=2).read_bytes() == whole
     names = ("run.json", "episodes.jsonl")
