@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 DEMO   := $(VENV)/.installed-demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-full test test-slow lint types bench wheel sdist try-wheel clean
+.PHONY: help demo demo-full check test test-slow lint types bench wheel sdist try-wheel clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ chromium:
 	else \
 		echo "the shop's browser tests need Chromium; on Debian and Ubuntu: apt-get install chromium chromium-driver" >&2; \
 	fi
+
+check: $(STAMP) lint types  ## between edits: lint, types, the tests that start no process, server or browser
+	$(BIN)/python -m pytest -n 2 -m "not slow and not integration" --hypothesis-profile=check
 
 test: $(STAMP) chromium lint types  ## lint, types, the whole test suite: what CI runs
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -1,10 +1,14 @@
-"""Settings of the whole suite."""
+"""Settings of the whole suite, and the marker `integration`."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
+import pytest
 
 # Frames are drawn without a screen. Set before anything imports pygame.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -12,4 +16,44 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 # Equal runs on every machine: no random start, no deadline that a busy machine would miss.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.register_profile("check", derandomize=True, deadline=None, max_examples=15)
 hypothesis.settings.load_profile("suite")
+
+OUTSIDE = {"browser", "chat", "chromium", "server"}
+"""Fixtures that start a browser or a server, or that tests start one with."""
+OUTSIDE_EXAMPLES = {
+    "drift_envs.integrations.loopback.listen",
+    "drift_envs.vector.watched.WatchedAsyncVectorEnv",
+}
+"""Docstrings whose example does."""
+EXTRAS = Path(__file__).with_name("extras")
+STARTS = {"os.fork", "os.posix_spawn", "socket.bind", "subprocess.Popen"}
+"""What Python's audit calls it when a process starts, or a server takes a port."""
+_confined = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of these fixtures, and those of extras; others are marked where they are written."""
+    for item in items:
+        uses = OUTSIDE & set(getattr(item, "fixturenames", ()))
+        if uses or item.name in OUTSIDE_EXAMPLES or EXTRAS in item.path.parents:
+            item.add_marker(pytest.mark.integration)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test without the marker, which `make check` runs, starts nothing."""
+    global _confined
+    _confined = not (item.get_closest_marker("integration") or item.get_closest_marker("slow"))
+    try:
+        return (yield)
+    finally:
+        _confined = False
+
+
+def _refuse(event: str, arguments: tuple[object, ...]) -> None:
+    if _confined and event in STARTS:
+        raise RuntimeError(f"{event}: a test that starts a process or a server needs the marker `integration`")
+
+
+sys.addaudithook(_refuse)

@@ -1,5 +1,25 @@
-"""The ids that need no extra and whose oracle knows the optimum."""
+"""The ids that need no extra and whose oracle knows the optimum, and schedules of each kind."""
 
 from drift_envs.registration import IDS
+from drift_envs.schedule import load_schedule, shipped_schedules
 
 CORE_IDS = {name: entry for name, entry in IDS.items() if entry.parts.extra is None and entry.parts.knows_optimum}
+WHAT = ("set", "add", "scale", "swap", "choice", "walk")
+
+
+def kinds_of_schedules() -> list[tuple[str, str]]:
+    """Ids with as few shipped schedules as have each clock, each form of a drift and each knob of that id."""
+    seen: set[tuple[object, ...]] = set()
+    kept = []
+    for name in shipped_schedules():
+        schedule = load_schedule(name)
+        if schedule.env not in CORE_IDS:
+            continue
+        features: set[tuple[object, ...]] = {(schedule.env, schedule.clock)}
+        for drift in schedule.to_dict()["drifts"]:
+            features.add((schedule.env, drift.get("kind"), *sorted(set(drift) - {"name", *WHAT})))
+            features |= {(schedule.env, what, knob) for what in WHAT for knob in drift.get(what, ())}
+        if not features <= seen:
+            seen |= features
+            kept.append((schedule.env, name))
+    return kept

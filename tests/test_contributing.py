@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.test_architecture import ORDER
+
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-
-
-def load_architecture() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("architecture_of_contributing", ROOT / "tests/test_architecture.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def render_order(order: dict[str, list[list[str]]]) -> str:
@@ -35,7 +26,7 @@ def render_order(order: dict[str, list[list[str]]]) -> str:
 
 
 def test_the_order_of_folders_is_the_tested_one() -> None:
-    expected = render_order(load_architecture().ORDER)
+    expected = render_order(ORDER)
     assert expected in TEXT, f"CONTRIBUTING.md should show\n{expected}"
 
 
@@ -44,9 +35,3 @@ def test_the_order_of_folders_is_the_tested_one() -> None:
 )
 def test_paths_exist(path: str) -> None:
     assert (ROOT / path).exists()
-
-
-def test_the_glossary_defines_each_term_once() -> None:
-    lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()
-    terms = [line.split("|")[1].strip() for line in lines if line.startswith("| ")][1:]
-    assert len(terms) == len(set(terms))

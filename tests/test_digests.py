@@ -6,36 +6,24 @@ in `digests.json` and `digests/` shows how far the change reaches.
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
-
-@pytest.fixture(scope="module")
-def digests() -> ModuleType:
-    path = Path(__file__).with_name("record_digests.py")
-    spec = importlib.util.spec_from_file_location("record_digests", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests import record_digests as digests
 
 
-def test_nothing_differs_in_the_short_form(digests: ModuleType) -> None:
+@pytest.mark.integration
+def test_nothing_differs_in_the_short_form() -> None:
     found = digests.differences(digests.record(short=True), digests.recorded(), short=True)
     assert not found, "\n".join(found)
 
 
 @pytest.mark.slow
-def test_nothing_differs(digests: ModuleType) -> None:
+def test_nothing_differs() -> None:
     found = digests.differences(digests.record(), digests.recorded())
     assert not found, "\n".join(found)
 
 
-def test_a_difference_is_told_by_name(digests: ModuleType) -> None:
+def test_a_difference_is_told_by_name() -> None:
     before = digests.recorded()
     key = next(key for key in before.digests if key.startswith("cell/teams/"))
     cell = {**before.digests[key], "steps": -1}
@@ -45,6 +33,6 @@ def test_a_difference_is_told_by_name(digests: ModuleType) -> None:
     assert found[0].endswith(f"steps {before.digests[key]['steps']} -> -1")
 
 
-def test_figures_are_numbers_of_rows_without_their_first_column(digests: ModuleType) -> None:
+def test_figures_are_numbers_of_rows_without_their_first_column() -> None:
     table = "| agent 1 | at 5 |\n| --- | ---: |\n| Vanilla 3 | 97 (n = 2) |\n| GLOVE | +12.5 % |\n| none | - |\n"
     assert digests.figures(f"12 agents\n\n{table}\nsee 7\n") == "97 2\n+12.5\n-\n"

@@ -78,6 +78,7 @@ def skipped_without_an_extra() -> Iterator[None]:
         pytest.skip(str(error))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("code", examples("python"))
 def test_examples_run_alone(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -82,7 +82,3 @@ def test_commands_of_documents_can_be_parsed(page: Path) -> None:
             parse(APPS[program], words[: ends[0]] if ends else words)
         except Exception as error:  # noqa: BLE001 - names the line
             pytest.fail(f"{line}: {error!r}")
-
-
-def test_the_readme_shows_commands() -> None:
-    assert len(commands_in(TEXT)) >= 8

@@ -56,6 +56,7 @@ def test_addresses_come_from_the_project_and_are_left_out_without_one(monkeypatc
     assert "https://example.org/project/raw/main/docs/pictures/" in text
 
 
+@pytest.mark.integration
 def test_the_source_distribution_has_everything_that_git_tracks(tmp_path):
     tracked = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],

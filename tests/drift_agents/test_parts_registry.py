@@ -27,6 +27,7 @@ def test_the_line_in_the_table_is_the_first_of_the_docstring(kind: str, name: st
     assert registry.summaries()[name] == (getattr(part, "about", None) or part.__doc__.splitlines()[0])
 
 
+@pytest.mark.integration
 def test_listing_parts_imports_none_of_them() -> None:
     code = (
         "import sys; from drift_agents.registry import REGISTRIES\n"

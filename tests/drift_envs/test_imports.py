@@ -21,6 +21,7 @@ def modules_after(code):
     return set(json.loads(result.stdout.splitlines()[-1]))
 
 
+@pytest.mark.integration
 def test_the_import_loads_what_gymnasium_loads():
     ours = modules_after("import drift_envs") - modules_after("import gymnasium")
     assert not [name for name in ours if name.split(".")[0] in HEAVY]
@@ -32,6 +33,7 @@ def test_the_import_loads_what_gymnasium_loads():
     }
 
 
+@pytest.mark.integration
 def test_a_lake_loads_no_other_environment_and_no_oracle():
     loaded = modules_after("import gymnasium, drift_envs; gymnasium.make('DriftFrozenLake-v0', text=True)")
     unwanted = {"flask", "jinja2", "rich", "scipy", "selenium", "webshop_server"}

@@ -18,7 +18,7 @@ from drift_envs.envs.house import HOUSE
 from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import Schedule, load_schedule, shipped_schedules
-from tests.core_ids import CORE_IDS
+from tests.core_ids import CORE_IDS, kinds_of_schedules
 
 PLAIN = {
     "DriftFrozenLake-v0": "FrozenLake-v1",
@@ -27,9 +27,8 @@ PLAIN = {
 }
 SCHEDULES = [(load_schedule(name).env, name) for name in shipped_schedules()]
 OURS = [(env_id, name) for env_id, name in SCHEDULES if env_id in CORE_IDS]
-EVERY = [*OURS, *((env_id, None) for env_id in CORE_IDS)]
 ids = pytest.mark.parametrize("env_id", CORE_IDS)
-every = pytest.mark.parametrize(("env_id", "schedule"), EVERY, ids=lambda value: str(value))
+drifting = pytest.mark.parametrize("drifts", [False, True], ids=["undrifted", "default"])
 texts = pytest.mark.parametrize("text", [False, True], ids=["plain", "text"])
 CLONES = {"copy": copy.deepcopy, "pickle": lambda env: pickle.loads(pickle.dumps(env))}
 
@@ -49,10 +48,11 @@ def play(env, actions, seed=None):
     return answers
 
 
-@every
+@ids
+@drifting
 @texts
-def test_gymnasiums_checker_is_content(env_id, schedule, text):
-    env = gym.make(env_id, schedule=schedule, text=text)
+def test_gymnasiums_checker_is_content(env_id, drifts, text):
+    env = gym.make(env_id, schedule=CORE_IDS[env_id].schedule if drifts else None, text=text)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
@@ -68,14 +68,6 @@ def test_gymnasiums_checker_is_content_with_pictures(env_id, overlay):
     env.close()
 
 
-@ids
-def test_the_default_schedule_is_the_explicit_one(env_id):
-    env = gym.make(env_id)
-    assert env.get_wrapper_attr("schedule").name == CORE_IDS[env_id].schedule
-    assert CORE_IDS[env_id].schedule.endswith("/explicit")
-    assert env.spec.max_episode_steps == CORE_IDS[env_id].limit
-
-
 @pytest.mark.parametrize("env_id", PLAIN)
 def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
     ours, base = gym.make(env_id, schedule=None), gym.make(PLAIN[env_id], max_episode_steps=CORE_IDS[env_id].limit)
@@ -85,7 +77,8 @@ def test_without_a_schedule_nothing_differs_from_gymnasium(env_id):
     assert data_equivalence(play(ours, actions, seed=11), play(base, actions, seed=11), exact=True)
 
 
-@every
+@pytest.mark.integration
+@pytest.mark.parametrize(("env_id", "schedule"), OURS)
 def test_spaces_never_change(env_id, schedule):
     env = gym.make(env_id, schedule=schedule)
     before = copy.deepcopy((env.observation_space, env.action_space))
@@ -96,10 +89,11 @@ def test_spaces_never_change(env_id, schedule):
     assert (env.observation_space, env.action_space) == before
 
 
-@every
+@ids
+@drifting
 @texts
-def test_a_spec_builds_the_same_environment(env_id, schedule, text):
-    env = gym.make(env_id, schedule=schedule, text=text, notify="change")
+def test_a_spec_builds_the_same_environment(env_id, drifts, text):
+    env = gym.make(env_id, schedule=CORE_IDS[env_id].schedule if drifts else None, text=text, notify="change")
     spec = gym.envs.registration.EnvSpec.from_json(env.spec.to_json())
     assert spec == env.spec
     twin = gym.make(spec)
@@ -142,14 +136,13 @@ def test_wrappers_put_on_by_hand_are_in_the_spec():
     assert other.reset()[1]["drift"]["knobs"]["masspole"] == 0.5
 
 
-@every
-@texts
-@pytest.mark.parametrize("clone", CLONES.values(), ids=CLONES)
-def test_clones_have_the_same_future(env_id, schedule, text, clone):
+@pytest.mark.parametrize(("env_id", "schedule"), [*kinds_of_schedules(), *((env_id, None) for env_id in CORE_IDS)])
+@pytest.mark.parametrize(("clone", "text"), [("copy", False), ("pickle", True)])
+def test_clones_have_the_same_future(env_id, schedule, clone, text):
     env = gym.make(env_id, schedule=schedule, text=text)
     actions = actions_of(env, 150)
     play(env, actions[:30], seed=2)
-    other = clone(env)
+    other = CLONES[clone](env)
     assert data_equivalence(play(env, actions), play(other, actions), exact=True)
 
 
@@ -170,7 +163,7 @@ def test_clones_after_a_render(env_id, clone, mode):
     other.close()
 
 
-@pytest.mark.parametrize("maker", [SyncVectorEnv, AsyncVectorEnv])
+@pytest.mark.parametrize("maker", [SyncVectorEnv, pytest.param(AsyncVectorEnv, marks=pytest.mark.integration)])
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize(("env_id", "text"), [*((env_id, False) for env_id in CORE_IDS), ("DriftFrozenLake-v0", True)])
 def test_vectors_see_what_single_environments_see(env_id, text, mode, maker):
@@ -216,8 +209,10 @@ def test_make_vec(env_id):
     vector.close()
 
 
-@ids
-@pytest.mark.parametrize("inner_video", [True, False])
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("env_id", "inner_video"), [("DriftFrozenLake-v0", True), ("DriftFrozenLake-v0", False), ("DriftWebShop-v0", True)]
+)
 def test_videos_and_statistics_in_both_orders(env_id, inner_video, tmp_path):
     env = gym.make(env_id, render_mode="rgb_array", overlay=True, max_episode_steps=4)
 

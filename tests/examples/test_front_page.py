@@ -12,6 +12,7 @@ pytest.importorskip("matplotlib", reason="needs the extra `plots`")
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.integration
 def test_a_short_form_prints_the_table_that_readme_shows(tmp_path, monkeypatch, capsys):
     page = runpy.run_path(str(ROOT / "examples" / "front_page.py"))
     load = page["load_experiment"]

@@ -102,6 +102,7 @@ def test_it_takes_the_way_that_memory_knows(scripts: tuple[ModuleType, ModuleTyp
     assert reader.answer(scripts[0].join_messages(messages)) == best
 
 
+@pytest.mark.integration
 def test_the_policy_plays_with_it_through_its_server(scripts: tuple[ModuleType, ModuleType], reader: Any) -> None:
     pytest.importorskip("openai")
     with scripts[0].make_server(reader) as server:

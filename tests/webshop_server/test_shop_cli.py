@@ -87,7 +87,12 @@ def test_a_truncated_file_is_imported_only_leniently(tmp_path, capsys):
         (["serve", "--threads", "0"], WRONG_USAGE, "Invalid value for '--threads'"),
         (["serve", "--admin-token-file", "{tmp}/no"], WRONG_USAGE, "`--admin-token-file` should be a text file"),
         (["serve", "--catalogue", "{shop}", "--goals", "human"], WRONG_USAGE, "should have human instructions"),
-        (["serve", "--catalogue", "{shop}", "--host", "203.0.113.1", "--port", "0"], FAILED, "cannot listen on"),
+        pytest.param(
+            ["serve", "--catalogue", "{shop}", "--host", "203.0.113.1", "--port", "0"],
+            FAILED,
+            "cannot listen on",
+            marks=pytest.mark.integration,
+        ),
     ],
 )
 def test_mistakes(tmp_path, catalogue_path, capsys, arguments, status, reason):
@@ -105,6 +110,7 @@ def test_help_has_an_example(capsys, command):
     assert "Example: python -m webshop_server" in capsys.readouterr().out.replace("\n", " ").replace("  ", " ")
 
 
+@pytest.mark.integration
 def test_serve_prints_its_address_and_answers(catalogue_path, tmp_path):
     token = tmp_path / "token"
     token.write_text("a-token-in-a-file\n")

@@ -68,33 +68,6 @@ def choose(rng, page):
     return f"click[{rng.choice(labels)}]" if labels else "click[buy now]"
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_http_and_in_process_sessions_are_equal(client, inventory, seed):
-    rng = random.Random(seed)
-    goal = rng.randrange(1000)
-    settings = {
-        "ad_page": rng.random() < 0.5,
-        "ad_right_button": rng.choice("ABC"),
-        "ad_depth": rng.randrange(3),
-        "show_attributes": rng.random() < 0.5,
-        "price_factor": rng.choice([1.0, 1.7]),
-        "sold_out": ["offer:1"],
-        "button_labels": {"Buy Now": "Add to Bag"} if rng.random() < 0.5 else {},
-    }
-    there = client.start(goal)
-    here = Shop(inventory).start(goal, there.session_id)
-    there.configure(**settings)
-    here.configure(**settings)
-    for _ in range(40):
-        assert there.page.text == here.page.text
-        assert there.page.text_rich == here.page.text_rich
-        assert there.page.path == here.page.path
-        assert there.available_actions == here.available_actions
-        action = choose(rng, here.page)
-        one, other = there.act(action), here.act(action)
-        assert (one.reward, one.is_done, one.error) == (other.reward, other.is_done, other.error), action
-
-
 def test_sixty_four_concurrent_sessions(server, inventory):
     barrier = threading.Barrier(64)
 
@@ -156,6 +129,7 @@ def test_no_server():
             Client(address)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("sent", [0, 40, 10**6], ids=["nothing", "a part", "all"])
 def test_a_response_that_is_cut_off_is_an_error(sent):
     """As by a server that is killed while it sends: a part of a page must not pass for the page."""

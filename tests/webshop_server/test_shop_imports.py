@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 HEAVY = ("flask", "werkzeug", "jinja2", "numpy", "scipy", "rich")
 
 

@@ -9,12 +9,11 @@ import pytest
 
 from webshop_server.app import Config, create_app
 from webshop_server.errors import ArgumentError
-from webshop_server.generate import generate_products
 from webshop_server.importer import parse_product
 from webshop_server.inventory import Inventory
-from webshop_server.picture import COLORS, PhotoSource, draw_picture, find_color, find_shape, load_shapes
+from webshop_server.picture import COLORS, PhotoSource, draw_picture, find_shape, load_shapes
 from webshop_server.product import Option, Product
-from webshop_server.vocabulary import COLORS_OFFERED, GROUPS, load_product_kinds
+from webshop_server.vocabulary import load_product_kinds
 
 SHAPES = (
     "blouse dress leggings shirt shorts hoodie loafers sandals sneakers scarf jacket backpack "
@@ -41,13 +40,6 @@ def test_every_kind_of_a_generated_catalogue_has_its_shape():
     assert dict(zip([kind.name for kind in kinds], found, strict=True)) == dict(
         zip([kind.name for kind in kinds], SHAPES.split(), strict=True)
     )
-
-
-def test_features_do_not_change_a_shape():
-    found = {}
-    for product in generate_products(900, 0):
-        found.setdefault(product.query, set()).add(find_shape(product).name)
-    assert {query: names for query, names in found.items() if len(names) > 1} == {}
 
 
 @pytest.mark.parametrize(
@@ -88,13 +80,6 @@ def test_a_picture_has_the_listings_own_colours():
     assert fill_of(draw_picture(pillow, "nonsense")) == COLORS["teal"]
     assert fill_of(draw_picture(Product("B1", "Wine Red Heel Pump"))) == COLORS["wine"]
     assert fill_of(draw_picture(Product("B1", "Pump"))) == load_shapes()[0]["pumps"].fill
-
-
-def test_offered_colours_are_told_apart():
-    fills = [find_color(color) for color in COLORS_OFFERED]
-    assert None not in fills
-    assert len(set(fills)) == len(fills)
-    assert all(find_color(value) for group in ("finish", "flavor") for value in GROUPS[group])
 
 
 @pytest.fixture

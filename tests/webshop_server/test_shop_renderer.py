@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import random
 import re
 
@@ -184,35 +183,3 @@ def test_a_cached_document_takes_session_and_task_of_its_own_page(inventory):
         assert set(re.findall(r"name\d", document)) == {f"name{number}"}
         documents.append(document.replace(f"name{number}", "name"))
     assert documents[0] == documents[2] != documents[1]
-
-
-def test_a_sub_page_shows_the_title_beside_the_texts(inventory):
-    session = Shop(inventory, Settings(show_attributes=True)).start(0)
-    session.visit(PageUrl(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
-    title = inventory.catalogue.product(session.goal.asin).title
-    for name in ("Description", "Features", "Reviews", "Attributes"):
-        session.act(f"click[{name}]")
-        document = render_html(session.page)
-        assert title not in session.page.parts, "agents read the original's texts"
-        (shown,) = re.findall(r'<figure class="listing" data-title="([^"]*)">', document)
-        assert html.unescape(shown) == title
-        listings = [
-            [element for element in page.elements if element.kind == "listing"]
-            for page in (session.page, parse_html(document))
-        ]
-        assert [[element.name for element in found] for found in listings] == [[title], [title]]
-        session.act("click[< prev]")
-
-
-def test_no_look_of_an_ad_page_depends_on_the_right_button(inventory):
-    documents = []
-    for label in ("A", "D"):
-        session = Shop(inventory, Settings(ad_page=True, ad_right_button=label)).start(0)
-        session.visit(PageUrl(PageKind.ITEM, "shirt", 1, session.goal.asin, session.goal.options))
-        session.act("click[buy now]")
-        documents.append(render_html(session.page))
-        buttons = re.findall(r"<button [^>]*>[^<]*</button>", documents[-1])
-        assert len(buttons) == 5
-        assert len({re.sub(r"[A-E]", "", button.replace("btn", "")) for button in buttons}) == 1
-        assert "/static/banner.svg" in documents[-1]
-    assert documents[0] == documents[1]

@@ -14,6 +14,8 @@ from waitress import wasyncore
 from webshop_server import serving
 from webshop_server.app import Config, create_app
 
+pytestmark = pytest.mark.integration
+
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-Part: "
 MOST_SECONDS = 5.0
 

@@ -12,7 +12,6 @@ from webshop_server.errors import SettingsError
 from webshop_server.inventory import is_target
 from webshop_server.product import Product
 from webshop_server.settings import LABELS, ORDERS, Settings
-from webshop_server.shop import Shop
 from webshop_server.urls import PageKind, PageUrl
 
 
@@ -257,10 +256,3 @@ def test_settings_have_value_equality():
         assert twin == one
         assert twin.label("Buy Now") == "Add to Bag"
     assert one != Settings()
-
-
-def test_many_shops_share_one_inventory(inventory):
-    shops = [Shop(inventory) for _ in range(3)]
-    shops[1].configure(price_factor=2.0)
-    assert [shop.settings.price_factor for shop in shops] == [1.0, 2.0, 1.0]
-    assert len({id(shop.inventory) for shop in shops}) == 1

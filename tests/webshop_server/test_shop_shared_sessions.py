@@ -227,6 +227,7 @@ def buy(session):
     assert session.act("click[buy now]").is_done
 
 
+@pytest.mark.integration
 def test_a_killed_server_loses_no_confirmed_order_and_no_session(catalogue_path, tmp_path):
     state = tmp_path / "state.sqlite"
     confirmed, live = {}, {}
@@ -265,6 +266,7 @@ def test_a_killed_server_loses_no_confirmed_order_and_no_session(catalogue_path,
             assert client.fetch(FormRequest("GET", f"/{name}", ()))[0].startswith("/done/")
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_several_processes_serve_one_state(catalogue_path, inventory, tmp_path):
     with serving(catalogue_path, tmp_path / "state.sqlite", "--processes", "2") as (process, base):

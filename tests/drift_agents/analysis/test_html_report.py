@@ -7,19 +7,18 @@ import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from drift_agents.analysis.html.report import to_html, write_html
-from drift_agents.analysis.plots.curves import APART, PlotSeries, draw_curves, draw_line, series
-from drift_agents.analysis.plots.style import STYLES, add_legend, new_figure, style_of
+from drift_agents.analysis.plots.curves import draw_curves, series
+from drift_agents.analysis.plots.style import new_figure
 from drift_agents.analysis.runs import Player, group
 from drift_agents.analysis.table import Table
 from drift_agents.cli.app import main
 from drift_agents.errors import MissingDependencyError
-from drift_agents.experiment.folder import EPISODES, read_manifest
+from drift_agents.experiment.folder import EPISODES
 from drift_agents.experiment.logs import read_rows
 from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
@@ -56,16 +55,6 @@ def test_equal_runs_give_equal_pictures(drawn: Path) -> None:
     assert {path: path.read_bytes() for path in (drawn / "plots").iterdir()} == before
 
 
-def test_looks_differ_without_colour() -> None:
-    marks = [mark for _, _, mark in STYLES]
-    assert len(set(marks)) == len(marks)
-    for (one, *_), (other, *_) in pairwise(STYLES):
-        grey = [
-            sum(w * int(c[i : i + 2], 16) for w, i in ((0.2126, 1), (0.7152, 3), (0.0722, 5))) for c in (one, other)
-        ]
-        assert abs(grey[0] - grey[1]) > 10
-
-
 def test_curves_are_means_over_instances(traced_run: Path) -> None:
     rows = read_rows(traced_run / EPISODES)
     run = next(run for run in group(rows)["puddle"] if run.player == Player("vanilla", "glove", "planner"))
@@ -73,28 +62,6 @@ def test_curves_are_means_over_instances(traced_run: Path) -> None:
     smooth = series(run, "score").middle
     assert smooth[3] == pytest.approx(100 * scores[:, :4].mean())
     assert smooth[4] == pytest.approx(100 * scores[:, 4].mean()), "a new phase begins: nothing of the old one"
-
-
-@pytest.mark.parametrize("width", [3.6, 8.8])
-@pytest.mark.parametrize("count", [2, 13])
-def test_a_legend_stays_within_its_figure_and_leaves_room(width: float, count: int) -> None:
-    labels = [f"GLOVE, number {i} (budget=254, epsilon=0.05, minimum=10, persistence=2)" for i in range(count)]
-    with new_figure(1, 1, width=width) as (figure, axes):
-        (axis,) = axes.flat
-        handles = [axis.plot([0, 1], [i, i])[0] for i in range(count)]
-        add_legend(figure, handles, labels, 4)
-        figure.draw_without_rendering()
-        (legend,) = figure.legends
-        box, whole = legend.get_window_extent(), figure.bbox
-        assert box.x0 >= whole.x0
-        assert box.x1 <= whole.x1
-        assert box.y0 >= whole.y0
-        assert box.y1 <= axis.get_window_extent().y0, "below the panel"
-        assert axis.get_window_extent().height > 1.2 * figure.dpi, "inches"
-
-
-def test_no_two_of_many_players_look_alike() -> None:
-    assert len({(look.colour, look.mark, str(look.dash)) for look in map(style_of, range(49))}) == 49
 
 
 def test_the_page_in_a_browser(browser: WebDriver, drawn: Path) -> None:
@@ -169,36 +136,6 @@ def test_the_page_is_legible_in_both_schemes_and_on_a_phone(
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_a_plot_follows_the_readers_colours(drawn: Path) -> None:
-    text = (drawn / "plots" / "puddle-adaptation.svg").read_text("utf-8")
-    assert "@media (prefers-color-scheme:dark)" in text
-    for light in ("#ffffff", "#000000"):
-        assert f"fill: {light}" in text or f"stroke: {light}" in text, "matplotlib writes colours as the rules expect"
-
-
-def test_lines_of_equal_values_stand_apart() -> None:
-    line = PlotSeries([1.0] * 9, [1.0] * 9, [1.0] * 9)
-    with new_figure(1, 1) as (figure, axes):
-        (axis,) = axes.flat
-        for number in range(3):
-            draw_line(axis, line, str(number), number, 3)
-        figure.draw_without_rendering()
-        heights = [drawn.get_transform().transform((1, 1))[1] * 72 / figure.dpi for drawn in axis.lines]
-        marks = [drawn.get_markevery()[0] for drawn in axis.lines]
-    assert np.diff(heights) == pytest.approx([-APART, -APART])
-    assert heights[1] == pytest.approx(axis.transData.transform((1, 1))[1] * 72 / figure.dpi), "around the value"
-    assert len(set(marks)) <= 3
-
-
-def test_it_says_what_was_played(drawn: Path) -> None:
-    text = (drawn / "report.html").read_text("utf-8")
-    manifest = read_manifest(drawn)
-    version = f"drift-envs {manifest['versions']['drift-envs']}"
-    for part in (manifest["config_hash"], version, "Seeds: 0 to 1"):
-        assert part in text
-    assert re.findall(r"(?:src|href)=\"(?!data:|inspect\.html|#)[^\"]*\"", text) == [], "nothing from elsewhere"
 
 
 def test_the_command(traced_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

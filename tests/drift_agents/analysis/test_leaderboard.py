@@ -12,7 +12,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from drift_agents.analysis.aggregates import Resamples, interquartile
-from drift_agents.analysis.leaderboard import name_of, to_page, write_leaderboard
+from drift_agents.analysis.leaderboard import to_page, write_leaderboard
 from drift_agents.analysis.plots.board import pareto_front
 from drift_agents.analysis.ranking import make_standings
 from drift_agents.cli.app import main
@@ -20,7 +20,6 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows, to_line
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.registry import MEMORIES
 from hypothesis import given
 
 from drift_envs.metrics import bootstrap, interquartile_mean
@@ -281,15 +280,6 @@ def test_the_command_plays_what_was_played(
     assert said is None or said in page
 
 
-def test_names_tell_what_an_agent_is() -> None:
-    assert name_of(("memory_bank", "oracle_reset", "direct", "solo", "planner")) == "MemoryBank, oracle reset"
-    assert name_of(("none", "none", "direct", "solo", "clairvoyant")) == "Clairvoyant"
-    assert (
-        name_of(("vanilla", "glove(budget=3)", "direct", "judge", "planner"))
-        == "Vanilla + GLOVE (budget=3), team judge"
-    )
-
-
 def test_a_run_becomes_the_same_page_each_time(tmp_path: Path) -> None:
     data = load_experiment("all-memories", {"seeds": 1, "rounds": 1}).to_dict()
     data |= {"schedules": ["frozen_lake/explicit"], "environments": {}}
@@ -299,28 +289,6 @@ def test_a_run_becomes_the_same_page_each_time(tmp_path: Path) -> None:
         assert read_rows(run_experiment(load_experiment(data), tmp_path / name))
         pages.append(write_leaderboard(tmp_path / name, tmp_path / f"{name}.md").read_bytes())
     assert pages[0] == pages[1]
-
-
-def test_readers_have_rows_of_their_own_beside_the_planner() -> None:
-    both = [one | {"policy": policy} for one in rows() for policy in ("planner", "message_reader")]
-    there = manifest()
-    there["players"] = [
-        player | {"policy": policy} for player in there["players"] for policy in ("planner", "message_reader")
-    ]
-    page = to_page(there, make_standings(there, both))
-    assert "Vanilla + GLOVE, planner" in page
-    assert "Vanilla + GLOVE, message_reader" in page
-    assert "`planner`: an offline planner" in page
-    assert "`message_reader`: rules that parse" in page
-    assert "`message_reader`" not in to_page(manifest(), make_standings(manifest(), rows()))
-
-
-def test_all_memories_plays_every_memory_with_the_controls_of_probing() -> None:
-    blocks = load_experiment("all-memories").agents
-    # Memories in stores of other packages are extras.
-    assert {part.name for block in blocks for part in block.memory} >= set(MEMORIES.names()) - {"store"}
-    verifiers = ["none", "overwrite", "announce_only", "glove"]
-    assert all([part.name for part in block.verifier] == verifiers for block in blocks)
 
 
 def test_the_picture_of_a_board(tmp_path: Path) -> None:

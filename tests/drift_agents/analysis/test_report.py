@@ -140,16 +140,6 @@ def test_memories_with_equal_figures_share_a_line_of_the_overview() -> None:
     assert [cells[0] for cells, _ in alone.rows] == ["frozen_lake/implicit: No memory"]
 
 
-def test_the_overview_keeps_policies_apart_and_takes_the_first_options_of_a_verifier() -> None:
-    rows = [*log_rows(), *({**line, "policy": "reader", "score": 0.0, "success": False} for line in log_rows()[:48])]
-    rows += [
-        {**line, "verifier": "glove(budget=3)", "score": 0.0} for line in log_rows() if line["verifier"] == "glove"
-    ]
-    table = make_report(manifest(), rows).overview
-    assert cells(table, "frozen_lake/implicit: Vanilla (planner)")["GLOVE"] == "79"
-    assert cells(table, "frozen_lake/implicit: Vanilla (reader)")["GLOVE"] == "0"
-
-
 def test_the_headline_holds_the_figures_of_the_tables() -> None:
     played, lost, gained = make_report(manifest(), log_rows()).headline
     assert played == (
@@ -261,12 +251,6 @@ def test_more_than_three_phases_go_on_in_the_next_table() -> None:
     assert (first.columns[1:4], second.columns[1:3]) == (("p0", "→ p1", "→ p2"), ("→ p3", "→ p4"))
 
 
-def test_below_another_memory_a_verifier_has_its_full_name() -> None:
-    rows = [row("none", 0, 0, 1.0), row("glove", 0, 0, 1.0), row("glove", 0, 0, 1.0, memory="voyager")]
-    (section,) = make_report({**manifest(), "players": []}, rows).sections
-    assert [cells[0] for cells, _ in section.tables[0].rows] == ["Vanilla", "  + GLOVE", "Voyager + GLOVE"]
-
-
 def test_the_list_of_cells() -> None:
     table = tabulate_cells(make_report(manifest(), log_rows()).cells)
     assert [row for row, _ in table.rows][1:] == [
@@ -367,23 +351,6 @@ def test_values_of_a_sweep_stand_one_below_the_other_in_the_overview() -> None:
     assert shares == {"frozen_lake/implicit/slip-0.0: Vanilla": "79", "frozen_lake/implicit/slip-0.2: Vanilla": "29"}
     still = make_report({**manifest(), "players": []}, [row for row in log_rows() if row["phase"] == "source"])
     assert still.overview.columns[:3] == ("schedule: memories", "plain", "GLOVE"), "without a drift nothing is before"
-
-
-def printed_words(folder: Path, width: int) -> set[str]:
-    console = Console(file=StringIO(), width=width)
-    write_report(folder, console, full=True)
-    *lines, _, _ = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert max(map(len, lines)) <= width
-    return {word for line in lines for word in line.split() if set(word) != {"─"}}
-
-
-def test_tables_of_a_terminal_break_no_word_and_leave_nothing_out(tmp_path: Path, traced_run: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps(manifest()))
-    (tmp_path / "episodes.jsonl").write_text("".join(to_line(row) + "\n" for row in log_rows()))
-    for folder in (tmp_path, traced_run):
-        wide, narrow = (printed_words(folder, width) for width in (1000, 80))
-        assert {word.rstrip(",") for word in narrow} - {word.rstrip(",") for word in wide} <= {"continued"}
-        assert wide - narrow == set()
 
 
 def test_columns_that_do_not_fit_follow_in_further_parts() -> None:

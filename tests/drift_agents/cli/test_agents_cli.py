@@ -12,12 +12,10 @@ from typing import get_args
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.cli.listing import read_summaries
-from drift_agents.experiment.clusters import BACKENDS
 from drift_agents.experiment.config import Reference
 from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
-from drift_agents.experiment.trace import TRACE
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.export import export_memory
 from drift_agents.registry import ENVIRONMENTS
@@ -164,6 +162,7 @@ def test_a_file_never_names_something_to_import(file: Path, capsys: pytest.Captu
     assert "no memory is called 'os:system'" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_help_imports_no_part() -> None:
     code = (
         "import sys; from drift_agents.cli.app import main; main(['run', '--help']); "
@@ -172,13 +171,6 @@ def test_help_imports_no_part() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.endswith("set() loaded\n")
     assert done.stderr == ""
-
-
-def test_options_name_the_choices_of_the_experiment(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--help"]) == 0
-    printed = capsys.readouterr().out
-    assert "|".join(BACKENDS) in printed
-    assert "|".join(TRACE) in printed
 
 
 def test_the_list_agrees_with_the_checked_experiments() -> None:
@@ -204,19 +196,3 @@ def test_an_exported_memory_is_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["memory", "show", str(file)]) == 1
     assert "is no export of a memory" in capsys.readouterr().err
     assert main(["memory", "show"]) == 2
-
-
-@pytest.mark.parametrize("command", [["list"], ["run", "glove-llm", "--seeds", "1", "--rounds", "1", "--dry-run"]])
-def test_tables_at_80_columns_break_no_word(
-    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = []
-    for width in (1000, 80):
-        monkeypatch.setenv("COLUMNS", str(width))
-        assert main(command) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert max(map(len, lines)) <= width
-        words.append({word.rstrip(",") for line in lines for word in line.split() if set(word) != {"─"}})
-    wide, narrow = words
-    assert narrow - wide <= {"continued"}
-    assert wide - narrow == set(), "nothing is cut"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 from drift_agents.cli.app import main
 from drift_agents.experiment.folder import REPLIES, read_manifest
 from drift_agents.experiment.logs import read_rows
+
+from tests.drift_agents.llm.chat_server import said, serve
 
 pytest.importorskip("openai")
 
@@ -25,16 +26,6 @@ rounds: 1
 """
 
 
-def _load_chat() -> Any:
-    path = Path(__file__).parents[1] / "llm" / "chat_server.py"
-    spec = importlib.util.spec_from_file_location("cli_tests_chat_server", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -45,12 +36,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[Any]:
-    chat = _load_chat()
 
     def answer(request: dict[str, Any]) -> Any:
-        return chat.said(json.dumps({"action": "2" if request["model"] == "right" else "1"}), tokens=(50, 5))
+        return said(json.dumps({"action": "2" if request["model"] == "right" else "1"}), tokens=(50, 5))
 
-    with chat.serve(answer) as running:
+    with serve(answer) as running:
         yield running
 
 
@@ -64,7 +54,6 @@ def test_models_play_and_the_bill_is_shown(file: Path, server: Any, capsys: pyte
     rows = read_rows(file.parent / "run" / "episodes.jsonl")
     assert {row["policy"] for row in rows} == {"llm(right)", "llm(down)"}
     assert all(row["invalid_actions"] == 0 for row in rows)
-    assert "Language models over the whole run" in printed.out
     asked = len(server.requests)
     assert f"language models: {asked} requests, " in printed.err
     assert f"{55 * asked:,} tokens, cost {asked * 1e-4:.4f}" in printed.err

@@ -21,16 +21,6 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.runner import run_experiment
 
 
-def test_the_experiment_for_a_small_budget_has_at_most_20000_decisions() -> None:
-    experiment = load_experiment("glove-llm")
-    rows = estimate(experiment)
-    assert {row.schedule.partition("/")[0] for row in rows} == {"frozen_lake", "mountain_car", "webshop"}
-    assert sum(row.most for row in rows) <= 20_000
-    assert all(row.cells == 9 for row in rows)
-    assert all(0 < row.decisions <= row.most for row in rows)
-    assert all(row.tokens_in > 50 * row.decisions for row in rows)
-
-
 def test_a_dry_run_counts_the_requests_of_memories_and_members() -> None:
     def count(**agents: object) -> tuple[int, int, int]:
         data = {"name": "tiny", "schedules": "frozen_lake/explicit", "agents": agents, "seeds": 1, "rounds": 1}

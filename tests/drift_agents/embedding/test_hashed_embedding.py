@@ -54,6 +54,7 @@ def test_callers_cannot_change_what_others_get() -> None:
     assert embedding.embed(["a"]).max() <= 1
 
 
+@pytest.mark.integration
 def test_all_processes_agree() -> None:
     program = (
         "from drift_agents.embedding.hashed import HashedEmbedding;"

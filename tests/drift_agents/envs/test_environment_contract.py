@@ -207,6 +207,7 @@ def test_wrong_declarations_are_refused(changes: dict[str, Any], message: str) -
         AgentEnvironment("pond", "A pond.", **changes)
 
 
+@pytest.mark.integration
 def test_an_episode_on_the_lake_imports_no_other_environment() -> None:
     code = """
 import sys

@@ -16,11 +16,7 @@ from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Outcome
 
-LAKE_TASK = (
-    "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. Reach the destination with the highest score and "
-    "avoid holes. There are a total of 2 destination(s): [3, 5], [5, 5]. The highest score is 1. "
-    "Actions: 0 left, 1 down, 2 right, 3 up."
-)
+from tests.drift_agents.views import LAKE_VIEW, on_ice, with_history
 
 CAR_TASK = "You drive a car in a valley. Actions: 0 push left, 1 do nothing, 2 push right."
 SHOP_TASK = "Find me a sofa with color: yellow, and price lower than 320.00 dollars"
@@ -29,10 +25,6 @@ ROOM_TASK = (
     "highest score is 1. Actions: 0 turn left, 1 turn right, 2 go forward, 3 pick up what is ahead, 4 drop, 5 open, "
     "close or unlock what is ahead, 6 wait."
 )
-
-
-def on_ice(row: int, column: int, tile: str = "F", gold: float = 0) -> str:
-    return json.dumps({"cur_pos": [row, column], "tile_type": tile, "gold_collected": gold})
 
 
 def page(name: str, text: str) -> str:
@@ -57,22 +49,7 @@ def on_page(name: str) -> str:
 
 
 VIEWS = {
-    "frozen_lake": PromptView(
-        LAKE_TASK,
-        on_ice(3, 2),
-        ("0", "1", "2", "3"),
-        (
-            Recollection(on_ice(3, 2), "2", Outcome(on_ice(3, 3), 0.0, False), 2.0, 40),
-            Recollection(on_ice(3, 2), "1", Outcome(on_ice(4, 2), 0.0, False), 1.0, 41, verified=True),
-        ),
-        (
-            Recollection(on_ice(3, 3), "2", Outcome(on_ice(3, 5, "G", 0.5), 0.5, True), 1.0, 30),
-            Recollection(on_ice(4, 2), "1", Outcome(on_ice(5, 5, "G", 1), 1.0, True), 1.0, 31),
-        ),
-        ("Keep away from the middle.",),
-        step=50,
-        doubt_since=45,
-    ),
+    "frozen_lake": LAKE_VIEW,
     "mountain_car": PromptView(
         CAR_TASK,
         '{"position": -0.472608, "velocity": 0.000000}',
@@ -172,17 +149,6 @@ def test_each_template_rendered(name: str, form: str) -> None:
     system, user = render(name, view, form, examples=True)
     shown = f"=== system ===\n{system}\n=== user ===\n{user}\n"
     assert shown == (PROMPTS / f"{name}-{form}.txt").read_text("utf-8")
-
-
-def with_history(view: PromptView) -> PromptView:
-    """The view with an episode of one step, and values with steps where there are records."""
-    here = tuple(
-        item._replace(value_estimate=item.outcome.score or 1.0, steps_to_go=None if item.outcome.ended else 3)
-        for item in view.here
-    )
-    here = tuple(item if item.outcome.ended else item._replace(visits=2) for item in here)
-    moves = tuple(item._replace(last=view.step - 1) for item in view.elsewhere[:1])
-    return replace(view, here=here, moves=moves, visits=((view.actions[0], 2),))
 
 
 @pytest.mark.parametrize(("name", "form"), OWN)

@@ -140,6 +140,7 @@ def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch,
     assert "drift-envs[ray]" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("prefix", ["", "ray://", "tcp://"])
 def test_an_address_where_nobody_listens_is_refused_at_once(prefix: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -60,6 +60,7 @@ def test_lines_have_the_documented_fields(experiment: Experiment, tmp_path: Path
     assert all(row["regret"] == 1.0 - row["score"] for row in rows)
 
 
+@pytest.mark.integration
 def test_two_runs_and_two_job_counts_write_the_same_bytes(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     assert run_experiment(experiment, tmp_path / "two", jobs=2).read_bytes() == whole
     names = ("run.json", "episodes.jsonl")
@@ -229,6 +230,7 @@ def test_arguments_that_cannot_be_meant(experiment: Experiment, tmp_path: Path, 
         run_experiment(experiment, tmp_path / "run", **how)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_run_goes_on_to_the_same_bytes(data: dict[str, Any], tmp_path: Path, jobs: int) -> None:
     """A real process, killed without warning in the middle of its work."""
@@ -268,6 +270,7 @@ def started(data: dict[str, Any], tmp_path: Path) -> Iterator[tuple[subprocess.P
     process.communicate()
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are listed in /proc")
 class TestProcesses:
     def test_a_killed_worker_costs_its_cell_alone(
@@ -299,6 +302,7 @@ class TestProcesses:
         assert held == (number == signal.SIGKILL)
 
 
+@pytest.mark.integration
 def test_ctrl_c_leaves_a_folder_that_can_be_continued(data: dict[str, Any], tmp_path: Path) -> None:
     data.update(seeds=8, references=[])
     file = tmp_path / "tiny.yaml"

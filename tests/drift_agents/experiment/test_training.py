@@ -212,6 +212,7 @@ def data(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "rounds": 4, "train": {"episodes": 3, "where": "same", "epochs": 2}, "learning": "frozen"}
 
 
+@pytest.mark.integration
 def test_every_interruption_leads_to_the_same_bytes(data: dict[str, Any], tmp_path: Path) -> None:
     data |= {"seeds": 1, "references": "oracle_realign"}
     experiment = parse_experiment(data)

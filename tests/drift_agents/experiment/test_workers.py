@@ -15,6 +15,8 @@ from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.workers import play_in_processes, play_in_threads
 from drift_agents.llm.service import Service
 
+pytestmark = pytest.mark.integration
+
 
 def test_processes_give_what_each_call_returned() -> None:
     assert sorted(play_in_processes(basename, [(path,) for path in ("x/c", "x/a", "x/b")], 2)) == ["a", "b", "c"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import MemoryStateError
-from drift_agents.matching.grid import ResidualGrid
+from drift_agents.matching.base import make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.export import export_memory, import_memory, read_export
 from drift_agents.types import AgentClock, Episode, Experience, Outcome
@@ -32,7 +32,7 @@ def test_texts_and_numbers_come_back_exactly(tmp_path: Path) -> None:
 
 
 def test_options_that_json_cannot_hold_are_given_again(tmp_path: Path) -> None:
-    rule = ResidualGrid()
+    rule = make_matching("mountain_car")
     export_memory(make_memory("vanilla", matching=rule), tmp_path / "m.json", {"k": 5, "matching": rule})
     assert read_export(tmp_path / "m.json").options == {"k": 5}
     again: Any = import_memory(tmp_path / "m.json", matching=rule, k=2)

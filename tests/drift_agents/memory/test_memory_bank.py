@@ -132,18 +132,6 @@ def test_k_can_count_all_actions_of_a_state() -> None:
     assert list(weights(memory, at(2))) == [2, 1]
 
 
-def test_strong_records_displace_new_ones() -> None:
-    """Why it hardly ever adapts: six strong old records fill the answer, and the new one is never recalled."""
-    memory = MemoryBank()
-    for episode in range(8):
-        weights(memory, at(episode))
-        write(memory, at(episode), after="old")
-    new = write(memory, at(8), after="new")
-    for episode in range(9, 30):
-        assert new not in weights(memory, at(episode))
-    assert memory.strength(new) == MemoryStrength(1.0, at(8))
-
-
 def test_a_weight_is_never_zero_and_the_order_is_still_by_retention() -> None:
     memory = MemoryBank()
     weights(memory, at(0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,37 +14,13 @@ from drift_agents.llm.base import Message
 from drift_agents.policy.facts import PLAIN, PlainFacts
 from drift_agents.policy.messages import arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.prompt_template import PromptTemplate, load_template
-from drift_agents.prompt.view import PromptView, Recollection
+from drift_agents.prompt.view import PromptView
 from drift_agents.types import Outcome
 
-LAKE_TASK = (
-    "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. Reach the destination with the highest score and "
-    "avoid holes. There are a total of 2 destination(s): [3, 5], [5, 5]. The highest score is 1. "
-    "Actions: 0 left, 1 down, 2 right, 3 up."
-)
-
-
-def on_ice(row: int, column: int, tile: str = "F", gold: float = 0) -> str:
-    return json.dumps({"cur_pos": [row, column], "tile_type": tile, "gold_collected": gold})
-
+from tests.drift_agents.views import LAKE_VIEW, on_ice, with_history
 
 VIEWS = {
-    "frozen_lake": PromptView(
-        LAKE_TASK,
-        on_ice(3, 2),
-        ("0", "1", "2", "3"),
-        (
-            Recollection(on_ice(3, 2), "2", Outcome(on_ice(3, 3), 0.0, False), 2.0, 40),
-            Recollection(on_ice(3, 2), "1", Outcome(on_ice(4, 2), 0.0, False), 1.0, 41, verified=True),
-        ),
-        (
-            Recollection(on_ice(3, 3), "2", Outcome(on_ice(3, 5, "G", 0.5), 0.5, True), 1.0, 30),
-            Recollection(on_ice(4, 2), "1", Outcome(on_ice(5, 5, "G", 1), 1.0, True), 1.0, 31),
-        ),
-        ("Keep away from the middle.",),
-        step=50,
-        doubt_since=45,
-    ),
+    "frozen_lake": LAKE_VIEW,
     "plain": PromptView("Open the door.", '{"room": "hall"}', ("open", "wait"), step=2),
 }
 VIEWS["react"] = VIEWS["frozen_lake"]
@@ -76,17 +51,6 @@ def test_the_facts_template_rendered(form: str) -> None:
     template = load_template("drift_agents.policy:plain_facts")
     messages = render_messages(with_history(VIEWS["plain"]), template, PLAIN, form, examples=True)
     assert shown(messages) == (PROMPTS / f"plain-{form}.txt").read_text("utf-8")
-
-
-def with_history(view: PromptView) -> PromptView:
-    """The view with an episode of one step, and values with steps where there are records."""
-    here = tuple(
-        item._replace(value_estimate=item.outcome.score or 1.0, steps_to_go=None if item.outcome.ended else 3)
-        for item in view.here
-    )
-    here = tuple(item if item.outcome.ended else item._replace(visits=2) for item in here)
-    moves = tuple(item._replace(last=view.step - 1) for item in view.elsewhere[:1])
-    return replace(view, here=here, moves=moves, visits=((view.actions[0], 2),))
 
 
 def test_the_changing_part_of_a_prompt_comes_last() -> None:

@@ -16,6 +16,7 @@ from tests.documents import read_code
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.integration
 def test_the_commands_of_the_page_work(
     tmp_path: Path, newest: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -28,6 +26,8 @@ from drift_agents.submission.replay import (
 )
 from drift_agents.submission.validate import check_submission
 from hypothesis import given
+
+from tests.drift_agents.llm.chat_server import said, serve
 
 Reseal = Callable[[Path], None]
 
@@ -143,23 +143,12 @@ def test_a_missing_package_is_named(tmp_path: Path, newest: Path, monkeypatch: p
             replay_submission(checked, 1)
 
 
-def _load_chat() -> Any:
-    path = Path(__file__).parents[1] / "llm" / "chat_server.py"
-    spec = importlib.util.spec_from_file_location("submission_tests_chat_server", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The submission of a run with a language model, whose server is gone."""
     pytest.importorskip("openai")
     folder = tmp_path_factory.mktemp("asked")
-    chat = _load_chat()
-    with chat.serve(lambda _: chat.said(json.dumps({"action": "1"}), tokens=(50, 5))) as server:
+    with serve(lambda _: said(json.dumps({"action": "1"}), tokens=(50, 5))) as server:
         policy = {"llm": {"model": "right", "base_url": server.url, "price": [1.0, 10.0]}}
         experiment = parse_experiment(
             {
@@ -175,6 +164,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "submission"
 
 
+@pytest.mark.integration
 def test_recorded_replies_stand_for_the_model(asked: Path) -> None:
     checked = check_submission(asked)
     assert checked.findings == []
@@ -189,6 +179,7 @@ def edit_replies(folder: Path, query: str) -> None:
     file.close()
 
 
+@pytest.mark.integration
 def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
     edit_replies(folder, """UPDATE replies SET reply = replace(reply, '\\"1\\"', '\\"2\\"')""")
@@ -201,6 +192,7 @@ def test_an_edited_reply_is_found(asked: Path, tmp_path: Path, reseal: Reseal) -
     assert str(folder) not in found.differences[0], "a certificate names no folder"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "query", ["UPDATE replies SET key = randomblob(32)", "DELETE FROM replies", "DROP TABLE replies"]
 )
@@ -212,6 +204,7 @@ def test_replies_that_are_missing_are_found(asked: Path, tmp_path: Path, reseal:
     assert REPLIES in found.differences[0]
 
 
+@pytest.mark.integration
 def test_a_run_with_a_model_needs_its_replies(asked: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(asked, tmp_path / "edited"))
     (folder / REPLIES).unlink()

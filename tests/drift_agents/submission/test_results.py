@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "results" / "board"
 
 
+@pytest.mark.integration
 def test_the_tracks_are_ranked() -> None:
     """Also when schedules were renamed since: a result states what it was played on."""
     for board in gather_board(RESULTS):

@@ -119,6 +119,7 @@ def test_an_interruption_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().err.strip() == "drift-envs: interrupted"
 
 
+@pytest.mark.integration
 def test_a_reader_that_stops_early_is_no_error() -> None:
     script = f"{sys.executable} -m drift_envs schema | head -n 1; exit ${{PIPESTATUS[0]}}"
     root = Path(__file__).parents[3]
@@ -145,6 +146,7 @@ def test_list_can_be_narrowed(capsys: pytest.CaptureFixture) -> None:
     assert "frozen_lake/" not in text
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", [*LAKES, "mountain_car/reversed", "mountain_car_continuous/goal"])
 def test_show_works_for_every_shipped_schedule(name: str, capsys: pytest.CaptureFixture) -> None:
     assert main(["show", name]) == 0

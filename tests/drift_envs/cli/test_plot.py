@@ -35,15 +35,6 @@ def test_letters_stand_for_values_and_phases_under_them() -> None:
     assert lines[-1].index("|flood") == lines[lines.index("map") + 1].index("B")
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-@pytest.mark.parametrize("stop", [1, 7, 60, 1000])
-def test_no_line_is_wider_than_the_terminal(width: int, stop: int) -> None:
-    for name in ("frozen_lake/tides", "frozen_lake/implicit", "mountain_car/fatigue"):
-        header, *curves = lines_of(name, stop, width)
-        assert f"ticks 0 to {stop - 1}" in header
-        assert max(len(line) for line in curves) <= width
-
-
 def test_a_long_schedule_is_sampled() -> None:
     lines = lines_of("frozen_lake/tides", 1000, width=113)
     assert lines[0].endswith("one column for 10 ticks")

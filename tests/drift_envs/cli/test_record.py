@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from drift_envs.cli import main
-from drift_envs.cli.record import film, film_range, pick_before_last, without_display, write_sheet
+from drift_envs.cli.record import film, film_range, pick_before_last, without_display
 from drift_envs.cli.replay import as_schedule, read_recording, replay
 from drift_envs.cli.scheduled import open_schedule
 from drift_envs.wrappers.overlay.marks import CHANGED
@@ -43,6 +43,7 @@ def test_a_sheet_needs_no_extra_and_is_the_same_twice(tmp_path: Path, monkeypatc
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.integration
 def test_an_mp4(tmp_path: Path) -> None:
     out = tmp_path / "car.mp4"
     arguments = ["--schedule", "mountain_car/reversed", "--steps", "5", "--policy", "random", "--phases", "1"]
@@ -76,16 +77,6 @@ def test_other_clocks_play_on(tmp_path: Path) -> None:
         env.close()
     assert len(first) == len(second) == 5
     assert not np.array_equal(first[0], second[0]), "the hole came while the first episode ran"
-
-
-def test_a_sheet_has_a_row_for_each_phase(tmp_path: Path) -> None:
-    frames = [np.full((10, 20, 3), shade, np.uint8) for shade in (1, 2, 3, 4, 5, 6)]
-    write_sheet([("a", frames), ("b", [np.full((8, 5, 3), 200, np.uint8)])], tmp_path / "sheet.png")
-    sheet = imageio.imread(tmp_path / "sheet.png")
-    assert sheet.shape == (10 + 12 + 8, 3 * 20 + 2 * 12, 3)
-    assert [sheet[0, left, 0] for left in (0, 32, 64)] == [2, 4, 6], "the ends of its thirds: it has moved"
-    assert sheet[22, 0].tolist() == [200, 200, 200]
-    assert sheet[22, 5].tolist() == [255, 255, 255]
 
 
 def test_the_sheet_of_the_shop_shows_the_advertisement_and_frames_its_right_button(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 from drift_envs.errors import ArgumentError
 from drift_envs.integrations.loopback import LOOPBACK, listen
 
+pytestmark = pytest.mark.integration
+
 
 def test_a_client_of_this_machine_connects():
     with listen() as listener, socket.create_connection(listener.getsockname(), timeout=5) as client:

@@ -222,6 +222,7 @@ def test_a_file_of_50_megabytes_is_refused_before_it_is_read(write, tmp_path):
     assert lines_of(name) == ["a.yaml: should have at most 1000000 bytes. Received 50000000"]
 
 
+@pytest.mark.integration
 def test_what_can_not_be_read_is_refused(write, tmp_path):
     assert lines_of("b.yaml") == ["b.yaml: can't be read: No such file or directory"]
     (tmp_path / "c.yaml").mkdir()

@@ -284,15 +284,17 @@ def test_a_seed_that_is_none_is_refused(make, seed):
         make(seed=seed)
 
 
-def test_far_questions_are_cheap_or_refused(make):
+def test_far_questions_are_cheap_or_refused(make, monkeypatch):
     closed = make({"every": 7, "for": 2, "set": {"slip": 0.5}})
     assert closed.values(7 * 10**14 + 1)["slip"] == 0.5
     walk = make({"rate": 1.0, "walk": {"slip": 0.05}})
-    assert walk.values(2_000_000) == make({"rate": 1.0, "walk": {"slip": 0.05}}).values(2_000_000)
+    assert walk.values(200_000) == make({"rate": 1.0, "walk": {"slip": 0.05}}).values(200_000)
     with pytest.raises(ArgumentError, match="random events before it"):
         walk.values(10**12)
     with pytest.raises(ArgumentError, match="random events before it"):
         make({"every": 1, "walk": {"slip": 0.05}}).values(10**12)
+    monkeypatch.setattr("drift_envs.schedule.phases._SEARCHED", 4)
+    monkeypatch.setattr("drift_envs.schedule.phases._MOST_CHUNKS", 4)
     with pytest.raises(ArgumentError, match="phases before it"):
         make({"every": 1, "add": {"slip": 0.05}}).phases(10**9)
 

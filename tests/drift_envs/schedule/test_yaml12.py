@@ -68,14 +68,6 @@ def test_aliases_share_and_keep_the_lines_of_what_they_stand_for():
     assert document.mark.find(["b", 1]).line == 2
 
 
-def test_keys_that_stand_twice_are_told_and_reading_goes_on():
-    document = parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 3\n", "f")
-    assert [str(problem) for problem in document.problems] == [
-        "f:2: c: stands twice, first on line 2",
-        "f:3: a: stands twice, first on line 1",
-    ]
-
-
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
 )

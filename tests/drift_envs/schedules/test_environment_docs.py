@@ -13,7 +13,7 @@ from drift_envs.envs.mountain_car.oracle_physics import CarSetting, pump
 from drift_envs.envs.mountain_car.oracle_plan import measure, solve_car
 from drift_envs.registration import knob_table_of
 from drift_envs.schedule import load_schedule, shipped_schedules
-from tests.core_ids import CORE_IDS
+from tests.core_ids import CORE_IDS, kinds_of_schedules
 
 TEXT = (Path(__file__).parents[3] / "docs" / "environments.md").read_text(encoding="utf-8")
 NAMES = [name for name in shipped_schedules() if getattr(load_schedule(name), "env", None) in CORE_IDS]
@@ -52,7 +52,13 @@ def test_every_shipped_schedule_has_a_row() -> None:
     assert sorted(found) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+KINDS = {name for _, name in kinds_of_schedules()}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "name", [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+)
 def test_the_figures_of_a_schedule(name: str) -> None:
     (row,) = [row for row in rows(f"`{name}` ") if row[0] == f"`{name}`"]
     plan = open_schedule(name)
@@ -67,6 +73,7 @@ def test_the_figures_of_a_schedule(name: str) -> None:
     assert f"| `{name}` |" in table
 
 
+@pytest.mark.integration
 def test_what_the_best_known_policy_of_the_car_reaches() -> None:
     table = rows("0.")
     assert len(table) == 6

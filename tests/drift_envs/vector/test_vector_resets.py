@@ -47,8 +47,10 @@ def step_equally(sync, native, actions):
     return expected[2] | expected[3]
 
 
-@pytest.mark.parametrize("notify", ["none", "change", "full"])
-@pytest.mark.parametrize("clock", ["episode", "step", "episode_step"])
+@pytest.mark.parametrize(
+    ("clock", "notify"),
+    [("episode", "none"), ("episode", "change"), ("episode", "full"), ("step", "full"), ("episode_step", "full")],
+)
 @pytest.mark.parametrize("mode", MODES)
 def test_three_modes_with_their_infos(make_pair, make_schedule, mode, clock, notify):
     number = 4

@@ -16,6 +16,8 @@ import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.errors import StateError
 from drift_envs.vector import WatchedAsyncVectorEnv
 
+pytestmark = pytest.mark.integration
+
 ACTIONS = np.zeros(3, int)
 MESSAGE = re.escape("the process of sub-environment 1 ended with exit code -9; the vector environment is closed")
 

@@ -80,6 +80,7 @@ def test_an_unfinished_run_is_refused(traced_run: Path, tmp_path: Path) -> None:
         gather(tmp_path)
 
 
+@pytest.mark.integration
 def test_the_server_gives_the_page_and_the_steps_and_nothing_else(traced_run: Path) -> None:
     with make_server(traced_run) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)

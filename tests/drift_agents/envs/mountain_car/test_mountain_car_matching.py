@@ -6,7 +6,7 @@ import re
 import pytest
 from drift_agents.envs.mountain_car.matching import MountainCarMatching, read_motion, read_state, weigh_slopes
 from drift_agents.errors import ArgumentError
-from drift_agents.matching.base import Exact, Matching
+from drift_agents.matching.base import Exact
 from drift_agents.types import Outcome, Transition
 
 
@@ -176,19 +176,6 @@ def test_position_moves_by_the_velocity(taught):
 
     assert taught.same_outcome(moved(-0.54), moved(-0.54))
     assert not taught.same_outcome(moved(-0.54), moved(-0.53))
-
-
-def test_cells():
-    rule = MountainCarMatching(position=0.1, velocity=0.02)
-    key = rule.state_key
-    assert key('{"position": -0.600000, "velocity": 0.0}') == (-6, 0)
-    assert key('{"position": -0.600001, "velocity": -0.000001}') == (-7, -1)
-    assert key('{"position": 0.3, "velocity": 0.06}') == (3, 3)
-    assert MountainCarMatching().state_key('{"position": 0.3, "velocity": 0.06}') == 3
-
-
-def test_it_is_a_matching_rule():
-    assert isinstance(MountainCarMatching(), Matching)
 
 
 @pytest.mark.parametrize(

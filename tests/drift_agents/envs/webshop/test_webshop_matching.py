@@ -6,17 +6,10 @@ from typing import Any
 
 import pytest
 from drift_agents.envs.webshop.matching import WebShopMatching, read_shop_state
-from drift_agents.matching.base import Exact, Matching, RelatedStates
 from drift_agents.types import Outcome, Transition
 
 RULE = WebShopMatching()
 OTHER = "Find me travel mugs in a warm color"
-
-
-def test_it_keeps_the_protocols() -> None:
-    assert isinstance(RULE, Matching)
-    assert isinstance(RULE, RelatedStates)
-    assert not isinstance(Exact(), RelatedStates)
 
 
 def test_sessions_do_not_count(shop: Any) -> None:

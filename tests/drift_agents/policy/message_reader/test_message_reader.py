@@ -24,7 +24,6 @@ from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.registry import MEMORIES, VERIFIERS
 from drift_agents.types import Outcome
 
-READERS = ("message_reader", "forgetful_reader", "erring_reader")
 TASK = (
     "You walk over a frozen lake of 6 rows x 6 columns, from [0, 0]. Reach the destination with the highest score and "
     "avoid holes. There are a total of 1 destination(s): [5, 5]. The highest score is 1. "
@@ -147,30 +146,23 @@ def board(schedule: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
-    ("seeds", "rounds"), [pytest.param(2, 1, id="short"), pytest.param(3, 5, id="long", marks=pytest.mark.slow)]
+    ("seeds", "rounds"), [pytest.param(1, 1, id="short"), pytest.param(3, 5, id="long", marks=pytest.mark.slow)]
 )
 def test_readers_play_with_every_memory_and_verifier(tmp_path: Path, schedule: str, seeds: int, rounds: int) -> None:
     rounds = 1 if "car" in schedule else rounds
     agents = board(schedule)
-    if seeds == 2 and "car" in schedule:
-        seeds, agents = 1, [{**agents[0], "verifier": "glove"}]
+    if seeds == 1 and "car" in schedule:
+        agents = [{**agents[0], "verifier": "glove"}]
     rows = play(tmp_path, schedule, agents=agents, seeds=seeds, rounds=rounds)
     played = {(row["memory"].partition("(")[0], row["verifier"]) for row in rows}
     assert {memory for memory, _ in played} >= set(MEMORIES.names()) - set(OWN_SETUPS)
     assert not any(row["invalid_actions"] or row["model_calls"] for row in rows)
 
 
-@pytest.mark.parametrize("schedule", ["mountain_car/reversed", "webshop/explicit"])
-def test_readers_play_every_environment(tmp_path: Path, schedule: str) -> None:
-    agents = {"memory": "vanilla", "verifier": ["glove", "announce_only"], "policy": list(READERS)}
-    rows = play(tmp_path, schedule, agents=agents)
-    assert {row["policy"] for row in rows} == set(READERS)
-    assert not any(row["invalid_actions"] or row["model_calls"] for row in rows)
-    assert any(row["success"] for row in rows)
-
-
+@pytest.mark.integration
 def test_a_reader_wins_with_ranked_facts_and_moves_in_circles_with_the_papers(tmp_path: Path) -> None:
     """Two development instances, the first ten rounds of every phase."""
     policies = [{"message_reader": {"format": form}} for form in ("ranked", "paper")]

@@ -108,21 +108,9 @@ def test_larger_changes_are_decided_sooner_and_found() -> None:
     assert np.mean([one.drift for one in decided]) >= 0.95
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)), ((0.9, 0.05, 0.05), (0.05, 0.9, 0.05)), (UNIFORM, (2 / 3, 1 / 3, 0.0))],
-    ids=["deterministic", "nearly", "a tile that flips"],
-)
-def test_a_handful_where_answers_are_close_to_certain(before: Sequence[float], after: Sequence[float]) -> None:
-    rng = np.random.default_rng(7)
-    decided = [decide(rng, before, after) for _ in range(100)]
-    assert np.mean([one.drift for one in decided]) >= 0.98
-    assert np.mean([one.probes for one in decided]) <= (15 if before == UNIFORM else 3)
-
-
 def test_the_active_tests_false_alarms_stay_below_delta_on_average_over_the_prior() -> None:
     rng, alarms = np.random.default_rng(8), 0
-    trials = 600
+    trials = 400
     for _ in range(trials):
         truth = rng.dirichlet([0.5] * 3)
         alarms += decide(rng, truth, truth, delta=0.1).drift
@@ -132,10 +120,10 @@ def test_the_active_tests_false_alarms_stay_below_delta_on_average_over_the_prio
 def test_the_trigger_is_no_evidence_against_memory() -> None:
     """A test begins when something rare comes, so memory is what was lived without it: that must not count as drift."""
     rng, tried, truth = np.random.default_rng(12), [], (0.8, 0.1, 0.1)
-    for _ in range(500):
+    for _ in range(250):
         verifier = make_verifier("glove_active", prober=Source(truth, rng), delta=0.05)
         tried += [one.drift for one in decisions(verifier, VanillaMemory(), rng, truth, 0, answers=60)]
-    assert len(tried) > 400
+    assert len(tried) > 200
     assert np.mean(tried) <= 0.04, "0.06 when memory alone stands against the probes"
 
 

@@ -43,14 +43,6 @@ def test_the_printed_bound_does_not_hold() -> None:
     assert violated(deviation_bound(2, 0.4), 2, 0.5) == 0.0
 
 
-def test_simulated_violations_at_ten_responses() -> None:
-    """The figures of the documentation: 34 % by the printed bound, 11 % by the corrected one."""
-    shares = np.random.default_rng(0).binomial(10, 0.5, size=200_000) / 10
-    off = np.abs(shares - 0.5)
-    assert np.mean(off > printed_deviation_bound(10, 0.5)) == pytest.approx(0.344, abs=0.005)
-    assert np.mean(off > deviation_bound(10, 0.5)) == pytest.approx(0.109, abs=0.005)
-
-
 def test_the_budget_of_theorem_4_2_by_simulation() -> None:
     """With 254 probes of three outcomes the L1 distance exceeds .2 in at most 5 % of the trials, whatever the truth."""
     budget, rng = probe_budget(3, 0.2, 0.05), np.random.default_rng(1)

@@ -19,6 +19,7 @@ def make(name):
     return env, *env.reset(seed=1), env.get_wrapper_attr("oracle")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", NAMES)
 def test_following_it_completes_every_task_in_every_phase(name):
     env, _, _, oracle = make(name)

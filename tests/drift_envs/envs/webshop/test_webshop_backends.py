@@ -44,7 +44,10 @@ RESTLESS = {
 }
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:only . of the . goals are touched by every drift")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.filterwarnings("ignore:only . of the . goals are touched by every drift"),
+]
 
 
 def read_page(env):
@@ -78,12 +81,12 @@ def compare_walks(envs, walker, episodes, steps=12):
 @pytest.mark.parametrize("schedule", [RESTLESS, "webshop/explicit:transient", None], ids=["restless", "lossy", "none"])
 def test_http_is_the_same_shop(make_shop, walker, schedule):
     envs = [make_shop(schedule, backend=name, text=True) for name in ("in_process", "http")]
-    assert compare_walks(envs, walker, 100) > 0
+    assert compare_walks(envs, walker, 50) > 0
 
 
 def test_the_browser_is_the_same_shop(make_shop, walker, chromium):
     envs = [make_shop(RESTLESS, backend=name, text=True) for name in ("in_process", "browser")]
-    assert compare_walks(envs, walker, 20, 10) > 0
+    assert compare_walks(envs, walker, 12, 10) > 0
 
 
 def test_documents_differ_in_the_session_alone(make_shop):

@@ -45,6 +45,7 @@ def test_a_theme_changes_documents_alone(theme: str) -> None:
     assert len(paths) >= 5, paths
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("theme", ["tables", "dark"])
 def test_backends_agree(theme: str) -> None:
     shops = [WebShop(backend=backend) for backend in ("in_process", "http")]
@@ -56,6 +57,7 @@ def test_backends_agree(theme: str) -> None:
         shops[1].close()
 
 
+@pytest.mark.integration
 def test_the_style_sheet_is_served_and_covers_every_era() -> None:
     shop = WebShop(backend="http")
     try:
