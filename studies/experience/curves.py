@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.plots.curves import PlotSeries, draw_line
 from drift_agents.analysis.plots.style import PlotFile, write_panels
 from drift_agents.analysis.runs import estimate
-from drift_agents.analysis.tables.memories import cumulative
 from drift_agents.errors import ExperimentError
 
 from studies.experience.following import Execution, Pair, follow_executions, follow_steps
@@ -92,3 +91,17 @@ def _mean(instances: Sequence[Sequence[Pair]], side: str, episodes: int) -> Plot
     curves = [so_far(pairs, side, episodes) for pairs in instances]
     estimates = [estimate([curve[at] for curve in curves]) for at in range(episodes)]
     return PlotSeries([one.mean for one in estimates], [one.low for one in estimates], [one.high for one in estimates])
+
+
+def cumulative(values: Iterable[float]) -> list[float]:
+    """The mean of all values so far, after each of them.
+
+    Example:
+        >>> cumulative([1, 0, 2])
+        [1.0, 0.5, 1.0]
+    """
+    total, means = 0.0, []
+    for count, value in enumerate(values, 1):
+        total += value
+        means.append(total / count)
+    return means

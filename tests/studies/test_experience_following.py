@@ -8,13 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.analysis.plots.curves import draw_propagation, gap_to, series
-from drift_agents.analysis.runs import Player, Runs
-from drift_agents.analysis.schedule_runs import PlayerIndex
-from drift_agents.analysis.tables.memories import cumulative, gaps, propagation, tabulate_managed, twin_of
 
 from studies.__main__ import main
-from studies.experience.curves import so_far
+from studies.experience.curves import cumulative, so_far
 from studies.experience.following import (
     Execution,
     ExecutionStep,
@@ -80,9 +76,7 @@ def test_pairs_are_split_by_what_became_of_their_source() -> None:
 
 def test_sums() -> None:
     assert cumulative([]) == []
-    assert propagation([0, 1], [1, 1]) == [1.0, 0.5]
-    with pytest.raises(ValueError, match="zip"):
-        propagation([0], [1, 1])
+    assert cumulative([1, 0, 2]) == [1.0, 0.5, 1.0]
     assert output_similarity([], []) == 1.0
     line = [Pair(0, 0, x, y, 0.0) for x, y in ((0.0, 1.0), (0.5, 0.5), (1.0, 0.0))]
     assert correlation(line) == pytest.approx(-1.0)
@@ -112,14 +106,6 @@ def test_the_command_plays_and_tells(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "no-such-experiment" in capsys.readouterr().err
 
 
-def runs(memory: str, scores: list[list[float]]) -> Runs:
-    rows = tuple(
-        tuple({"score": score, "memory_size": place, "seed": seed} for place, score in enumerate(instance))
-        for seed, instance in enumerate(scores)
-    )
-    return Runs(Player(memory, "none", "planner"), tuple(range(len(scores))), rows, False)
-
-
 def test_curves_begin_with_the_first_pair_and_go_on_where_nothing_is_recalled() -> None:
     pairs = [Pair(1, 0, 0.5, 1.0, 0.0), Pair(3, 1, 1.0, 0.0, 0.0)]
     first, *inputs = so_far(pairs, "input", 5)
@@ -128,42 +114,6 @@ def test_curves_begin_with_the_first_pair_and_go_on_where_nothing_is_recalled() 
     assert so_far(pairs, "output", 4)[1:] == [1.0, 1.0, 0.5]
 
 
-def test_the_gap_to_the_twin_is_drawn_episode_by_episode(tmp_path: Path) -> None:
-    own = runs("managed(addition=all)", [[0.0, 1.0], [0.0, 0.0]])
-    twin = runs("managed(addition=all, error_free=true)", [[1.0, 1.0], [0.0, 1.0]])
-    other = runs("managed(addition=fixed)", [[0.0, 0.0], [0.0, 0.0]])
-    assert series(own, gap_to(twin)).middle == [50.0, 50.0]
-    assert [gap_to(twin)(rows) for rows in own.rows] == [[100.0, 50.0], [0.0, 50.0]]
-    assert all(map(math.isnan, gap_to(twin)(own.rows[0][:1]))), "the twin played longer"
-    players = [{"schedule": "s", **one.player._asdict(), "supervision": "none"} for one in (own, twin, other)]
-    for one in (own, twin, other):
-        for instance in one.rows:
-            for row in instance:
-                row["phase"] = "source"  # type: ignore[index]
-    (picture,) = draw_propagation("s", PlayerIndex([own, twin, other], players, "s"), tmp_path, "s")
-    assert picture.svg.name == "s-propagation.svg"
-    shown = texts_of(picture.svg)
-    assert {"Errors handed on, on s", "Managed (addition=all)"} <= shown
-    assert not any("fixed" in text or "error_free" in text for text in shown)
-    assert draw_propagation("s", PlayerIndex([own, other], players, "s"), tmp_path, "s") == []
-
-
 def texts_of(path: Path) -> set[str]:
     root = ElementTree.parse(path).getroot()
     return {"".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")}
-
-
-def test_scores_sizes_and_gaps() -> None:
-    own = runs("managed(addition=all)", [[0.0, 1.0], [0.0, 0.0]])
-    twin = runs("managed(addition=all, error_free=true)", [[1.0, 1.0], [0.0, 1.0]])
-    players = [
-        {"schedule": "s", "memory": one.player.memory, "verifier": "none", "policy": "planner", "supervision": "none"}
-        for one in (own, twin)
-    ]
-    for one in players:
-        one |= {"controller": "direct", "team": "solo"}
-    assert twin_of(own.player) == twin.player
-    assert gaps(own, twin) == [50.0, 50.0]
-    table = tabulate_managed(PlayerIndex([own, twin, runs("vanilla", [[1.0]])], players, "s"))
-    assert [row[0] for row, _ in table.rows] == ["Managed (addition=all)", "Managed (addition=all, error_free=true)"]
-    assert not tabulate_managed(PlayerIndex([runs("vanilla", [[1.0]])], players, "s")).rows
